@@ -1,0 +1,108 @@
+"""The progress record: what a table has consumed, published with the data by the same Iceberg commit.
+
+The record is the summary of a batch's last, empty append. It pins everything the table's content depends on: the position
+of each input, and the snapshot of each *sidecar* (the file ledger, the quarantine, the tombstones) that belongs to this
+version of the table. So a sidecar never has to agree with the table by itself: what no record pins does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SUMMARY_KEY = "lakesmith.record"
+"""The summary property that holds the record as JSON."""
+
+FORMAT = 1
+"""The version of the record's JSON; a newer one is refused, never guessed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A table at a snapshot: an input's position, or the version of a sidecar. ``snapshot`` None: empty."""
+
+    uuid: str
+    snapshot: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the others."""
+
+    read: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    superseded: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+    absent_deletes: int = 0
+    rows_before: int = 0
+    rows_after: int = 0
+
+    @property
+    def placed(self) -> int:
+        """The rows whose end is known: what ``read`` has to equal where the account is by row."""
+        return (
+            self.inserted
+            + self.updated
+            + self.deleted
+            + self.unchanged
+            + self.superseded
+            + self.filtered
+            + self.quarantined
+            + self.absent_deletes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One published batch.
+
+    ``attempt`` is this batch's UUID and ``parent`` that of the batch it continues; ``batch`` is a number for people.
+    ``kind``: files, append, upsert, full, replay. ``by_row``: the account balances row by row (keyed and row-wise
+    batches); a recomputed table balances by its row counts alone.
+    ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
+    """
+
+    attempt: str
+    parent: str | None
+    batch: int
+    kind: str
+    started_ms: int
+    fingerprint: str
+    account: Account
+    by_row: bool = True
+    inputs: Mapping[str, Pin] = field(default_factory=dict)
+    sidecars: Mapping[str, Pin] = field(default_factory=dict)
+    files: int = 0
+    ledger_hash: str | None = None
+    checks: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_summary(self) -> dict[str, str]:
+        """The snapshot summary property that carries the record."""
+        return {SUMMARY_KEY: json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))}
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, str]) -> Record | None:
+        """The record in a snapshot's summary, None when it carries none.
+
+        Raises ValueError when the record was written by a newer lakesmith.
+        """
+        text = summary.get(SUMMARY_KEY)
+        return None if text is None else cls._from_json(json.loads(text))
+
+    @classmethod
+    def _from_json(cls, data: dict[str, Any]) -> Record:
+        written = data.pop("format", None)
+        if written != FORMAT:
+            raise ValueError(f"a progress record of format {written}; this lakesmith reads format {FORMAT}")
+        data["account"] = Account(**data["account"])
+        for name in ("inputs", "sidecars"):
+            data[name] = {key: Pin(**pin) for key, pin in data[name].items()}
+        data["notes"] = tuple(data["notes"])
+        return cls(**data)

@@ -1,0 +1,81 @@
+"""The state of a table as plain frozen data: what planning is given, read from Iceberg metadata beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lakesmith.catalog.record import Record
+
+MAIN = "main"
+"""The branch every reader sees."""
+
+RECORD_TAG = "lakesmith_record"
+"""The tag that is moved with every publish: it protects the newest record from anyone's expiry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One Iceberg snapshot. ``committed_ms`` is milliseconds since the epoch, UTC; ``summary`` as Iceberg keeps it."""
+
+    snapshot_id: int
+    parent_id: int | None
+    sequence_number: int
+    committed_ms: int
+    operation: str
+    manifest_list: str
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def record(self) -> Record | None:
+        """The progress record this snapshot carries, if it is the last one of a published batch."""
+        return Record.from_summary(self.summary)
+
+    def count(self, key: str) -> int:
+        """A number of the summary, 0 when it is absent."""
+        return int(self.summary.get(key, "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnState:
+    """A column as the table has it now. ``type`` is a Spark SQL type in lower case."""
+
+    field_id: int
+    name: str
+    type: str
+    required: bool
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table's metadata at one moment.
+
+    ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds) of main's
+    heads, oldest first, as Iceberg's own history keeps it.
+    """
+
+    name: str
+    uuid: str
+    location: str
+    metadata_location: str
+    format_version: int
+    columns: tuple[ColumnState, ...]
+    snapshots: Mapping[int, Snapshot]
+    refs: Mapping[str, int]
+    tags: frozenset[str]
+    published: tuple[tuple[int, int], ...]
+    properties: Mapping[str, str]
+
+    @property
+    def head(self) -> Snapshot | None:
+        """Main's newest snapshot; None for a table that was created and never written."""
+        snapshot_id = self.refs.get(MAIN)
+        return None if snapshot_id is None else self.snapshots[snapshot_id]
+
+    def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
+        """The snapshot and its parents, newest first, as far as they have not expired."""
+        while snapshot_id is not None and snapshot_id in self.snapshots:
+            snapshot = self.snapshots[snapshot_id]
+            yield snapshot
+            snapshot_id = snapshot.parent_id

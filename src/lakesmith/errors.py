@@ -1,0 +1,120 @@
+"""The errors of lakesmith: one tree, each kind with an exit code, each error with a code of its own.
+
+    LakesmithError                 exit code
+    ├── ProjectError     LS1xx     2   the project's files are wrong (carries every problem found)
+    ├── UsageError       LS2xx     2   the call is wrong: an unknown table, a bad option
+    ├── EnvironmentProblem LS3xx   2   the machine lacks something: Java, jars, a writable folder
+    ├── SourceError      LS4xx     1   a landing file is missing, changed, corrupt or not as declared
+    ├── StateError       LS5xx     1   a table's state does not allow the step: no record, moved, expired
+    ├── RunError         LS6xx     1   a step failed in Spark or while publishing
+    ├── LockedError      LS7xx     1   another process holds the table or the catalog
+    └── QualityError     LS8xx     3   a rule stopped the publishing
+
+A message always has four parts, each a field: where (file:line, when there is one), what was expected, what was found
+and what to do next. Nothing secret may be put in any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A place in the project: ``file`` relative to the project's folder (posix), ``line`` counted from 1."""
+
+    file: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, in the four parts a reader needs.
+
+    Args:
+        code: ``LS`` and three digits, stable between versions.
+        what: one sentence: what is wrong. For a person, no trailing full stop.
+        place: where, if it is in a file of the project.
+        expected: what would have been right.
+        found: what was there instead.
+        hint: what to do next: a command or an edit.
+    """
+
+    code: str
+    what: str
+    place: Place | None = None
+    expected: str | None = None
+    found: str | None = None
+    hint: str | None = None
+
+    def lines(self) -> list[str]:
+        """The problem as plain lines: the first says code, place and what; the rest are indented."""
+        head = f"{self.code} {self.place}: {self.what}" if self.place else f"{self.code} {self.what}"
+        details = (("expected", self.expected), ("found", self.found), ("to do", self.hint))
+        return [head, *(f"    {label}: {text}" for label, text in details if text)]
+
+    def as_dict(self) -> dict[str, str | int | None]:
+        """The problem as JSON data."""
+        return {
+            "code": self.code,
+            "what": self.what,
+            "file": self.place.file if self.place else None,
+            "line": self.place.line if self.place else None,
+            "expected": self.expected,
+            "found": self.found,
+            "hint": self.hint,
+        }
+
+
+class LakesmithError(Exception):
+    """The root: whatever lakesmith raises on purpose. Carries one problem or more."""
+
+    exit_code = 1
+
+    def __init__(self, problems: Problem | Sequence[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(line for problem in self.problems for line in problem.lines()))
+
+
+class ProjectError(LakesmithError):
+    """The project's files are wrong; every problem found in them is in ``problems``."""
+
+    exit_code = 2
+
+
+class UsageError(LakesmithError):
+    """The command was called wrongly: an unknown table, a bad option."""
+
+    exit_code = 2
+
+
+class EnvironmentProblem(LakesmithError):
+    """This machine lacks something: Java, the jars, a folder that can be written."""
+
+    exit_code = 2
+
+
+class SourceError(LakesmithError):
+    """A landing file is missing, changed while it was read, corrupt, or not as declared."""
+
+
+class StateError(LakesmithError):
+    """A table's state does not allow the step: it has no record, it moved, a snapshot expired."""
+
+
+class RunError(LakesmithError):
+    """A step failed in Spark or while publishing."""
+
+
+class LockedError(LakesmithError):
+    """Another process holds what this one needs."""
+
+
+class QualityError(LakesmithError):
+    """A quality rule stopped the publishing."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""The project's files, read into frozen definitions that know their file and line. No Spark, no lake."""

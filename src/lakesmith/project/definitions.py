@@ -1,0 +1,206 @@
+"""What a project declares, as frozen data: the words every other package speaks.
+
+Nothing here reads a file or knows a default that depends on one: ``loader`` builds these from a folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from lakesmith.errors import Place
+from lakesmith.quality.model import Rule
+
+
+class FileFormat(StrEnum):
+    """The file formats a source can have. ``tsv`` is ``csv`` with a tab as its delimiter."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+    PARQUET = "parquet"
+    AVRO = "avro"
+
+
+class OnNewColumn(StrEnum):
+    """What to do with a column that a file has and the table does not."""
+
+    EVOLVE = "evolve"
+    IGNORE = "ignore"
+    FAIL = "fail"
+
+
+class OnChangedFile(StrEnum):
+    """What to do with a file that was taken and has been changed since."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    REPLACE = "replace"
+
+
+class OnBadRow(StrEnum):
+    """What a row that breaks a rule or does not parse does to its batch."""
+
+    QUARANTINE = "quarantine"
+    FAIL = "fail"
+
+
+class History(StrEnum):
+    """How many versions of a key a table keeps."""
+
+    TYPE1 = "type1"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """A table's logical name: ``layer.name``, e.g. ``bronze.orders``."""
+
+    layer: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.layer}.{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """``layer.name`` -> TableName. Raises ValueError when there are not exactly two parts."""
+        layer, dot, name = text.partition(".")
+        if not dot or not layer or not name or "." in name:
+            raise ValueError(f"not a table name of the form layer.name: {text!r}")
+        return cls(layer, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column. ``type`` is a Spark SQL type in lower case, None where the query gives it."""
+
+    name: str
+    type: str | None
+    doc: str | None = None
+    required: bool = False
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """How CSV and TSV are written. ``null_value`` is the text that stands for null besides the empty one."""
+
+    header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    encoding: str = "UTF-8"
+    null_value: str | None = None
+    multiline: bool = False
+    timestamp_format: str | None = None
+    date_format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
+
+    ``min_age_seconds``: a file whose modification time is younger is left for a later run (0: none is).
+    ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
+    """
+
+    name: str
+    path: str
+    format: FileFormat
+    place: Place
+    pattern: str = "*"
+    csv: CsvOptions = CsvOptions()
+    min_age_seconds: float = 0.0
+    on_new_column: OnNewColumn = OnNewColumn.FAIL
+    on_changed_file: OnChangedFile = OnChangedFile.FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """One SELECT. ``place`` is where ``text`` starts, so that a line of it can be named."""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class PythonQuery:
+    """A function of the project that takes and returns DataFrames.
+
+    ``inputs`` pairs each parameter of the function with the table passed in its place, in the function's order.
+    ``source`` is the file's text (it takes part in the fingerprint); ``deterministic`` is the author's word.
+    """
+
+    file: Path
+    function: str
+    source: str
+    place: Place
+    arguments: tuple[tuple[str, TableName], ...] = ()
+    deterministic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """One table as declared. Sourced (``sources``) or derived (``query``), never both.
+
+    ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
+    query's columns. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    """
+
+    name: TableName
+    place: Place
+    sources: tuple[FileSource, ...] = ()
+    query: SqlQuery | PythonQuery | None = None
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    latest_by: tuple[str, ...] = ()
+    delete_when: str | None = None
+    rules: tuple[Rule, ...] = ()
+    on_bad_row: OnBadRow = OnBadRow.QUARANTINE
+    partition_by: tuple[str, ...] = ()
+    history: History = History.TYPE1
+    description: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    settings_from: tuple[tuple[str, Place], ...] = ()
+
+    @property
+    def is_sourced(self) -> bool:
+        """True when rows enter the lake here."""
+        return bool(self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a project runs. ``type`` is ``local`` or a catalog type; the mappings are as written, env filled in."""
+
+    name: str
+    type: str
+    catalog: tuple[tuple[str, str], ...] = ()
+    spark: tuple[tuple[str, str], ...] = ()
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A whole project. ``tables`` are sorted by name; ``secrets`` are values that must never be shown."""
+
+    root: Path
+    name: str
+    target: Target
+    tables: tuple[TableDefinition, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def state_dir(self) -> Path:
+        """Where this project keeps what is its own on this machine: ``.lakesmith/``."""
+        return self.root / ".lakesmith"
+
+    def table(self, name: TableName) -> TableDefinition:
+        """The definition of ``name``. Raises KeyError when the project has no such table."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise KeyError(str(name))

@@ -1,0 +1,43 @@
+"""Files at a source, as found and as taken: plain frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What makes a file *this* file: it is the same file when all of it is the same.
+
+    ``size`` is in bytes, the times in nanoseconds since the epoch. Locally ``inode`` and ``changed_ns`` (ctime) tell apart
+    what size and modification time cannot: a file rewritten within one tick of the clock, or back-dated. On object
+    stores they are 0 and ``etag`` does it.
+    """
+
+    path: str
+    size: int
+    modified_ns: int
+    inode: int = 0
+    changed_ns: int = 0
+    etag: str = ""
+
+
+class FileAction(StrEnum):
+    """What the ledger says of a file."""
+
+    TAKEN = "taken"
+    SKIPPED = "skipped"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One line of the ledger: the newest one of a path counts. ``at_ms`` is milliseconds since the epoch."""
+
+    file: FileIdentity
+    source: str
+    action: FileAction
+    attempt: str
+    batch: int
+    at_ms: int
