@@ -1,0 +1,82 @@
+"""From a project's target to its catalog."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.protocol import Catalog
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.project.definitions import Project, Target
+
+CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
+"""The types of catalog a target can have."""
+
+
+def open_catalog(project: Project) -> Catalog:
+    """The catalog of the project's target; nothing is contacted or made before it is asked.
+
+    Raises EnvironmentProblem LS326 for a type of catalog that cannot be used.
+    """
+    if project.target.type == "local":
+        return LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
+    from lakesmith.catalog.remote import RemoteCatalog
+
+    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets)
+
+
+def pyiceberg_properties(target: Target) -> dict[str, str]:
+    """PyIceberg's catalog properties for a target: its own as they are, with what the type needs besides.
+
+    Raises EnvironmentProblem LS326 for a type of catalog that cannot be used, or without what it needs.
+    """
+    properties = {key: value for key, value in target.catalog if key != "type"}
+    match target.type:
+        case "glue" | "rest":
+            return {"type": target.type, **properties}
+        case "s3tables":
+            return _s3tables(target, properties)
+        case "jdbc":
+            return _jdbc(target, properties)
+    raise _unusable(target, f"one of {', '.join(CATALOG_TYPES)}", target.type)
+
+
+def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
+    """S3 Tables by its Iceberg REST endpoint; ``warehouse`` is the table bucket's ARN, which names the region."""
+    arn = properties.get("warehouse", "").split(":")
+    if len(arn) < 6 or arn[2] != "s3tables":
+        raise _unusable(target, "warehouse: the ARN of a table bucket", properties.get("warehouse", "none"))
+    return {
+        "type": "rest",
+        "uri": f"https://s3tables.{arn[3]}.amazonaws.com/iceberg",
+        "rest.sigv4-enabled": "true",
+        "rest.signing-name": "s3tables",
+        "rest.signing-region": arn[3],
+        **properties,
+    }
+
+
+def _jdbc(target: Target, properties: dict[str, str]) -> dict[str, str]:
+    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in it."""
+    url = properties.pop("uri", "")
+    user, password = properties.pop("jdbc.user", ""), properties.pop("jdbc.password", "")
+    scheme, colon, rest = url.removeprefix("jdbc:").partition(":")
+    if not url.startswith("jdbc:") or not colon:
+        raise _unusable(target, "uri: a JDBC URL such as jdbc:postgresql://host/database", "uri: not one")
+    if scheme == "sqlite":
+        rest = f"///{rest}"
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@" if user else ""
+    uri = f"{scheme}:{rest.replace('//', '//' + login, 1)}" if login else f"{scheme}:{rest}"
+    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", **properties}
+
+
+def _unusable(target: Target, expected: str, found: str) -> EnvironmentProblem:
+    what = f"the catalog of target {target.name!r} cannot be used"
+    hint = (
+        "hadoop has no atomic rename on object stores and PyIceberg cannot read it"
+        if target.type == "hadoop"
+        else None
+    )
+    return EnvironmentProblem(
+        Problem("LS326", what, target.place, expected, found, hint or "correct the target in lakesmith.yaml")
+    )

@@ -1,0 +1,215 @@
+"""What a table has consumed, found in its own snapshots, and whether what came since is only appends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakesmith.catalog.record import Record
+from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
+from lakesmith.errors import Problem, StateError
+
+_CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+_REMOVALS = ("deleted-data-files", "added-delete-files", "removed-delete-files")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The newest published record of a table.
+
+    ``snapshot`` carries it; ``foreign`` are main's snapshots after it, oldest first: what other engines committed, and
+    compactions. (They begin with the oldest that has not expired.)
+    """
+
+    record: Record
+    snapshot: Snapshot
+    foreign: tuple[Snapshot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRange:
+    """The snapshots of (``start``, ``end``] that added rows, oldest first; none of the range removed or changed one.
+
+    ``start`` None: from the table's beginning.
+    """
+
+    start: int | None
+    end: int
+    appends: tuple[Snapshot, ...]
+
+    @property
+    def added_records(self) -> int:
+        """The number of rows the range added, as its snapshots' summaries say."""
+        return sum(snapshot.count("added-records") for snapshot in self.appends)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is not so, in words for people."""
+
+    text: str
+
+
+def find_progress(state: TableState) -> Progress | None:
+    """The newest record that main reaches by walking its snapshots' parents.
+
+    None when nothing was ever published: main has no snapshot, and no record is tagged. (A first batch that was killed
+    leaves its snapshots on its own branch; they count for nothing.)
+
+    Another tool's expiry can cut the walk short: compact twice, expire the rest, and main's head has an expired parent
+    while the record survives only by its tag. The tagged record is then accepted, but only when nothing speaks against
+    main having grown out of it. That has to be checked because a *rollback* by another tool followed by expiry leaves
+    the same picture, and there the tagged record tells of rows that main no longer has: taking it would lose them in
+    silence. So all of this has to hold:
+
+    - The missing snapshot lies between: the oldest reachable sequence number is at least two above the tagged one's.
+      (Directly after the tagged snapshot, its parent could only be that snapshot, which has not expired.)
+    - All reachable snapshots since are compactions (``replace``), which say of themselves that rows stayed as they were.
+    - The oldest of them counts as many live rows as the tagged one.
+
+    What even this cannot tell apart is a rollback of a batch that changed no row count, followed by two compactions and
+    an expiry.
+
+    Raises:
+        StateError: LS501, the table has snapshots and no record that main is known to have grown out of; LS502, its
+            newest record was written by a newer lakesmith or is damaged.
+    """
+    chain: list[Snapshot] = []
+    for snapshot in state.ancestors(state.refs.get(MAIN)):
+        record = _record(state, snapshot)
+        if record is not None:
+            return Progress(record, snapshot, tuple(reversed(chain)))
+        chain.append(snapshot)
+    if not chain and RECORD_TAG not in state.refs:
+        return None
+    return _tagged_progress(state, tuple(reversed(chain)))
+
+
+def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...]) -> Progress:
+    tagged = state.snapshots.get(state.refs.get(RECORD_TAG, 0))
+    record = _record(state, tagged) if tagged else None
+    if tagged is None or record is None:
+        raise _no_record(state, "no snapshot of main carries one, and none is tagged")
+    doubt = _doubt(tagged, foreign)
+    if doubt is not None:
+        raise _no_record(state, f"the tagged record of batch {record.batch}, but {doubt}")
+    return Progress(record, tagged, foreign)
+
+
+def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
+    """What speaks against the oldest of ``foreign`` having grown out of ``tagged``; None when nothing does."""
+    if not foreign or foreign[0].parent_id is None:
+        return "main was started anew since (the table was replaced)"
+    if foreign[0].sequence_number < tagged.sequence_number + 2:
+        return "main was rolled back behind it"
+    changed = next((snapshot for snapshot in foreign if snapshot.operation != "replace"), None)
+    if changed is not None:
+        return f"snapshots before {_described(changed)} have expired, and it may not be a compaction of that batch"
+    before, after = live_rows(tagged), live_rows(foreign[0])
+    if before is None or before != after:
+        return (
+            f"snapshots since have expired and the live rows differ: {_rows(before)} then, {_rows(after)} now"
+        )
+    return None
+
+
+def _record(state: TableState, snapshot: Snapshot) -> Record | None:
+    try:
+        return snapshot.record
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            Problem(
+                "LS502",
+                f"the progress record of {state.name} cannot be read",
+                found=f"snapshot {snapshot.snapshot_id}: {error}",
+                hint="use the version of lakesmith that wrote it, or a newer one",
+            )
+        ) from error
+
+
+def _no_record(state: TableState, found: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS501",
+            f"it cannot be told what {state.name} has consumed: it has snapshots, and no progress record to go on from",
+            expected="a snapshot with a lakesmith record among the ancestors of main",
+            found=found,
+            hint=f"rebuild it with 'lakesmith run --full-refresh {state.name}'; or roll main back to a snapshot with"
+            " a record; or, if the table is not this project's, give yours another name",
+        )
+    )
+
+
+def append_only_since(state: TableState, start: int | None, end: int) -> AppendRange | Reason:
+    """Whether everything main (or a branch) gained between two snapshots is appended rows.
+
+    Args:
+        state: the table.
+        start: the snapshot seen last (exclusive; it may have expired itself), None for the table's beginning.
+        end: the newest snapshot (inclusive).
+
+    Returns the range when each snapshot of it is an append that removes nothing, a compaction (``replace``) or empty;
+    otherwise the reason, naming the snapshot. An ``overwrite`` that happens to add only is not accepted: Iceberg's
+    incremental scans skip it in silence.
+    """
+    appends: list[Snapshot] = []
+    for snapshot in _between(state, start, end):
+        if isinstance(snapshot, Reason):
+            return snapshot
+        obstacle = _obstacle(snapshot)
+        if obstacle is not None:
+            return obstacle
+        if snapshot.operation == "append" and not _is_empty(snapshot):
+            appends.append(snapshot)
+    return AppendRange(start, end, tuple(reversed(appends)))
+
+
+def _between(state: TableState, start: int | None, end: int) -> Iterator[Snapshot | Reason]:
+    """The snapshots of (start, end], newest first, and at the end a reason if ``start`` is not met."""
+    at: int | None = end
+    while at != start:
+        if at is None:
+            yield Reason(
+                f"snapshot {start} is not among the ancestors of snapshot {end}: the table was rolled back or replaced"
+            )
+            return
+        if at not in state.snapshots:
+            yield Reason(f"snapshot {at}, committed since, has expired")
+            return
+        yield state.snapshots[at]
+        at = state.snapshots[at].parent_id
+
+
+def _obstacle(snapshot: Snapshot) -> Reason | None:
+    if snapshot.operation == "replace" or _is_empty(snapshot):
+        return None
+    if snapshot.operation != "append":
+        return Reason(f"{_described(snapshot)} changed or removed rows")
+    if any(snapshot.count(key) for key in _REMOVALS):
+        return Reason(f"{_described(snapshot)} also removed rows")
+    return None
+
+
+def _is_empty(snapshot: Snapshot) -> bool:
+    """Whether it changed no file. Writers leave out counts of 0, so the totals show that it counts at all."""
+    counts = "total-data-files" in snapshot.summary
+    return counts and not any(snapshot.count(key) for key in _CHANGES)
+
+
+def _described(snapshot: Snapshot) -> str:
+    return f"snapshot {snapshot.snapshot_id} ({snapshot.operation})"
+
+
+def live_rows(snapshot: Snapshot) -> int | None:
+    """The rows a reader of the snapshot sees, from its summary: records minus deleted positions.
+
+    None when it cannot be told: the summary has no total, or there are equality deletes, whose rows nobody counted.
+    """
+    total = snapshot.summary.get("total-records")
+    if total is None or snapshot.count("total-equality-deletes"):
+        return None
+    return int(total) - snapshot.count("total-position-deletes")
+
+
+def _rows(count: int | None) -> str:
+    return "unknown" if count is None else str(count)

@@ -1,0 +1,30 @@
+"""What every catalog can do, wherever it is: the one interface the planner and the commands see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from lakesmith.catalog.state import TableState
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+
+CATALOG_NAME = "lake"
+"""The catalog's name in Spark, in PyIceberg and in the rows of a JDBC catalog: they have to agree."""
+
+
+class Catalog(Protocol):
+    """A catalog of Iceberg tables, read as it is at the moment of the call.
+
+    Every method raises EnvironmentProblem when the catalog cannot be reached or read, LockedError when another
+    process keeps it locked, StateError when a table's metadata is broken.
+    """
+
+    def table(self, layer: str, name: str) -> TableState | None:
+        """The state of table ``layer.name`` now; None when there is no such table."""
+
+    def names(self, layer: str) -> tuple[str, ...]:
+        """The names of the tables in a layer (a namespace), sorted; none for a layer that does not exist."""
+
+    def writer(self) -> PyIcebergCatalog:
+        """PyIceberg's catalog, for writes of the metadata plane. Slow to import: only when there is something to write."""
