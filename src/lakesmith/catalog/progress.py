@@ -76,7 +76,7 @@ def find_progress(state: TableState) -> Progress | None:
     """
     chain: list[Snapshot] = []
     for snapshot in state.ancestors(state.refs.get(MAIN)):
-        record = _record(state, snapshot)
+        record = record_of(state, snapshot)
         if record is not None:
             return Progress(record, snapshot, tuple(reversed(chain)))
         chain.append(snapshot)
@@ -87,7 +87,7 @@ def find_progress(state: TableState) -> Progress | None:
 
 def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...]) -> Progress:
     tagged = state.snapshots.get(state.refs.get(RECORD_TAG, 0))
-    record = _record(state, tagged) if tagged else None
+    record = record_of(state, tagged) if tagged else None
     if tagged is None or record is None:
         raise _no_record(state, "no snapshot of main carries one, and none is tagged")
     doubt = _doubt(tagged, foreign)
@@ -113,10 +113,11 @@ def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
     return None
 
 
-def _record(state: TableState, snapshot: Snapshot) -> Record | None:
+def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
+    """The record a snapshot carries, None when it has none. Raises StateError LS502 when it cannot be read."""
     try:
         return snapshot.record
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
             Problem(
                 "LS502",

@@ -1,0 +1,265 @@
+"""A table's past in words, and the way from words to a snapshot. Pure: from a ``TableState`` alone.
+
+The points of a table's past are main's heads, as Iceberg's snapshot log keeps them. The snapshots a batch made on its
+branch before it was published are none: a reader never saw them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from lakesmith.catalog.progress import live_rows, record_of
+from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
+from lakesmith.errors import Problem, UsageError
+
+_ENGINE_MARKS = {
+    "spark.app.id": "spark",
+    "trino_query_id": "trino",
+    "flink.job-id": "flink",
+    "pyiceberg-version": "pyiceberg",
+}
+"""What engines that do not name themselves leave in a summary."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RELATIVE = re.compile(r"(\d+)\s*([a-z]+)\s+ago")
+_UNITS = {"second": "s sec", "minute": "m min", "hour": "h", "day": "d", "week": "w"}
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_HISTORY_HINT = "see 'lakesmith history {}'"
+
+
+class HistoryKind(StrEnum):
+    """What made a point of the past."""
+
+    BATCH = "batch"
+    FOREIGN = "foreign"
+    COMPACTION = "compaction"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """One point of a table's past: from ``published_ms`` (since the epoch) to the next line readers saw ``snapshot_id``.
+
+    ``number`` counts the lines there are, from 1. ``batch`` is the batch's number: of a rollback, the one gone back to.
+    ``engine`` is who committed it, where the snapshot says so. ``refs`` are the tags and branches on the snapshot.
+    ``text`` is the whole line in words. ``record``: what the batch was, None for what is not a batch.
+    """
+
+    number: int
+    snapshot_id: int
+    published_ms: int
+    kind: HistoryKind
+    text: str
+    operation: str
+    batch: int | None = None
+    engine: str | None = None
+    refs: tuple[str, ...] = ()
+    is_head: bool = False
+    record: Record | None = None
+
+
+def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
+    """The points of the table's past, oldest first. Raises StateError LS502 for a record that cannot be read."""
+    lines: list[HistoryLine] = []
+    seen: set[int] = set()
+    before: int | None = None
+    for snapshot_id, at_ms in _points(state):
+        went_back = snapshot_id in seen or (before is not None and _is_ancestor(state, snapshot_id, before))
+        lines.append(_line(state, snapshot_id, at_ms, len(lines) + 1, went_back))
+        seen.add(snapshot_id)
+        before = snapshot_id
+    if lines:
+        lines[-1] = replace(lines[-1], is_head=lines[-1].snapshot_id == state.refs.get(MAIN))
+    return tuple(lines)
+
+
+def _points(state: TableState) -> Iterator[tuple[int, int]]:
+    """The log of main's heads, without repetitions of one head and without snapshots that are gone."""
+    last: int | None = None
+    for snapshot_id, at_ms in state.published:
+        if snapshot_id != last and snapshot_id in state.snapshots:
+            yield snapshot_id, at_ms
+            last = snapshot_id
+
+
+def _is_ancestor(state: TableState, snapshot_id: int, of: int) -> bool:
+    """Walks only where it can be so: an ancestor is older. Otherwise each point would cost a walk to the beginning."""
+    older = _age(state.snapshots[snapshot_id]) < _age(state.snapshots[of])
+    return older and any(ancestor.snapshot_id == snapshot_id for ancestor in state.ancestors(of))
+
+
+def _age(snapshot: Snapshot) -> tuple[int, int]:
+    return snapshot.sequence_number, snapshot.committed_ms
+
+
+def _line(state: TableState, snapshot_id: int, at_ms: int, number: int, went_back: bool) -> HistoryLine:
+    snapshot = state.snapshots[snapshot_id]
+    record = record_of(state, snapshot)
+    kind = _kind(snapshot, record, went_back)
+    return HistoryLine(
+        number=number,
+        snapshot_id=snapshot_id,
+        published_ms=at_ms,
+        kind=kind,
+        text=_text(state, snapshot, record, kind),
+        operation=snapshot.operation,
+        batch=record.batch if record else None,
+        engine=engine_of(snapshot),
+        refs=_refs(state, snapshot_id),
+        record=record if kind is HistoryKind.BATCH else None,
+    )
+
+
+def _refs(state: TableState, snapshot_id: int) -> tuple[str, ...]:
+    own = {MAIN, RECORD_TAG}
+    return tuple(sorted(ref for ref, at in state.refs.items() if at == snapshot_id and ref not in own))
+
+
+def _kind(snapshot: Snapshot, record: Record | None, went_back: bool) -> HistoryKind:
+    if went_back:
+        return HistoryKind.ROLLBACK
+    if record is not None:
+        return HistoryKind.BATCH
+    return HistoryKind.COMPACTION if snapshot.operation == "replace" else HistoryKind.FOREIGN
+
+
+def _text(state: TableState, snapshot: Snapshot, record: Record | None, kind: HistoryKind) -> str:
+    if kind is HistoryKind.ROLLBACK:
+        return f"set back to {f'batch {record.batch}' if record else f'snapshot {snapshot.snapshot_id}'}"
+    if record is not None:
+        return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}"
+    engine = engine_of(snapshot)
+    by = f" by {engine}" if engine else " by another tool"
+    if kind is HistoryKind.COMPACTION:
+        files = (
+            f"{snapshot.count('deleted-data-files'):,} data files into {snapshot.count('added-data-files'):,}"
+        )
+        return f"compaction{by}: {files}"
+    return f"{snapshot.operation}{by}{_rows_in_words(state, snapshot)}"
+
+
+def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:
+    """``: 13 rows now (+3)``, as far as the summaries tell."""
+    after = live_rows(snapshot)
+    if after is None:
+        return ""
+    parent = state.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+    before = live_rows(parent) if parent else None
+    return f": {after:,} rows now" + ("" if before is None else f" ({after - before:+,})")
+
+
+def account_in_words(account: Account) -> str:
+    """``read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now``: the counts that are not 0."""
+    counts = {
+        "inserted": account.inserted,
+        "updated": account.updated,
+        "deleted": account.deleted,
+        "unchanged": account.unchanged,
+        "superseded": account.superseded,
+        "filtered": account.filtered,
+        "quarantined": account.quarantined,
+        "deletes of absent keys": account.absent_deletes,
+    }
+    placed = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing changed"
+    read = f"read {account.read:,}: " if account.read else ""
+    return f"{read}{placed}; {account.rows_after:,} rows now"
+
+
+def engine_of(snapshot: Snapshot) -> str | None:
+    """Who committed a snapshot, as its summary says: ``spark 4.1.4``, ``trino``; None when it does not say."""
+    summary = snapshot.summary
+    name = summary.get("engine-name")
+    if name:
+        return f"{name} {summary.get('engine-version', '')}".strip()
+    return next((engine for key, engine in _ENGINE_MARKS.items() if key in summary), None)
+
+
+def resolve_as_of(state: TableState, text: str, now: datetime) -> int:
+    """The snapshot that ``text`` means.
+
+    Args:
+        state: the table.
+        text: a branch or tag; a snapshot id; or a moment: ISO 8601, a date alone is its first instant, without a zone it
+            is UTC; or ``2 hours ago``. A moment means main's head at that moment: a point that was published.
+        now: the present, with a zone.
+
+    Raises UsageError: LS230 for a text that means nothing here, LS231 for a moment outside the table's known past.
+    """
+    text = text.strip()
+    if text in state.refs:
+        return state.refs[text]
+    if text.isdecimal():
+        return _known(state, int(text))
+    return _head_at(state, text, _moment(state, text, now), now)
+
+
+def _known(state: TableState, snapshot_id: int) -> int:
+    if snapshot_id not in state.snapshots:
+        raise _not_understood(
+            state, str(snapshot_id), "no snapshot of that id: it has expired or is another table's"
+        )
+    return snapshot_id
+
+
+def _moment(state: TableState, text: str, now: datetime) -> datetime:
+    relative = _RELATIVE.fullmatch(text.lower())
+    try:
+        if relative:
+            return now - timedelta(seconds=int(relative[1]) * _unit_seconds(relative[2]))
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise _not_understood(state, text, "neither a branch, a tag nor a moment") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _unit_seconds(word: str) -> int:
+    for unit, short in _UNITS.items():
+        if word.removesuffix("s") == unit or word in short.split() or word.removesuffix("s") in short.split():
+            return _SECONDS[unit]
+    raise ValueError(f"not a unit of time: {word!r}")
+
+
+def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> int:
+    points = tuple(_points(state))
+    at_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
+    index = bisect_right(points, at_ms, key=lambda point: point[1]) - 1
+    if index < 0 or moment > now:
+        found = "in the future" if moment > now else f"before anything that is known of {state.name}"
+        raise UsageError(
+            Problem(
+                "LS231",
+                f"there is nothing to read as of {text!r}",
+                None,
+                _range(points),
+                found,
+                _HISTORY_HINT.format(state.name),
+            )
+        )
+    return points[index][0]
+
+
+def _range(points: tuple[tuple[int, int], ...]) -> str:
+    if not points:
+        return "a table that was written: this one is empty"
+    first, last = (_in_words(point[1]) for point in (points[0], points[-1]))
+    return f"a moment from {first} on (last published {last})"
+
+
+def _not_understood(state: TableState, text: str, found: str) -> UsageError:
+    names = ", ".join(sorted(state.refs)) or "none"
+    expected = (
+        f"a branch or tag ({names}), the id of a snapshot, or {_range(tuple(_points(state)))}"
+        ", written like 2026-01-31, 2026-01-31T12:30:00+01:00 or '2 hours ago'"
+    )
+    problem = Problem("LS230", f"{text!r} is no point of {state.name}'s past", None, expected, found)
+    return UsageError(replace(problem, hint=_HISTORY_HINT.format(state.name)))
+
+
+def _in_words(ms: int) -> str:
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(sep=" ", timespec="milliseconds")

@@ -1,0 +1,214 @@
+"""One run or maintenance of a project at a time, on this machine and on every machine that shares its folder.
+
+The lock is the kernel's (``flock``), so it is given back however its holder ends, ``kill -9`` included: there are no stale
+locks to clean up. The file's content only tells people, and the process that waits, who holds it. The file is never
+removed: removing it would let two processes lock two files of one name.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from lakesmith.errors import EnvironmentProblem, LockedError, Problem
+
+_POLL_SECONDS = 0.1
+_HELD = {errno.EWOULDBLOCK, errno.EACCES}
+_NO_FLOCK = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EIO}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the lock. ``since`` is ISO 8601 in UTC; ``jvm_pid`` the JVM it started, None before there is one."""
+
+    host: str
+    pid: int
+    command: str
+    since: str
+    jvm_pid: int | None = None
+
+    def __str__(self) -> str:
+        jvm = f", JVM {self.jvm_pid}" if self.jvm_pid else ""
+        return f"{self.command!r} on {self.host} (process {self.pid}{jvm}), since {self.since}"
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is a process of this machine that was stopped (SIGSTOP, Ctrl-Z): it will not go on by itself."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            status = Path(f"/proc/{self.pid}/stat").read_text(errors="replace")
+        except OSError:
+            # Gone, or a system without /proc: nothing to be said about it.
+            return False
+        return status.rpartition(")")[2].split()[0] in {"T", "t"}
+
+
+class ProjectLock:
+    """A context manager that holds a lock of a project while its body runs.
+
+    Args:
+        state_dir: the project's ``.lakesmith`` folder; the lock is ``locks/NAME.lock`` in it.
+        what: what it is held for, for people: the command.
+        name: which lock.
+        wait_seconds: how long to wait for another holder; 0: not at all.
+        on_wait: called once, with the holder if it can be told, when there is someone to wait for.
+
+    Attributes:
+        abandoned: after entering, the previous holder if it ended without giving the lock back (killed). Its JVM may
+            still be running.
+
+    Entering raises LockedError LS701 when it is still held after the wait; EnvironmentProblem LS323 when the file cannot
+    be written; LS324 when the file system has no locks.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        what: str,
+        *,
+        name: str = "project",
+        wait_seconds: float = 0.0,
+        on_wait: Callable[[Holder | None], None] | None = None,
+    ) -> None:
+        self.path = state_dir / "locks" / f"{name}.lock"
+        self.abandoned: Holder | None = None
+        self._wait_seconds = wait_seconds
+        self._on_wait = on_wait
+        self._holder = Holder(socket.gethostname(), os.getpid(), what, "")
+        self._file = -1
+
+    def __enter__(self) -> ProjectLock:
+        self._file = self._open()
+        try:
+            self._wait()
+            self.abandoned = _read(self._file)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            self._holder = replace(self._holder, pid=os.getpid(), since=since)
+            self._write()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            os.ftruncate(self._file, 0)
+        finally:
+            self._close()
+
+    def note_jvm(self, pid: int) -> None:
+        """Adds the JVM that the holder started, so that whoever comes after a kill knows it too."""
+        self._holder = replace(self._holder, jvm_pid=pid)
+        self._write()
+
+    def _open(self) -> int:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            self._unwritable(error)
+
+    def _close(self) -> None:
+        os.close(self._file)
+        self._file = -1
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + self._wait_seconds
+        told = False
+        while not self._try():
+            if time.monotonic() >= deadline:
+                raise self._locked(_read_settled(self._file))
+            if not told and self._on_wait is not None:
+                self._on_wait(_read_settled(self._file))
+            told = True
+            time.sleep(_POLL_SECONDS)
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _HELD:
+                return False
+            if error.errno in _NO_FLOCK:
+                raise self._no_locks(error) from error
+            raise
+        return True
+
+    def _write(self) -> None:
+        """Writes the holder in one go and cuts off the rest after it, so that a reader always finds a whole line."""
+        line = json.dumps(asdict(self._holder)).encode() + b"\n"
+        try:
+            os.pwrite(self._file, line, 0)
+            os.ftruncate(self._file, len(line))
+        except OSError as error:
+            self._unwritable(error)
+
+    def _locked(self, holder: Holder | None) -> LockedError:
+        stopped = holder is not None and holder.is_stopped
+        hint = "wait for it to finish, or end it, and run again"
+        if holder is not None and stopped:
+            hint = f"it is stopped: let it go on with 'kill -CONT {holder.pid}' or end it, and run again"
+        found = f"held by {holder}" if holder else "held by a process that has not said which"
+        return LockedError(
+            Problem(
+                "LS701",
+                "another lakesmith process is at work on this project",
+                None,
+                str(self.path),
+                found,
+                hint,
+            )
+        )
+
+    def _unwritable(self, error: OSError) -> NoReturn:
+        raise EnvironmentProblem(
+            Problem(
+                "LS323",
+                "the project's lock cannot be taken",
+                expected=f"a file that can be written: {self.path}",
+                found=f"{error.strerror or error}",
+                hint="make the folder writable for you, with room on its disk",
+            )
+        ) from error
+
+    def _no_locks(self, error: OSError) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            Problem(
+                "LS324",
+                "the file system of the project's folder has no locks",
+                expected=f"flock on {self.path}",
+                found=f"{error.strerror or error}",
+                hint="put the project's folder on a local disk, or mount the network file system with locks (NFS 4)",
+            )
+        )
+
+
+def _read(file: int) -> Holder | None:
+    """The holder in a lock file; None when it is empty or not (yet) one."""
+    line = os.pread(file, 64 * 1024, 0).partition(b"\n")[0]
+    try:
+        return Holder(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+
+
+def _read_settled(file: int) -> Holder | None:
+    """The holder, with a moment's patience for one that has the lock and is about to write its name."""
+    holder = _read(file)
+    if holder is None:
+        time.sleep(_POLL_SECONDS)
+        holder = _read(file)
+    return holder
