@@ -1,0 +1,64 @@
+"""The user's cache folder: jars and class-data archives that every project of this user shares.
+
+Everything in it can be deleted at any time; it is made again when it is needed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakesmith.errors import EnvironmentProblem, Problem
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not made here."""
+    env = os.environ if environ is None else environ
+    if env.get("LAKESMITH_CACHE"):
+        return Path(env["LAKESMITH_CACHE"]).expanduser()
+    if env.get("XDG_CACHE_HOME"):
+        return Path(env["XDG_CACHE_HOME"]).expanduser() / "lakesmith"
+    return Path("~/.cache/lakesmith").expanduser()
+
+
+def make_folder(folder: Path) -> Path:
+    """Make `folder` and its parents.
+
+    Raises:
+        EnvironmentProblem: LS304, it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(_not_writable(folder, error)) from error
+    if not os.access(folder, os.W_OK):
+        raise EnvironmentProblem(_not_writable(folder, None))
+    return folder
+
+
+@contextmanager
+def held(lock_file: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock on `lock_file`; yields whether it is held (False only when not waiting).
+
+    The kernel drops the lock with the process, so a lock of a dead process never stands in the way.
+    """
+    with lock_file.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _not_writable(folder: Path, error: OSError | None) -> Problem:
+    return Problem(
+        code="LS304",
+        what=f"the cache folder {folder} cannot be written",
+        expected="a folder of yours: Spark's extra jars and start-up archives are kept there",
+        found=str(error.strerror if error else "no permission to write"),
+        hint="set LAKESMITH_CACHE to a folder that can be written",
+    )

@@ -1,0 +1,83 @@
+"""The session's own temporary folder: all that the driver JVM writes for itself goes there and goes away with it.
+
+Its ``alive`` file is locked by this process and, through the inherited descriptor, by the JVM: as long as one of
+them lives the lock is held, whatever became of the other. Folders whose lock is free are left-overs of killed
+sessions and are removed at the next start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PREFIX = "lakesmith-session-"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFolder:
+    """A folder of this session (mode 0700) and the descriptor of its held lock, to be passed to the JVM."""
+
+    path: Path
+    lock_fd: int
+
+    @property
+    def java_tmp(self) -> Path:
+        """For ``java.io.tmpdir``: native libraries are unpacked here."""
+        return self.path / "java"
+
+    @property
+    def spark_local(self) -> Path:
+        """For ``spark.local.dir``: shuffle files, spills, broadcast blocks."""
+        return self.path / "spark"
+
+    def remove(self) -> None:
+        """Remove the folder and let go of the lock. The JVM must be gone, or it may write on into nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock_fd)
+
+
+def new_session_folder() -> SessionFolder:
+    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions."""
+    base = Path(tempfile.gettempdir())
+    sweep(base)
+    path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+    fd = os.open(path / "alive", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    folder = SessionFolder(path, fd)
+    folder.java_tmp.mkdir()
+    folder.spark_local.mkdir()
+    return folder
+
+
+def sweep(base: Path) -> list[Path]:
+    """Remove this user's session folders that no living process holds; returns what was removed."""
+    dead = [path for path in base.glob(f"{PREFIX}*") if _is_mine(path) and _is_dead(path / "alive")]
+    for path in dead:
+        shutil.rmtree(path, ignore_errors=True)
+    return dead
+
+
+def _is_mine(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _is_dead(alive: Path) -> bool:
+    """Whether nobody holds the lock. A folder without the file is just being made: it counts as living."""
+    try:
+        fd = os.open(alive, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True

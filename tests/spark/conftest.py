@@ -1,0 +1,48 @@
+"""The shared session: one JVM for all Spark tests, with an embedded catalog in a temporary folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class LakePaths:
+    """Where the catalog ``lake`` of the shared session lives."""
+
+    catalog_db: Path
+    warehouse: Path
+    log_path: Path
+
+
+@pytest.fixture(scope="session")
+def lake_paths(tmp_path_factory: pytest.TempPathFactory) -> LakePaths:
+    root = tmp_path_factory.mktemp("lake")
+    (root / "warehouse").mkdir()
+    return LakePaths(root / "catalog.db", root / "warehouse", root / "spark.log")
+
+
+@pytest.fixture(scope="session")
+def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
+    """The running session with what is known of its start."""
+    catalogs = local_catalog_conf(lake_paths.catalog_db, lake_paths.warehouse)
+    started = start_session(
+        SessionSettings(catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072)
+    )
+    yield started.result()
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(session: SessionHandle) -> SparkSession:
+    """The one SparkSession of the suite. Tests make their own namespaces in the catalog ``lake``."""
+    return session.spark
