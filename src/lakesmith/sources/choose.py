@@ -1,0 +1,155 @@
+"""Which of the listed files to take: a pure comparison of a listing with the ledger.
+
+A file is known by its whole identity and never by being newer than something: late, back-dated and same-second files are
+taken, once. What was taken and is different now is handled as the source declares (``on_changed_file``).
+
+Only when size and modification time are equal and the inode or the change time are not (``chmod``, a copied or restored
+folder, or a rewrite that set the time back) does stat leave it open. Then the content's fingerprint decides: ask
+``uncertain_files`` for these files, compute their fingerprints, and pass them on. Without one, a file counts as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lakesmith.errors import Problem
+from lakesmith.project.definitions import FileSource, OnChangedFile, TableName
+from lakesmith.sources.ledger_view import LedgerView, Row
+from lakesmith.sources.listing import Listing, printable
+from lakesmith.sources.model import FileAction, FileIdentity
+
+_NO_FINGERPRINTS: Mapping[str, str] = {}
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FileChoice:
+    """What a batch does with a source's files; all tuples are sorted by path.
+
+    ``take`` are new (or forgotten) files. ``replace`` were taken, changed since, and the rows of their earlier version have
+    to be deleted in the same batch. ``changed`` stops the batch (``problems`` says so); ``ignored_changed`` does not.
+    ``skipped`` are left out on record. ``renewed`` are files whose content is the same and whose inode or change time is
+    not: entering them in the next ledger append (as taken) saves comparing their content again.
+    """
+
+    take: tuple[FileIdentity, ...] = ()
+    replace: tuple[FileIdentity, ...] = ()
+    changed: tuple[FileIdentity, ...] = ()
+    ignored_changed: tuple[FileIdentity, ...] = ()
+    skipped: tuple[FileIdentity, ...] = ()
+    renewed: tuple[FileIdentity, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> tuple[FileIdentity, ...]:
+        """The files to read: new ones and those that replace their earlier version."""
+        return tuple(sorted((*self.take, *self.replace), key=lambda file: file.path))
+
+
+def choose_files(
+    source: FileSource,
+    listing: Listing,
+    ledger: LedgerView,
+    fingerprints: Mapping[str, str] = _NO_FINGERPRINTS,
+    table: TableName | None = None,
+) -> FileChoice:
+    """Compares ``listing`` with ``ledger``.
+
+    ``fingerprints`` maps the paths of ``uncertain_files`` to the fingerprint of their content now; ``table`` is named in the
+    hints. Raises nothing: what is wrong is in ``problems`` of the result.
+    """
+    groups = _group(listing, ledger, fingerprints)
+    changed = tuple(groups["changed"])
+    policy = source.on_changed_file
+    stopping = changed if policy is OnChangedFile.FAIL else ()
+    ignored = changed if policy is OnChangedFile.IGNORE else ()
+    return FileChoice(
+        take=tuple(groups["take"]),
+        replace=changed if policy is OnChangedFile.REPLACE else (),
+        changed=stopping,
+        ignored_changed=ignored,
+        skipped=tuple(groups["skipped"]),
+        renewed=tuple(groups["renewed"]),
+        problems=(_changed_problem(source, stopping, ledger, table),) if stopping else (),
+        notes=(_ignored_note(source, ignored),) if ignored else (),
+    )
+
+
+def uncertain_files(listing: Listing, ledger: LedgerView) -> tuple[FileIdentity, ...]:
+    """The files of which only the content can tell whether they are the ones that were taken."""
+    rows = ledger.rows
+    return tuple(file for file in listing.found if _is_uncertain(file, rows.get(file.path)))
+
+
+def _group(
+    listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
+) -> dict[str, list[FileIdentity]]:
+    groups: dict[str, list[FileIdentity]] = {name: [] for name in ("take", "changed", "skipped", "renewed")}
+    rows = ledger.rows
+    for file in listing.found:
+        row = rows.get(file.path)
+        if row is None or row[1] == FileAction.FORGOTTEN.value:
+            groups["take"].append(file)
+        elif row[1] == FileAction.SKIPPED.value:
+            groups["skipped"].append(file)
+        elif not _same(file, row):
+            same_content = _is_uncertain(file, row) and fingerprints.get(file.path) == row[6]
+            groups["renewed" if same_content else "changed"].append(file)
+    return groups
+
+
+def _same(file: FileIdentity, row: Row) -> bool:
+    stat_is_same = row[2:6] == (file.size, file.modified_ns, file.inode, file.changed_ns)
+    return stat_is_same and (not file.etag or file.etag == row[6])
+
+
+def _is_uncertain(file: FileIdentity, row: Row | None) -> bool:
+    """Taken, with a fingerprint, and equal in size and modification time but not in the rest."""
+    return (
+        row is not None
+        and row[1] == FileAction.TAKEN.value
+        and bool(row[6])
+        and row[2:4] == (file.size, file.modified_ns)
+        and row[4:6] != (file.inode, file.changed_ns)
+    )
+
+
+def _changed_problem(
+    source: FileSource, changed: Sequence[FileIdentity], ledger: LedgerView, table: TableName | None
+) -> Problem:
+    first = changed[0]
+    before = ledger[first.path].file
+    return Problem(
+        "LS410",
+        f"source {source.name!r}: {_count(changed)} changed after being taken: {_names(changed)}",
+        source.place,
+        expected=f"{printable(first.path)} as it was taken: {_stat(before)}",
+        found=_stat(first),
+        hint=f"`lakesmith files {table or 'TABLE'} --skip FILE` leaves one out, "
+        "`on_changed_file: replace` takes its rows anew, `on_changed_file: ignore` keeps the rows that were taken",
+    )
+
+
+def _ignored_note(source: FileSource, ignored: Sequence[FileIdentity]) -> str:
+    return (
+        f"source {source.name!r}: {_count(ignored)} changed after being taken and not taken again "
+        f"(on_changed_file: ignore): {_names(ignored)}"
+    )
+
+
+def _stat(file: FileIdentity) -> str:
+    seconds, nanoseconds = divmod(file.modified_ns, 1_000_000_000)
+    modified = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{file.size} bytes, modified {modified}.{nanoseconds:09d} UTC, inode {file.inode}"
+
+
+def _count(files: Sequence[FileIdentity]) -> str:
+    return "1 file" if len(files) == 1 else f"{len(files)} files"
+
+
+def _names(files: Sequence[FileIdentity]) -> str:
+    names = ", ".join(printable(file.path) for file in files[:_SHOWN])
+    return names if len(files) <= _SHOWN else f"{names} and {len(files) - _SHOWN} more"

@@ -1,0 +1,122 @@
+"""Is it still the same file? The identity again after reading, and a fingerprint of the content for when stat cannot tell.
+
+Size, modification time, inode and change time together never miss a change, but they see one where there is none: after
+``chmod``, or when a folder was copied or restored from a backup, size and modification time are equal and the rest is
+not. The fingerprint settles that: it is kept in ``FileIdentity.etag`` when a file is taken and compared only then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.sources.listing import absolute_path, printable
+from lakesmith.sources.model import FileIdentity
+
+WHOLE_UP_TO = 4 * 1024 * 1024
+"""Bytes. A file up to this size is hashed whole; of a larger one, ``SAMPLES`` evenly spread blocks are."""
+
+SAMPLES = 64
+_BLOCK = WHOLE_UP_TO // SAMPLES
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that is not what was listed any more. ``now`` is what it is by now, None when it is gone."""
+
+    file: FileIdentity
+    now: FileIdentity | None
+
+    @property
+    def reason(self) -> str:
+        """What happened to it, in words."""
+        if self.now is None:
+            return "is gone"
+        if self.now.size != self.file.size:
+            return f"has {self.now.size} bytes, had {self.file.size}"
+        if self.now.modified_ns != self.file.modified_ns:
+            return "was written to"
+        return "was replaced or its status was changed"
+
+
+def changed_files(files: Iterable[FileIdentity], root: Path) -> tuple[ChangedFile, ...]:
+    """Looks at each file again and returns those that are gone or not the same any more.
+
+    Raises OSError when a file cannot be looked at for another reason than that it is gone.
+    """
+    checked = ((file, stat_file(file.path, root)) for file in files)
+    return tuple(ChangedFile(file, now) for file, now in checked if now is None or not same_status(file, now))
+
+
+def stat_file(path: str, root: Path) -> FileIdentity | None:
+    """The identity (without a fingerprint) of the file at ``path`` as listings write it; None when it is gone."""
+    try:
+        stat = absolute_path(path, root).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return FileIdentity(path, stat.st_size, stat.st_mtime_ns, inode=stat.st_ino, changed_ns=stat.st_ctime_ns)
+
+
+def same_status(one: FileIdentity, other: FileIdentity) -> bool:
+    """Whether all that ``stat`` tells is equal (the fingerprint is not looked at)."""
+    return (
+        one.size == other.size
+        and one.modified_ns == other.modified_ns
+        and one.inode == other.inode
+        and one.changed_ns == other.changed_ns
+    )
+
+
+def with_fingerprints(files: Iterable[FileIdentity], root: Path) -> tuple[FileIdentity, ...]:
+    """The files with ``etag`` set to the fingerprint of their content, in the order given. At most 4 MiB a file is read.
+
+    Raises SourceError LS421 for a file that is gone or cannot be read.
+    """
+    listed = tuple(files)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        fingerprints = pool.map(lambda file: _fingerprint(file, root), listed, chunksize=64)
+        return tuple(replace(file, etag=etag) for file, etag in zip(listed, fingerprints, strict=True))
+
+
+def fingerprints(files: Iterable[FileIdentity], root: Path) -> dict[str, str]:
+    """Path -> fingerprint, for ``choose_files``. Raises as ``with_fingerprints`` does."""
+    return {file.path: file.etag for file in with_fingerprints(files, root)}
+
+
+def _fingerprint(file: FileIdentity, root: Path) -> str:
+    path = absolute_path(file.path, root)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            return _hash(descriptor, file.size)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise SourceError(unreadable_file(file, error)) from error
+
+
+def _hash(descriptor: int, size: int) -> str:
+    digest = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16)
+    if size <= WHOLE_UP_TO:
+        digest.update(os.pread(descriptor, size, 0))
+        return digest.hexdigest()
+    for sample in range(SAMPLES):
+        digest.update(os.pread(descriptor, _BLOCK, (size - _BLOCK) * sample // (SAMPLES - 1)))
+    return digest.hexdigest()
+
+
+def unreadable_file(file: FileIdentity, error: OSError) -> Problem:
+    """The problem of a listed file that cannot be opened."""
+    return Problem(
+        "LS421",
+        "a file that was listed cannot be read",
+        expected=f"{printable(file.path)}, as it was listed",
+        found=error.strerror or str(error),
+        hint="run again: what is there then is listed anew",
+    )

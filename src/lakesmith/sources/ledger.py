@@ -1,0 +1,187 @@
+"""The file ledger: which files a table has taken, one Iceberg v2 table beside each sourced table.
+
+Lines are written *before* the data, as an intent, and count once the attempt that wrote them is published: the table's
+progress record pins a snapshot of its ledger, and what no record pins does not count. So a dead attempt's lines need no
+cleaning up, and nothing has to agree between two commits.
+
+Each append therefore starts from the pinned snapshot, whatever else the ledger holds. It gets a *branch of its own*, made
+at the pinned snapshot by the same commit that appends to it (tried with PyIceberg 0.12: one metadata swap holds the new
+branch, its snapshot and main's move). The other way, setting main back and appending to it, has an instant between the
+two where a late writer's lines get underneath; on a branch there is nothing to get underneath of. A commit that loses the
+race for the metadata is simply made again. Main is moved to the pinned version at every append: whoever queries the
+ledger sees published lines only.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from lakesmith.catalog.record import Pin
+from lakesmith.errors import LockedError, Problem, SourceError, StateError
+from lakesmith.project.definitions import TableName
+from lakesmith.sources import ledger_table
+from lakesmith.sources.ledger_cache import LedgerCache
+from lakesmith.sources.ledger_view import EMPTY, LedgerView, hash_entries
+from lakesmith.sources.listing import printable
+from lakesmith.sources.model import LedgerEntry
+
+__all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier", "verify_entries"]
+
+TRIES = 12
+"""How often an append is made before giving up; the waits between add up to about half a minute."""
+
+_FIRST_WAIT = 0.05
+_LONGEST_WAIT = 5.0
+
+_T = TypeVar("_T")
+
+ledger_identifier = ledger_table.identifier
+
+
+class Writers(Protocol):
+    """What the store needs of a catalog: the PyIceberg catalog that may write."""
+
+    def writer(self) -> Any:
+        """The PyIceberg catalog; importing and opening it is put off until it is asked for."""
+        ...
+
+
+class LedgerStore:
+    """The ledgers of a catalog, cached below ``cache_dir``."""
+
+    def __init__(self, catalog: Writers, cache_dir: Path) -> None:
+        self._catalog = catalog
+        self._cache = LedgerCache(cache_dir)
+
+    def read(self, table: TableName, pin: Pin | None) -> LedgerView:
+        """What ``table`` has taken at its record's pin: from the cache, or from the ledger at that snapshot.
+
+        Raises StateError LS540-LS542 when the ledger or its snapshot is gone, LockedError LS740 when the catalog stays
+        locked.
+        """
+        if pin is None or pin.snapshot is None:
+            return EMPTY
+        view = self._cache.load(pin)
+        return view if view is not None else self._read_table(table, pin, pin.snapshot)
+
+    def append(self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry]) -> Pin:
+        """Writes the intent: a new version of the ledger with the pinned content and ``entries``, and nothing else.
+
+        Returns the pin of that version, for the record. Makes the ledger when there is none and ``pin`` is None. Raises
+        ValueError without entries, SourceError LS412 for two entries of one path, StateError as ``read`` does, and
+        LockedError LS740 when the catalog stays locked or contended.
+        """
+        _check_entries(table, entries)
+        before = self.read(table, pin)
+        branch = ledger_table.new_branch(entries)
+        new = _retry(table, lambda: self._append_once(table, pin, entries, branch))
+        self._cache.save(new, before.plus(entries))
+        return new
+
+    def _read_table(self, table: TableName, pin: Pin, snapshot: int) -> LedgerView:
+        ledger = _retry(table, lambda: ledger_table.load(self._catalog.writer(), table, pin))
+        view = ledger_table.read_view(ledger, snapshot)
+        self._cache.save(pin, view)
+        return view
+
+    def _append_once(
+        self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry], branch: str
+    ) -> Pin:
+        catalog = self._catalog.writer()
+        if pin is None or pin.snapshot is None:
+            ledger = ledger_table.load_or_create(catalog, table)
+            parent = ledger_table.empty_snapshot(ledger)
+        else:
+            ledger = ledger_table.load(catalog, table, pin)
+            parent = pin.snapshot
+        rows = ledger_table.rows_at(ledger, parent) + len(entries)
+        # A try before may have been committed although its answer was an error: its branch tells.
+        done = ledger_table.committed(ledger, parent, branch, rows)
+        if done is None:
+            ledger_table.commit(ledger, parent, entries, branch)
+            done = ledger_table.committed(ledger, parent, branch, rows)
+        if done is None:
+            raise _not_as_written(table, branch)
+        return Pin(str(ledger.metadata.table_uuid), done)
+
+
+def verify_entries(table: TableName, entries: Iterable[LedgerEntry], expected: str) -> None:
+    """Checks a batch's lines against the hash in its record. Raises StateError LS543 when they differ."""
+    found = hash_entries(entries)
+    if found != expected:
+        raise StateError(
+            Problem(
+                "LS543",
+                f"{table}: its file ledger does not hold the lines its record was written with",
+                expected=f"lines with the hash {expected}",
+                found=found,
+                hint=f"`lakesmith files {table}` shows the ledger; `lakesmith run --full-refresh {table}` rebuilds",
+            )
+        )
+
+
+def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:
+    if not entries:
+        raise ValueError("an append to a ledger needs at least one entry")
+    twice = [path for path, count in Counter(entry.file.path for entry in entries).items() if count > 1]
+    if twice:
+        sources = sorted({entry.source for entry in entries if entry.file.path == twice[0]})
+        raise SourceError(
+            Problem(
+                "LS412",
+                f"{table}: one file is matched by two sources",
+                expected="each file in one source: a file is taken once by a table",
+                found=f"{printable(twice[0])} in {' and '.join(sources)} ({len(twice)} such files)",
+                hint="make the sources' `path` or `pattern` disjoint",
+            )
+        )
+
+
+def _not_as_written(table: TableName, branch: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS544",
+            f"{table}: an append to its file ledger was committed, but not as it was written",
+            expected=f"branch {branch} one snapshot after the pinned one, with the pinned lines and the new ones",
+            hint="run again; nothing of this attempt counts. If it stays, something else writes to the ledger",
+        )
+    )
+
+
+def _retry(table: TableName, step: Callable[[], _T]) -> _T:
+    """Runs ``step`` until it neither loses a race nor meets a locked catalog, with growing, random waits between."""
+    for number in range(TRIES):
+        try:
+            return step()
+        except Exception as error:
+            if not _is_contention(error):
+                raise
+            last = error
+        time.sleep(random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
+    raise LockedError(
+        Problem(
+            "LS740",
+            f"{table}: its file ledger cannot be written because others keep the catalog busy",
+            expected=f"a free moment within {TRIES} tries",
+            found=str(last).splitlines()[0],
+            hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt counts",
+        )
+    ) from last
+
+
+def _is_contention(error: Exception) -> bool:
+    """A lost race (a commit, or the creation of the ledger), or SQLite's busy and locked errors."""
+    from pyiceberg.exceptions import CommitFailedException
+
+    if isinstance(error, CommitFailedException):
+        return True
+    if isinstance(error, ValueError):
+        # How PyIceberg tells that another snapshot was added between reading the metadata and committing to it.
+        return "older than last sequence number" in str(error)
+    text = str(error).lower()
+    return type(error).__name__ == "OperationalError" and ("locked" in text or "busy" in text)

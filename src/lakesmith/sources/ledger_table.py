@@ -1,0 +1,229 @@
+"""The ledger as an Iceberg table: reading it at a snapshot and committing one append, with PyIceberg (imported lazily)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lakesmith.catalog.record import Pin
+from lakesmith.catalog.state import MAIN
+from lakesmith.errors import Problem, StateError
+from lakesmith.project.definitions import TableName
+from lakesmith.sources.ledger_view import EMPTY, LedgerView, Row, row_of
+from lakesmith.sources.model import LedgerEntry
+
+NAMESPACE = "lakesmith"
+"""The namespace of lakesmith's own tables."""
+
+COMPACT_ABOVE = 32
+"""Data files of the pinned version; when there are more, the next append writes one in their place."""
+
+ABANDONED_AFTER_MS = 7 * 24 * 3600 * 1000
+"""Milliseconds after which the branch of an append that no record pinned is dropped."""
+
+COLUMNS = (
+    ("path", "string"),
+    ("source", "string"),
+    ("action", "string"),
+    ("size", "long"),
+    ("modified_ns", "long"),
+    ("inode", "long"),
+    ("changed_ns", "long"),
+    ("etag", "string"),
+    ("attempt", "string"),
+    ("batch", "long"),
+    ("at_ms", "long"),
+)
+"""The ledger's columns and Iceberg types, all required, in the order of ``path`` and ``ledger_view.Row``."""
+
+_EMPTY = "empty"
+_BRANCH = "attempt-"
+_PROPERTIES = {
+    "format-version": "2",
+    # A commit that lost a race is made anew from fresh state here: PyIceberg's own retry would keep an old plan.
+    "commit.retry.num-retries": "0",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    # Each published version of the table pins one snapshot of its ledger: only lakesmith knows which are still needed.
+    "history.expire.max-snapshot-age-ms": str(100 * 365 * 24 * 3600 * 1000),
+}
+
+
+def identifier(table: TableName) -> tuple[str, str]:
+    """Where a table's ledger is in the catalog."""
+    return (NAMESPACE, f"{table.layer}__{table.name}__files")
+
+
+def load(catalog: Any, table: TableName, pin: Pin) -> Any:
+    """The PyIceberg table that ``pin`` means.
+
+    Raises StateError: LS540 the ledger is gone, LS541 it is another one, LS542 its pinned snapshot is gone.
+    """
+    from pyiceberg.exceptions import NoSuchTableError
+
+    try:
+        ledger = catalog.load_table(identifier(table))
+    except NoSuchTableError as error:
+        raise _state_error("LS540", table, "does not exist any more", pin) from error
+    if str(ledger.metadata.table_uuid) != pin.uuid:
+        raise _state_error(
+            "LS541", table, f"was replaced by another table ({ledger.metadata.table_uuid})", pin
+        )
+    if ledger.metadata.snapshot_by_id(pin.snapshot) is None:
+        raise _state_error("LS542", table, "does not have this snapshot any more", pin)
+    return ledger
+
+
+def load_or_create(catalog: Any, table: TableName) -> Any:
+    """The ledger, made when it is missing: the first append of a table that has taken nothing yet."""
+    from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+
+    try:
+        ledger = catalog.load_table(identifier(table))
+    except NoSuchTableError:
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+        try:
+            ledger = catalog.create_table(identifier(table), _schema(), properties=_PROPERTIES)
+        except TableAlreadyExistsError:
+            ledger = catalog.load_table(identifier(table))
+    if _EMPTY not in ledger.metadata.refs:
+        _commit_empty(ledger)
+    return ledger
+
+
+def empty_snapshot(ledger: Any) -> int:
+    """The ledger's first, empty snapshot: where the appends of a table that has taken nothing start."""
+    return int(ledger.metadata.refs[_EMPTY].snapshot_id)
+
+
+def read_view(ledger: Any, snapshot: int) -> LedgerView:
+    """The content of the ledger at ``snapshot``: of each path the newest line."""
+    rows = ledger.scan(snapshot_id=snapshot).to_arrow()
+    columns = [rows.column(name).to_pylist() for name, _ in COLUMNS]
+    paths, rest = columns[0], zip(*columns[1:], strict=True)
+    return EMPTY.plus_rows(zip(paths, rest, strict=True))
+
+
+def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str) -> int:
+    """Commits ``content at parent + entries`` as one snapshot on a branch of its own; returns the snapshot.
+
+    The same commit moves main to ``parent`` (so main always shows a published version) and drops branches that are
+    done with. Raises what PyIceberg raises when the table changed meanwhile.
+    """
+    from pyiceberg.table.update.snapshot import ManageSnapshots
+
+    rows = _arrow(entries)
+    with ledger.transaction() as transaction:
+        refs = ManageSnapshots(transaction)
+        for name in _branches_done_with(ledger.metadata, parent):
+            refs.remove_branch(name)
+        refs.create_branch(parent, branch).set_current_snapshot(snapshot_id=parent).commit()
+        if _data_files(ledger, parent) > COMPACT_ABOVE:
+            _rewrite(transaction, ledger, parent, rows, branch)
+        else:
+            transaction.append(rows, branch=branch)
+    return int(ledger.metadata.refs[branch].snapshot_id)
+
+
+def committed(ledger: Any, parent: int, branch: str, expected_rows: int) -> int | None:
+    """The snapshot of ``branch`` when it is exactly one commit on top of ``parent`` with ``expected_rows``, else None."""
+    ref = ledger.metadata.refs.get(branch)
+    snapshot = None if ref is None else ledger.metadata.snapshot_by_id(ref.snapshot_id)
+    if (
+        snapshot is None
+        or snapshot.parent_snapshot_id != parent
+        or rows_at(ledger, snapshot.snapshot_id) != expected_rows
+    ):
+        return None
+    return int(snapshot.snapshot_id)
+
+
+def rows_at(ledger: Any, snapshot: int) -> int:
+    """The number of lines at a snapshot, from its summary."""
+    return int(ledger.metadata.snapshot_by_id(snapshot).summary["total-records"])
+
+
+def new_branch(entries: Iterable[LedgerEntry]) -> str:
+    """A name no other append has: the attempt, for people, and a random part."""
+    attempt = next(entry.attempt for entry in entries)
+    return f"{_BRANCH}{attempt}-{uuid.uuid4().hex[:12]}"
+
+
+def _commit_empty(ledger: Any) -> None:
+    # PyIceberg refuses a first snapshot elsewhere than on main, so the ledger is given one that holds nothing.
+    from pyiceberg.table.update.snapshot import ManageSnapshots
+
+    with ledger.transaction() as transaction:
+        transaction.append(_arrow(()))
+        root = transaction.table_metadata.current_snapshot_id
+        ManageSnapshots(transaction).create_tag(root, _EMPTY).commit()
+
+
+def _data_files(ledger: Any, snapshot: int) -> int:
+    return int(ledger.metadata.snapshot_by_id(snapshot).summary["total-data-files"])
+
+
+def _rewrite(transaction: Any, ledger: Any, parent: int, rows: Any, branch: str) -> None:
+    """Puts one data file, old lines and new, in the place of all files at ``parent``."""
+    import pyarrow as pa
+    from pyiceberg.io.pyarrow import _dataframe_to_data_files
+
+    scan = ledger.scan(snapshot_id=parent)
+    everything = pa.concat_tables([scan.to_arrow().cast(rows.schema), rows])
+    with transaction.update_snapshot(branch=branch).overwrite() as overwrite:
+        for task in scan.plan_files():
+            overwrite.delete_data_file(task.file)
+        for file in _dataframe_to_data_files(transaction.table_metadata, everything, ledger.io):
+            overwrite.append_data_file(file)
+
+
+def _branches_done_with(metadata: Any, parent: int) -> list[str]:
+    """Branches of appends at or before ``parent`` (main protects these), and of attempts abandoned long ago."""
+    passed = set(_ancestors(metadata, parent))
+    done = []
+    for name, ref in metadata.refs.items():
+        if name == MAIN or not name.startswith(_BRANCH):
+            continue
+        age_ms = metadata.last_updated_ms - metadata.snapshot_by_id(ref.snapshot_id).timestamp_ms
+        if ref.snapshot_id in passed or age_ms > ABANDONED_AFTER_MS:
+            done.append(name)
+    return done
+
+
+def _ancestors(metadata: Any, newest: int) -> Iterable[int]:
+    snapshot: int | None = newest
+    parents = {known.snapshot_id: known.parent_snapshot_id for known in metadata.snapshots}
+    while snapshot is not None and snapshot in parents:
+        yield snapshot
+        snapshot = parents[snapshot]
+
+
+def _arrow(entries: Sequence[LedgerEntry]) -> Any:
+    import pyarrow as pa
+
+    types = {"string": pa.string(), "long": pa.int64()}
+    schema = pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in COLUMNS])
+    rows: list[tuple[str, *Row]] = [(entry.file.path, *row_of(entry)) for entry in entries]
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
+
+
+def _schema() -> Any:
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField, StringType
+
+    types = {"string": StringType(), "long": LongType()}
+    return Schema(
+        *(NestedField(i, name, types[kind], required=True) for i, (name, kind) in enumerate(COLUMNS, 1))
+    )
+
+
+def _state_error(code: str, table: TableName, what: str, pin: Pin) -> StateError:
+    return StateError(
+        Problem(
+            code,
+            f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
+            expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins it",
+            hint=f"bring the ledger back (a backup, or an older metadata file), or rebuild: `lakesmith run --full-refresh {table}`",
+        )
+    )

@@ -1,0 +1,82 @@
+"""The ledger's content as planning needs it: for each path the newest line, and an order-independent hash of lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+
+Row = tuple[str, str, int, int, int, int, str, str, int, int]
+"""Source, action, size, modified_ns, inode, changed_ns, etag, attempt, batch, at_ms."""
+
+
+class LedgerView(Mapping[str, LedgerEntry]):
+    """Path -> the newest entry of that path, immutable. Newest is by batch, then time, then order.
+
+    A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was renamed, is
+    still taken once. Holds plain rows and makes entries only when asked: 100,000 of them are read in every idle run.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Mapping[str, Row] | None = None) -> None:
+        self._rows: Mapping[str, Row] = rows or {}
+
+    @property
+    def rows(self) -> Mapping[str, Row]:
+        """Path -> plain row, for the cache and for quick comparison. Not to be changed."""
+        return self._rows
+
+    def __getitem__(self, path: str) -> LedgerEntry:
+        return entry_of(path, self._rows[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._rows
+
+    def plus(self, entries: Iterable[LedgerEntry]) -> LedgerView:
+        """A view with ``entries`` added, where they are the newest."""
+        return self.plus_rows((entry.file.path, row_of(entry)) for entry in entries)
+
+    def plus_rows(self, lines: Iterable[tuple[str, Row]]) -> LedgerView:
+        """As ``plus``, of plain rows."""
+        rows = dict(self._rows)
+        for path, row in lines:
+            known = rows.get(path)
+            if known is None or (row[8], row[9]) >= (known[8], known[9]):
+                rows[path] = row
+        return LedgerView(rows)
+
+
+EMPTY = LedgerView()
+"""The ledger of a table that has taken nothing."""
+
+
+def row_of(entry: LedgerEntry) -> Row:
+    """An entry as a plain row, without its path."""
+    file = entry.file
+    stat = (file.size, file.modified_ns, file.inode, file.changed_ns, file.etag)
+    return (entry.source, entry.action.value, *stat, entry.attempt, entry.batch, entry.at_ms)
+
+
+def entry_of(path: str, row: Row) -> LedgerEntry:
+    """The inverse of ``row_of``."""
+    source, action, size, modified, inode, changed, etag, attempt, batch, at_ms = row
+    file = FileIdentity(path, size, modified, inode, changed, etag)
+    return LedgerEntry(file, source, FileAction(action), attempt, batch, at_ms)
+
+
+def hash_entries(entries: Iterable[LedgerEntry]) -> str:
+    """A hash of the lines an attempt wrote, the same whatever their order: 32 hexadecimal digits, for the record."""
+    lines = sorted(json.dumps((entry.file.path, *row_of(entry))) for entry in entries)
+    digest = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()

@@ -1,0 +1,293 @@
+"""Finds the files of a source: a recursive listing with everything that makes a file *this* file, and nothing read.
+
+What is left out, at every folder level: names that start with ``_`` or ``.``, and names that tools give to files they are
+still writing (``TEMPORARY_ENDINGS``). Symbolic links to files and folders are followed; a real folder is entered once, so
+a cycle of links ends and a folder that is reachable twice gives its files once (under their real place). The same holds
+for a link to a file that is listed itself: ``latest.csv -> monday.csv`` does not give Monday's rows twice.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import FileSource
+from lakesmith.sources.model import FileIdentity
+
+TEMPORARY_ENDINGS = (
+    ".tmp",
+    ".temp",
+    ".part",
+    ".partial",
+    ".filepart",
+    ".crdownload",
+    ".download",
+    ".inprogress",
+    ".swp",
+    "._copying_",
+    "~",
+)
+"""Endings, in lower case, that browsers, copy tools and editors give to files that are not finished."""
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_NANOSECONDS = 1_000_000_000
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a source holds now. ``found`` and ``waiting`` (younger than ``min_age``) are sorted by path.
+
+    ``ignored`` counts the names that were left out: hidden, temporary, not matching the pattern, links to what is listed
+    anyway, and what is neither a file nor a folder. A folder that is left out counts once.
+    """
+
+    found: tuple[FileIdentity, ...]
+    waiting: tuple[FileIdentity, ...] = ()
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file as a file system gives it. ``key`` is the same for two paths that are one file; ``link``: reached by one."""
+
+    identity: FileIdentity
+    key: tuple[int, int]
+    link: bool
+
+
+class FileSystem(Protocol):
+    """Where a listing comes from. The local one is built; an object store has the same face."""
+
+    def walk(self, source: FileSource, root: Path) -> Iterator[FoundFile | None]:
+        """Yields each file that the source's pattern takes, and None for each name that is left out.
+
+        Raises SourceError when the folder is not there or cannot be read.
+        """
+        ...
+
+
+def list_files(source: FileSource, root: Path, now_ns: int) -> Listing:
+    """Lists the files of ``source``; ``now_ns`` (nanoseconds since the epoch) decides who is too young.
+
+    Raises SourceError: LS401 the folder does not exist, LS402 not a folder, LS403 a kind of path that is not supported,
+    LS404 it may not be read, LS405 a file name that is not UTF-8.
+    """
+    files: list[FoundFile] = []
+    ignored = 0
+    for file in file_system(source).walk(source, root):
+        if file is None:
+            ignored += 1
+        else:
+            files.append(file)
+    kept = _without_second_names(files)
+    _refuse_undecodable(kept, source)
+    found, waiting = _split_by_age(kept, source, now_ns)
+    return Listing(tuple(found), tuple(waiting), ignored + len(files) - len(kept))
+
+
+def file_system(source: FileSource) -> FileSystem:
+    """The file system of a source's path. Raises SourceError LS403 for a URI."""
+    if _URI.match(source.path):
+        raise SourceError(
+            Problem(
+                "LS403",
+                f"source {source.name!r}: paths of this kind are not supported yet",
+                source.place,
+                expected="a folder, relative to the project or absolute",
+                found=source.path.split("?")[0],
+                hint="bring the files to a local or mounted folder and set `path` to it",
+            )
+        )
+    return LocalFileSystem()
+
+
+def absolute_path(path: str, root: Path) -> Path:
+    """Where a file of a listing is: the inverse of how ``FileIdentity.path`` is written."""
+    return root / path
+
+
+def _absolute(path: Path) -> str:
+    """As ``os.path.abspath``: links are kept, so that a source that is one keeps the name it was given."""
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+class LocalFileSystem:
+    """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file."""
+
+    def walk(self, source: FileSource, root: Path) -> Iterator[FoundFile | None]:
+        """See :class:`FileSystem`."""
+        folder = _absolute(root / source.path)
+        _check_folder(folder, source)
+        matches = re.compile(fnmatch.translate(source.pattern)).match
+        prefix = _shown_path(folder, _absolute(root))
+        real: list[tuple[str, str, bool]] = [(folder, prefix, False)]
+        linked: list[tuple[str, str, bool]] = []
+        visited: set[tuple[int, int]] = set()
+        # Links wait until every real folder is known, so that a file is named by its real place whatever scandir's order.
+        while real or linked:
+            here, shown, link = real.pop() if real else linked.pop(0)
+            if not _enter(here, visited, source):
+                yield None
+                continue
+            with _scan(here, source) as entries:
+                for entry in entries:
+                    if _left_out(entry.name):
+                        yield None
+                    elif entry.is_dir():
+                        below = (entry.path, f"{shown}{entry.name}/", link or entry.is_symlink())
+                        (linked if below[2] else real).append(below)
+                    else:
+                        yield _found(entry, shown, link) if matches(entry.name) else None
+
+
+def _found(entry: os.DirEntry[str], shown: str, link: bool) -> FoundFile | None:
+    """The file with its identity; None for a pipe, a device, a link to nothing, or a file that went away meanwhile."""
+    try:
+        if not entry.is_file():
+            return None
+        stat = entry.stat()
+    except FileNotFoundError:
+        return None
+    identity = FileIdentity(
+        shown + entry.name, stat.st_size, stat.st_mtime_ns, inode=stat.st_ino, changed_ns=stat.st_ctime_ns
+    )
+    return FoundFile(identity, (stat.st_dev, stat.st_ino), link or entry.is_symlink())
+
+
+def _left_out(name: str) -> bool:
+    return name[0] in "._" or name.lower().endswith(TEMPORARY_ENDINGS)
+
+
+def _shown_path(folder: str, root: str) -> str:
+    """How paths below ``folder`` begin: relative to the project when it is inside, so that a project can be moved."""
+    inside = os.path.commonpath((folder, root)) == root
+    shown = os.path.relpath(folder, root) if inside else folder
+    return "" if shown == "." else Path(shown).as_posix().rstrip("/") + "/"
+
+
+def _enter(folder: str, visited: set[tuple[int, int]], source: FileSource) -> bool:
+    """Notes the real folder behind ``folder``; False when it has been entered before."""
+    try:
+        stat = Path(folder).stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreadable(folder, source, error) from error
+    key = (stat.st_dev, stat.st_ino)
+    if key in visited:
+        return False
+    visited.add(key)
+    return True
+
+
+def _scan(folder: str, source: FileSource) -> os._ScandirIterator[str]:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise _unreadable(folder, source, error) from error
+
+
+def _unreadable(folder: str, source: FileSource, error: OSError) -> SourceError:
+    return SourceError(
+        Problem(
+            "LS404",
+            f"source {source.name!r}: a folder cannot be read",
+            source.place,
+            expected="a folder this user may list",
+            found=f"{printable(folder)}: {error.strerror}",
+            hint="give this user the right to read it, or move it out of the source's folder",
+        )
+    )
+
+
+def _check_folder(folder: str, source: FileSource) -> None:
+    path = Path(folder)
+    if not path.exists():
+        code, found, hint = "LS401", "nothing", f"create it (`mkdir -p {source.path}`) or correct `path`"
+    elif not path.is_dir():
+        code, found = "LS402", "a file"
+        hint = f"set `path` to its folder and `pattern: {path.name!r}`"
+    else:
+        return
+    what = f"source {source.name!r}: its folder does not exist" if code == "LS401" else None
+    raise SourceError(
+        Problem(
+            code,
+            what or f"source {source.name!r}: its path is not a folder",
+            source.place,
+            expected=f"a folder at {printable(folder)}",
+            found=found,
+            hint=hint,
+        )
+    )
+
+
+def _without_second_names(files: list[FoundFile]) -> list[FoundFile]:
+    """Drops links to files that are listed by themselves, and all but the first of several links to one file."""
+    if not any(file.link for file in files):
+        return files
+    seen = {file.key for file in files if not file.link}
+    kept = [file for file in files if not file.link]
+    for file in sorted((file for file in files if file.link), key=lambda file: file.identity.path):
+        if file.key not in seen:
+            seen.add(file.key)
+            kept.append(file)
+    return kept
+
+
+def _refuse_undecodable(files: list[FoundFile], source: FileSource) -> None:
+    # Such a name can be written neither to the ledger nor to a row's _source_file, and Java cannot open it.
+    bad = [
+        file.identity.path
+        for file in files
+        if not file.identity.path.isascii() and not _is_utf8(file.identity.path)
+    ]
+    if bad:
+        more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        raise SourceError(
+            Problem(
+                "LS405",
+                f"source {source.name!r}: the names of some files are not UTF-8",
+                source.place,
+                expected="file and folder names in UTF-8",
+                found=", ".join(printable(path) for path in sorted(bad)[:_SHOWN]) + more,
+                hint="rename them (`convmv -f latin1 -t utf8 --notest FOLDER` does it for Latin-1 names)",
+            )
+        )
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(path: str) -> str:
+    """``path`` for a message: bytes that are not text, and line breaks, are shown as escapes."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _split_by_age(
+    files: list[FoundFile], source: FileSource, now_ns: int
+) -> tuple[list[FileIdentity], list[FileIdentity]]:
+    files.sort(key=lambda file: file.identity.path)
+    if source.min_age_seconds <= 0:
+        return [file.identity for file in files], []
+    newest = now_ns - int(source.min_age_seconds * _NANOSECONDS)
+    found: list[FileIdentity] = []
+    waiting: list[FileIdentity] = []
+    for file in files:
+        # A time in the future (a wrong clock elsewhere) must not hold a file back for ever: then the local one counts.
+        written = min(file.identity.modified_ns, file.identity.changed_ns)
+        (found if written <= newest else waiting).append(file.identity)
+    return found, waiting

@@ -1,0 +1,70 @@
+"""Real files and a real catalog for the tests of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakesmith.errors import Place
+from lakesmith.project.definitions import FileFormat, FileSource
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+
+
+class SqliteCatalog:
+    """A PyIceberg catalog on SQLite, opened when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._writer: Any = None
+
+    def writer(self) -> Any:
+        if self._writer is None:
+            from pyiceberg.catalog.sql import SqlCatalog
+
+            self._writer = SqlCatalog(
+                "lake", uri=f"sqlite:///{self.folder}/catalog.db", warehouse=f"file://{self.folder}/warehouse"
+            )
+        return self._writer
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqliteCatalog:
+    return SqliteCatalog(tmp_path)
+
+
+@pytest.fixture
+def make_source() -> Callable[..., FileSource]:
+    """A CSV source named ``orders`` over ``landing/orders``; any field may be given."""
+
+    def make(**fields: Any) -> FileSource:
+        given = {"format": FileFormat.CSV, "path": "landing/orders/", **fields}
+        return FileSource(name="orders", place=Place("tables/bronze/orders.yaml", 2), **given)
+
+    return make
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file below the project's folder and returns its path."""
+
+    def write(name: str, content: str | bytes = "a,b\n1,2\n") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def entry() -> Callable[..., LedgerEntry]:
+    """Makes a ledger line; keyword arguments besides ``action`` are fields of FileIdentity."""
+
+    def make(path: str, batch: int = 1, action: FileAction = FileAction.TAKEN, **stat: Any) -> LedgerEntry:
+        file = FileIdentity(path, **{"size": 10, "modified_ns": 1_700_000_000_123_456_789, **stat})
+        return LedgerEntry(file, "orders", action, f"attempt-{batch}", batch, 1_700_000_000_000 + batch)
+
+    return make
