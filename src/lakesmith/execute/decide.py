@@ -1,0 +1,74 @@
+"""From a project's graph and the lake as it is now to decisions: what ``plan``, ``status``, ``explain`` and ``run`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from lakesmith.execute.observe import Lake
+from lakesmith.graph.graph import Graph, Node
+from lakesmith.graph.sql_model import ShapeKind
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.planner import Query, plan_derived, plan_sourced
+from lakesmith.plan.steps import Decision, TableStep, Waiting
+from lakesmith.project.definitions import TableName
+
+
+@dataclass
+class Decider:
+    """Decides tables one by one, each on freshly read state.
+
+    ``full`` are the tables a full refresh was asked for. ``not_incremental`` remembers what Spark did not confirm.
+    """
+
+    graph: Graph
+    lake: Lake
+    full: frozenset[TableName] = frozenset()
+    not_incremental: dict[TableName, str] = field(default_factory=dict)
+
+    def decide(self, name: TableName) -> Decision:
+        """What the table needs now."""
+        node, facts = self.graph.node(name), self.lake.facts(name)
+        table, full = node.definition, name in self.full
+        if table.is_sourced:
+            sources = self.lake.source_facts(table, facts)
+            return plan_sourced(table, definition_fingerprint(table), facts, sources, full)
+        query = self._query(node)
+        inputs: dict[TableName, TableFacts] = {upstream: self.lake.facts(upstream) for upstream in query.inputs}
+        return plan_derived(table, query, facts, inputs, full)
+
+    def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
+        """The whole plan: a table whose inputs have work waits for them, as its own step is only known then."""
+        decisions: dict[TableName, Decision] = {}
+        for name in names:
+            busy = tuple(
+                upstream
+                for upstream in self.graph.node(name).inputs
+                if isinstance(decisions.get(upstream), TableStep | Waiting)
+            )
+            definition = self.graph.node(name).definition
+            decisions[name] = Waiting(definition, busy) if busy else self.decide(name)
+        return tuple(decisions.values())
+
+    def _query(self, node: Node) -> Query:
+        query = query_of(node)
+        why_not = self.not_incremental.get(node.definition.name)
+        return query if why_not is None else replace(query, row_wise=False, why_not=why_not)
+
+
+def query_of(node: Node) -> Query:
+    """What planning has to know of a table's query, from its text alone."""
+    fingerprint = definition_fingerprint(node.definition)
+    if node.analysis is None:
+        return Query(node.inputs, None if len(node.inputs) == 1 else False, fingerprint, "it reads several tables")
+    shape = node.analysis.shape
+    if shape.kind is ShapeKind.ROW_WISE:
+        return Query(node.inputs, True, fingerprint)
+    reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
+    return Query(node.inputs, False, fingerprint, reason)
+
+
+def has_work(decisions: Sequence[Decision]) -> bool:
+    """Whether any table has a step: only then an engine is needed."""
+    return any(isinstance(decision, TableStep) for decision in decisions)

@@ -1,0 +1,53 @@
+"""The seam between walking a plan and doing a step: what Spark implements."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lakesmith.errors import LakesmithError
+from lakesmith.execute.events import BatchReport, Listener
+from lakesmith.plan.steps import TableStep
+
+
+class Outdated(Exception):
+    """What the batch was planned on is no longer so: it was not published and has to be planned and done again.
+
+    ``reason`` says in words what moved: the table, or a file while it was read.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NotIncremental(Exception):
+    """Spark's own analysis of the query does not confirm the planned strategy; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RunStopped(LakesmithError):
+    """The user asked the run to stop; what was not published is left as it was."""
+
+    exit_code = 130
+
+
+class Engine(Protocol):
+    """Does steps. ``run_step`` may be called from several threads, for different tables."""
+
+    def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
+        """Does one batch and publishes it.
+
+        Raises Outdated, NotIncremental, or a LakesmithError; in each case nothing of the batch is visible.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Ends running jobs as soon as possible, from another thread."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what the engine holds. Safe to call twice."""
+        ...

@@ -1,0 +1,94 @@
+"""Reads what planning needs to know of the lake and of the landing folders. Milliseconds, no JVM."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from lakesmith.catalog.open import open_catalog
+from lakesmith.catalog.owner import foreign_owner
+from lakesmith.catalog.progress import find_progress
+from lakesmith.catalog.protocol import Catalog
+from lakesmith.catalog.record import Pin
+from lakesmith.errors import LakesmithError
+from lakesmith.plan.facts import SourceFacts, TableFacts
+from lakesmith.plan.steps import FileIntake
+from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
+from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
+from lakesmith.sources.identity import fingerprints
+from lakesmith.sources.ledger import LedgerStore, LedgerView
+from lakesmith.sources.listing import Listing, list_files
+
+LEDGER_PIN = "files"
+"""The name under which a sourced table's record pins its file ledger."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The lake of one project: its catalog and its file ledgers."""
+
+    project: Project
+    catalog: Catalog
+    ledgers: LedgerStore
+
+    @classmethod
+    def open(cls, project: Project) -> Lake:
+        """Opens the target's catalog; nothing is contacted or made yet."""
+        catalog = open_catalog(project)
+        return cls(project, catalog, LedgerStore(catalog, project.state_dir / "cache"))
+
+    def facts(self, name: TableName) -> TableFacts:
+        """The table as it is now; what is wrong with it is in ``problem``."""
+        state = self.catalog.table(name.layer, name.name)
+        if state is None:
+            return TableFacts()
+        if foreign := foreign_owner(state, self.project.name):
+            return TableFacts(state, problem=foreign)
+        try:
+            return TableFacts(state, find_progress(state))
+        except LakesmithError as error:
+            return TableFacts(state, problem=error.problems[0])
+
+    def ledger(self, table: TableName, facts: TableFacts) -> LedgerView:
+        """What the table has taken, as of its published record."""
+        return self.ledgers.read(table, ledger_pin(facts))
+
+    def source_facts(self, table: TableDefinition, facts: TableFacts) -> SourceFacts:
+        """What the table's sources have to give it now; what is wrong with them is in ``problems``."""
+        try:
+            ledger = self.ledger(table.name, facts)
+            listings = [(source, self._list(source)) for source in table.sources]
+            choices = [(source, listing, self._choose(table, source, listing, ledger)) for source, listing in listings]
+        except LakesmithError as error:
+            return SourceFacts(problems=error.problems)
+        return _gathered(choices)
+
+    def _list(self, source: FileSource) -> Listing:
+        return list_files(source, self.project.root, time.time_ns())
+
+    def _choose(
+        self, table: TableDefinition, source: FileSource, listing: Listing, ledger: LedgerView
+    ) -> FileChoice:
+        uncertain = uncertain_files(listing, ledger)
+        known = fingerprints(uncertain, self.project.root) if uncertain else {}
+        return choose_files(source, listing, ledger, known, table.name)
+
+
+def ledger_pin(facts: TableFacts) -> Pin | None:
+    """The version of the file ledger that the table's record pins."""
+    record = facts.base.record
+    return record.sidecars.get(LEDGER_PIN) if record else None
+
+
+def _gathered(choices: list[tuple[FileSource, Listing, FileChoice]]) -> SourceFacts:
+    facts = SourceFacts()
+    for source, listing, choice in choices:
+        facts = replace(
+            facts,
+            intakes=(*facts.intakes, FileIntake(source, choice.take, choice.replace)),
+            problems=(*facts.problems, *choice.problems),
+            notes=(*facts.notes, *choice.notes),
+            waiting=facts.waiting + len(listing.waiting),
+            known=facts.known + len(listing.found),
+        )
+    return facts

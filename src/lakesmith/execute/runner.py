@@ -1,0 +1,127 @@
+"""Brings tables up to date, in order, independent ones side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Event as Flag
+
+from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped
+from lakesmith.execute.events import (
+    Listener,
+    TableCurrent,
+    TableFailed,
+    TableHeld,
+    TablePublished,
+    TableRedone,
+    TableStarted,
+)
+from lakesmith.execute.faults import reach
+from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
+from lakesmith.project.definitions import TableName
+
+TRIES = 5
+"""How often a batch is planned and done anew when what it was planned on moves."""
+
+
+@dataclass
+class Walk:
+    """One walk over the selected tables, in the graph's order.
+
+    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at once.
+    """
+
+    decider: Decider
+    names: Sequence[TableName]
+    engine: Callable[[], Engine]
+    listener: Listener
+    parallel: int = 2
+    stop: Flag = field(default_factory=Flag)
+    _failed: dict[TableName, int] = field(default_factory=dict)
+
+    def run(self) -> int:
+        """Walks to the end and returns the exit code: the highest of the tables' codes, 0 when none failed."""
+        pending, done = list(self.names), set[TableName]()
+        running: dict[Future[int], TableName] = {}
+        with ThreadPoolExecutor(self.parallel, thread_name_prefix="table") as pool:
+            while pending or running:
+                for name in self._ready(pending, done):
+                    pending.remove(name)
+                    running[pool.submit(self._bring, name)] = name
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    name = running.pop(future)
+                    done.add(name)
+                    if code := future.result():
+                        self._failed[name] = code
+        return max(self._failed.values(), default=0)
+
+    def _ready(self, pending: Sequence[TableName], done: set[TableName]) -> list[TableName]:
+        return [name for name in pending if all(up in done for up in self._upstream(name))]
+
+    def _upstream(self, name: TableName) -> list[TableName]:
+        return [table for table in self.decider.graph.node(name).inputs if table in self.names]
+
+    def _bring(self, name: TableName) -> int:
+        """One table, whatever happens to it; returns its exit code."""
+        if self.stop.is_set():
+            return RunStopped.exit_code
+        if failed := tuple(up for up in self._upstream(name) if up in self._failed):
+            self.listener(TableHeld(name, failed))
+            return self._failed[failed[0]]
+        started = time.monotonic()
+        try:
+            self._bring_once(name)
+        except LakesmithError as error:
+            self.listener(TableFailed(name, error.problems, error.exit_code, time.monotonic() - started))
+            return error.exit_code
+        return 0
+
+    def _bring_once(self, name: TableName) -> None:
+        for _ in range(TRIES):
+            decision = self.decider.decide(name)
+            reach("after-listing", str(name))
+            match decision:
+                case UpToDate(_, reason, notes):
+                    return self.listener(TableCurrent(name, reason, notes))
+                case Waiting(_, upstream):
+                    what = ", ".join(map(str, upstream))
+                    return self.listener(TableCurrent(name, f"{what} has no data yet"))
+                case Refused(_, problem):
+                    raise RunError(problem)
+                case TableStep():
+                    if self._do(decision):
+                        return None
+        raise _never_still(name)
+
+    def _do(self, step: TableStep) -> bool:
+        """Does a step; False when it has to be planned anew."""
+        started = time.monotonic()
+        self.listener(TableStarted(step))
+        try:
+            report = self.engine().run_step(step, self.listener)
+        except Outdated as moved:
+            self.listener(TableRedone(step.name, moved.reason))
+            return False
+        except NotIncremental as refused:
+            self.decider.not_incremental[step.name] = refused.reason
+            self.listener(TableRedone(step.name, refused.reason))
+            return False
+        self.listener(TablePublished(step.name, step, report, time.monotonic() - started))
+        return True
+
+
+def _never_still(name: TableName) -> RunError:
+    return RunError(
+        Problem(
+            "LS612",
+            f"{name} or its files moved each of the {TRIES} times its batch was tried",
+            expected="a table and files that stand still while a batch is read and published",
+            found="other writers at every try",
+            hint="stop the other writer, or give files time to be written: min_age on the source",
+        )
+    )

@@ -1,0 +1,1 @@
+"""Definitions and state in, steps out: pure, so that what is shown by ``plan`` is what ``run`` does."""

@@ -1,0 +1,176 @@
+"""Decides what each table needs. Pure: definitions and facts in, decisions out, the same for ``plan`` and ``run``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, live_rows
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import TableState
+from lakesmith.plan.facts import SourceFacts, TableFacts
+from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
+from lakesmith.project.definitions import TableDefinition, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What planning has to know of a table's query.
+
+    ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
+    people. None: only Spark can tell (a Python table), so it is tried. ``fingerprint`` identifies the definition.
+    """
+
+    inputs: tuple[TableName, ...]
+    row_wise: bool | None
+    fingerprint: str
+    why_not: str = ""
+
+
+def plan_sourced(
+    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts, full: bool = False
+) -> Decision:
+    """The decision for a table whose rows come from files."""
+    problem = facts.problem or next(iter(sources.problems), None)
+    if problem is not None:
+        return Refused(table, problem)
+    files = sum(len(intake.files) for intake in sources.intakes)
+    if not files and facts.base.record is not None:
+        return UpToDate(table, _no_files(sources), sources.notes)
+    if not files:
+        waiting = f" ({sources.waiting} too young)" if sources.waiting else ""
+        return UpToDate(table, f"no file has arrived yet{waiting}", sources.notes)
+    reason = f"{files} new file{'s' if files > 1 else ''}"
+    return TableStep(
+        table=table,
+        strategy=Strategy.FILES,
+        reason="everything is read again, as asked" if full else reason,
+        base=facts.base,
+        fingerprint=fingerprint,
+        intakes=sources.intakes,
+        notes=sources.notes,
+        row_wise=True,
+    )
+
+
+def _no_files(sources: SourceFacts) -> str:
+    waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
+    return f"all {sources.known} files were taken already{waiting}"
+
+
+def plan_derived(
+    table: TableDefinition,
+    query: Query,
+    facts: TableFacts,
+    inputs: Mapping[TableName, TableFacts],
+    full: bool = False,
+) -> Decision:
+    """The decision for a table that is derived from others, given those as they are now."""
+    if facts.problem is not None and not full:
+        return Refused(table, facts.problem)
+    missing = tuple(name for name in query.inputs if inputs[name].state is None)
+    if missing:
+        return Waiting(table, missing)
+    states = {name: state for name in query.inputs if (state := inputs[name].state)}
+    record = facts.base.record
+    why_full = _why_full(query, record, states, full) or _tampered(facts)
+    if why_full is None and record is not None:
+        return _incremental(table, query, facts, states, record)
+    return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
+
+
+def _why_full(
+    query: Query, record: Record | None, states: Mapping[TableName, TableState], full: bool
+) -> str | None:
+    """Why nothing that was computed before can be kept; None when it can."""
+    if full:
+        return "a full refresh was asked for"
+    if record is None:
+        return "the table is built for the first time"
+    if record.fingerprint != query.fingerprint:
+        return "its definition has changed"
+    for name, state in states.items():
+        pin = record.inputs.get(str(name))
+        if pin is None or pin.uuid != state.uuid:
+            return f"{name} was dropped and created again"
+    return None
+
+
+def _tampered(facts: TableFacts) -> str | None:
+    """A derived table is its definition's alone: rows that another engine changed in it are not kept."""
+    for snapshot in facts.progress.foreign if facts.progress else ():
+        if snapshot.operation != "replace":
+            return f"another engine changed its rows (snapshot {snapshot.snapshot_id}, {snapshot.operation})"
+    return None
+
+
+def _incremental(
+    table: TableDefinition,
+    query: Query,
+    facts: TableFacts,
+    states: Mapping[TableName, TableState],
+    record: Record,
+) -> Decision:
+    moved = {name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot}
+    if not moved:
+        return UpToDate(table, "its inputs have not changed")
+    ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
+    if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
+        unchanged = tuple(_range(name, states[name], record.inputs[str(name)]) for name in states)
+        return _step(table, query, facts, unchanged, Strategy.ADVANCE, "its inputs were only rearranged")
+    if query.row_wise is False:
+        return _step(table, query, facts, _whole(states), Strategy.FULL, query.why_not)
+    (name,) = states
+    appended = ranges[name]
+    if isinstance(appended, Reason):
+        return _step(table, query, facts, _whole(states), Strategy.FULL, f"{name}: {appended.text}")
+    strategy = Strategy.UPSERT if table.key else Strategy.APPEND
+    new = InputRange(name, states[name].uuid, appended.start, appended.end, appended.added_records)
+    reason = f"{name} has {appended.added_records} new rows and no others changed"
+    return _step(table, query, facts, (new,), strategy, reason)
+
+
+def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
+    head = _head(state)
+    if head is None:
+        return Reason("it has been emptied by another tool")
+    return append_only_since(state, pin.snapshot, head)
+
+
+def _range(name: TableName, state: TableState, pin: Pin) -> InputRange:
+    return InputRange(name, state.uuid, pin.snapshot, _head(state), 0)
+
+
+def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
+    return tuple(
+        InputRange(name, state.uuid, None, _head(state), live_rows(state.head) if state.head else 0)
+        for name, state in states.items()
+    )
+
+
+def _head(state: TableState) -> int | None:
+    return state.head.snapshot_id if state.head else None
+
+
+def _step(
+    table: TableDefinition,
+    query: Query,
+    facts: TableFacts,
+    ranges: tuple[InputRange, ...],
+    strategy: Strategy,
+    reason: str,
+) -> TableStep:
+    counted = all(item.rows is not None for item in ranges)
+    one_input = len(query.inputs) == 1
+    return TableStep(
+        table=table,
+        strategy=strategy,
+        reason=reason,
+        base=facts.base,
+        fingerprint=query.fingerprint,
+        inputs=ranges,
+        row_wise=counted and one_input and query.row_wise is True or strategy in _INCREMENTAL,
+    )
+
+
+_INCREMENTAL = (Strategy.APPEND, Strategy.UPSERT, Strategy.ADVANCE)

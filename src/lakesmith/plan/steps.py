@@ -1,0 +1,144 @@
+"""The plan as frozen data: the same steps are shown by ``plan`` and ``explain`` and walked by ``run``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.errors import Problem
+from lakesmith.project.definitions import FileSource, TableDefinition, TableName
+from lakesmith.sources.model import FileIdentity
+
+
+class Strategy(StrEnum):
+    """How a table is brought up to date. From cheap to dear."""
+
+    FILES = "files"
+    """The files that were not taken yet are read and appended."""
+    ADVANCE = "advance"
+    """The inputs moved without a change of rows (compaction): only the recorded positions move."""
+    APPEND = "append"
+    """The query runs over the rows that are new in its input; its result is appended."""
+    UPSERT = "upsert"
+    """The query runs over the rows that are new in its input; the newest version of each key wins."""
+    FULL = "full"
+    """The query runs over its whole inputs; the result replaces the table in one commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where a batch begins: the table as it was planned against. All None: the table does not exist yet.
+
+    ``snapshot`` is main's head. A publish is refused when the table's ``uuid`` or main's head is another by then.
+    """
+
+    uuid: str | None = None
+    snapshot: int | None = None
+    record: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRange:
+    """What of an input is read: the rows that came in the snapshots after ``start`` up to ``end``.
+
+    ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
+    ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say.
+    """
+
+    table: TableName
+    uuid: str
+    start: int | None
+    end: int | None
+    rows: int | None = None
+
+    @property
+    def pin(self) -> Pin:
+        """The position the table has consumed once this range is published."""
+        return Pin(self.uuid, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class FileIntake:
+    """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first."""
+
+    source: FileSource
+    take: tuple[FileIdentity, ...] = ()
+    replace: tuple[FileIdentity, ...] = ()
+
+    @property
+    def files(self) -> tuple[FileIdentity, ...]:
+        """All files that are read."""
+        return self.take + self.replace
+
+
+@dataclass(frozen=True, slots=True)
+class TableStep:
+    """Work for one table: one batch, published by one commit.
+
+    ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
+    """
+
+    table: TableDefinition
+    strategy: Strategy
+    reason: str
+    base: Base
+    fingerprint: str
+    inputs: tuple[InputRange, ...] = ()
+    intakes: tuple[FileIntake, ...] = ()
+    notes: tuple[str, ...] = ()
+    row_wise: bool = False
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.table.name
+
+    @property
+    def file_count(self) -> int:
+        """How many files the batch reads."""
+        return sum(len(intake.files) for intake in self.intakes)
+
+
+@dataclass(frozen=True, slots=True)
+class UpToDate:
+    """A table with nothing to do, and why that is known."""
+
+    table: TableDefinition
+    reason: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.table.name
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A table whose step is only known once the tables it reads have been brought up to date."""
+
+    table: TableDefinition
+    upstream: tuple[TableName, ...]
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.table.name
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A table that cannot be brought up to date as things are, and the choices there are."""
+
+    table: TableDefinition
+    problem: Problem
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.table.name
+
+
+Decision = TableStep | UpToDate | Waiting | Refused
+"""What planning says of one table."""

@@ -1,0 +1,78 @@
+"""The engine: does a step on Spark. One session serves the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from lakesmith.errors import LakesmithError, RunError
+from lakesmith.execute.engine import NotIncremental, Outdated
+from lakesmith.execute.events import BatchReport, Listener
+from lakesmith.execute.faults import note_jvm
+from lakesmith.execute.observe import Lake
+from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.spark.batch import Batch, Draft, finish
+from lakesmith.spark.derived import advance, derive
+from lakesmith.spark.failures import explain_failure
+from lakesmith.spark.session import SessionHandle
+from lakesmith.spark.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.sourced import take_files
+
+Work = Callable[[Batch, Lake], tuple[str, Draft]]
+"""Writes a batch to its branch: the table's UUID and what to record."""
+
+_WORK: Mapping[Strategy, Work] = {
+    Strategy.FILES: take_files,
+    Strategy.ADVANCE: advance,
+    Strategy.APPEND: derive,
+    Strategy.UPSERT: derive,
+    Strategy.FULL: derive,
+}
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Does steps in one Spark session. Implements ``execute.engine.Engine``."""
+
+    session: SessionHandle
+    lake: Lake
+
+    def __post_init__(self) -> None:
+        note_jvm(self.session.jvm_pid)
+
+    def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
+        """Does one batch and publishes it; whatever fails in Spark is raised as a RunError with its root cause."""
+        batch = Batch(self.session.spark, self.lake.catalog, self.lake.project, step, listener)
+        try:
+            table_uuid, draft = _WORK[step.strategy](batch, self.lake)
+            report = finish(batch, table_uuid, draft)
+            _settle(batch, draft)
+        except (LakesmithError, Outdated, NotIncremental):
+            raise
+        except (Py4JError, PySparkException, OSError) as error:
+            raise self._explained(step, error) from error
+        return replace(report, warnings=(*step.notes, *report.warnings))
+
+    def cancel(self) -> None:
+        """Ends running jobs as soon as possible."""
+        self.session.spark.sparkContext.cancelAllJobs()
+
+    def close(self) -> None:
+        """Ends the session and its JVM."""
+        self.session.stop()
+
+    def _explained(self, step: TableStep, error: BaseException) -> RunError:
+        problem = explain_failure(error, Path(self.session.log_path))
+        return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))
+
+
+def _settle(batch: Batch, draft: Draft) -> None:
+    """Tidies the sidecars after the publish: what is published does not depend on it."""
+    for kind in SidecarKind:
+        if kind.value in draft.sidecars:
+            batch.java.settle_sidecar(sidecar_name(batch.name, kind), batch.branch)
+    batch.pass_point("after-sidecars")

@@ -1,0 +1,155 @@
+"""Iceberg's Java API through the driver's gateway: the few calls that SQL cannot make exactly.
+
+Publishing does not go through ``fast_forward``: that checks ancestry alone, and would bring back what another tool has
+rolled back. It is a compare-and-swap on freshly read metadata instead (see ``publish``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.state import MAIN, RECORD_TAG
+from lakesmith.execute.engine import Outdated
+from lakesmith.project.definitions import TableName
+
+CATALOG: Final = "lake"
+"""The catalog's name in Spark and in the catalog's own database."""
+
+BRANCH_PREFIX: Final = "lakesmith_work_"
+"""Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
+
+_PUBLISH_TRIES: Final = 30
+
+
+def quoted(identifier: str) -> str:
+    """An identifier for Spark SQL, in backticks."""
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def physical(name: TableName, branch: str | None = None) -> str:
+    """The table's name for Spark SQL; with ``branch``, the one that reads and writes that branch."""
+    parts = [CATALOG, name.layer, name.name] + ([f"branch_{branch}"] if branch else [])
+    return ".".join(quoted(part) for part in parts)
+
+
+def branch_of(attempt: str) -> str:
+    """The working branch of an attempt (a UUID in hexadecimal)."""
+    return f"{BRANCH_PREFIX}{attempt.replace('-', '')[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``."""
+
+    uuid: str
+    branch: str
+    begin: int | None
+    head: int
+
+
+class JavaTables:
+    """Iceberg tables of the session's catalog, freshly loaded at each call."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+
+    def load(self, name: TableName) -> Any:
+        """The Java table. Raises Py4JJavaError when there is none."""
+        full_name = physical(name)
+        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, full_name)
+
+    def open_branch(self, name: TableName, branch: str, snapshot: int | None) -> None:
+        """Creates a branch at ``snapshot``, or one with no rows when it is None."""
+        manage = self.load(name).manageSnapshots()
+        if snapshot is not None:
+            manage.createBranch(branch, snapshot).commit()
+            return
+        self.load(name).newFastAppend().toBranch(branch).commit()
+
+    def append_empty(self, name: TableName, branch: str, summary: dict[str, str]) -> int:
+        """Appends a snapshot without data that carries ``summary``; returns its id."""
+        append = self.load(name).newFastAppend().toBranch(branch)
+        for key, value in summary.items():
+            append.set(key, value)
+        append.commit()
+        return int(self.load(name).refs().get(branch).snapshotId())
+
+    def publish(self, name: TableName, work: Work, drop_columns: Sequence[str] = ()) -> None:
+        """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
+
+        Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
+        on the metadata that the commit swaps. ``drop_columns`` leave the table's schema in the same commit.
+        Raises Outdated otherwise.
+        """
+        for _ in range(_PUBLISH_TRIES):
+            table = self.load(name)
+            operations = table.operations()
+            base = operations.refresh()
+            if self._is_published(base, work.head):
+                return
+            _require_unmoved(base, work)
+            if self._swap(operations, base, self._published(table, base, work.head, drop_columns)):
+                return
+        raise Outdated("the table's metadata changed at every try to publish")
+
+    def _is_published(self, metadata: Any, head: int) -> bool:
+        main = metadata.ref(MAIN)
+        return main is not None and int(main.snapshotId()) == head
+
+    def _published(self, table: Any, base: Any, head: int, drop_columns: Sequence[str] = ()) -> Any:
+        metadata, references = self._jvm.org.apache.iceberg.TableMetadata, self._jvm.org.apache.iceberg.SnapshotRef
+        builder = metadata.buildFrom(base)
+        main = base.ref(MAIN)
+        moved = references.branchBuilder(head) if main is None else references.builderFrom(main, head)
+        builder.setRef(MAIN, moved.build())
+        builder.setRef(RECORD_TAG, references.tagBuilder(head).build())
+        for ref in list(base.refs().keySet()):
+            if ref.startswith(BRANCH_PREFIX):
+                builder.removeRef(ref)
+        if drop_columns:
+            update = table.updateSchema()
+            for column in drop_columns:
+                update.deleteColumn(column)
+            builder.setCurrentSchema(update.apply(), base.lastColumnId())
+        return builder.build()
+
+    def _swap(self, operations: Any, base: Any, updated: Any) -> bool:
+        """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""
+        try:
+            operations.commit(base, updated)
+        except Py4JJavaError as error:
+            kind = str(error.java_exception.getClass().getSimpleName())
+            if kind not in ("CommitFailedException", "CommitStateUnknownException", "UncheckedSQLException"):
+                raise
+            return False
+        return True
+
+    def settle_sidecar(self, name: TableName, branch: str) -> None:
+        """Moves a sidecar's main to what the published record pins, and drops the working branches.
+
+        Not part of the commit point: records pin snapshots, so this only keeps the sidecar tidy and readable by name.
+        """
+        table = self.load(name)
+        head = table.refs().get(branch)
+        if head is None:
+            return
+        operations = table.operations()
+        base = operations.refresh()
+        self._swap(operations, base, self._published(table, base, int(head.snapshotId())))
+
+
+def _require_unmoved(base: Any, work: Work) -> None:
+    main, branch = base.ref(MAIN), base.ref(work.branch)
+    at = None if main is None else int(main.snapshotId())
+    if base.uuid() != work.uuid:
+        raise Outdated("the table was dropped and created again while the batch ran")
+    if at != work.begin:
+        raise Outdated(f"another writer moved the table from snapshot {work.begin} to {at} while the batch ran")
+    if branch is None or int(branch.snapshotId()) != work.head:
+        raise Outdated("the batch's working branch is not what was checked; another run took over")

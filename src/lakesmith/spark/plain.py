@@ -1,0 +1,56 @@
+"""Derived tables without a key: the query's rows as they are, appended or as a whole."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account
+from lakesmith.plan.steps import Strategy
+from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
+from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.queries import QueryRows
+
+
+def write_plain(batch: Batch, rows: QueryRows) -> Draft:
+    """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second."""
+    rules = batch.step.table.rules
+    judged = rows.frame.withColumn(REASONS, rule_reasons(rules))
+    seen = Observation()
+    measured = judged.observe(
+        seen,
+        F.count(F.lit(1)).alias("out"),
+        F.count_if(F.size(REASONS) > 0).alias("bad"),
+        *rule_counts(rules),
+    )
+    good = measured.where(F.size(REASONS) == 0).select(*(f"`{name}`" for name in rows.columns))
+    batch.say("writing")
+    _write(batch, good)
+    batch.pass_point("after-data")
+    counts = seen.get
+    bad_rows = judged.where(F.size(REASONS) > 0)
+    stop_if_asked(batch, counts["bad"], bad_rows)
+    return Draft(
+        account=_account(batch, counts["out"], counts["bad"]),
+        by_row=batch.step.row_wise,
+        sidecars=set_aside(batch, bad_rows, rows.columns, counts["bad"]),
+        checks=checks_of(rules, counts),
+    )
+
+
+def _write(batch: Batch, good: DataFrame) -> None:
+    writer = good.writeTo(batch.target)
+    if batch.step.strategy is Strategy.FULL:
+        writer.overwrite(F.lit(True))
+    else:
+        writer.append()
+
+
+def _account(batch: Batch, out: int, bad: int) -> Account:
+    read = rows_read(batch)
+    if batch.step.strategy is Strategy.FULL:
+        gone = live_rows(batch.state(), batch.step.base.snapshot)
+        return Account(
+            read=read, inserted=out - bad, deleted=gone, filtered=max(read - out, 0), quarantined=bad
+        )
+    return Account(read=read, inserted=out - bad, filtered=read - out, quarantined=bad)

@@ -1,0 +1,128 @@
+"""Bad rows on their way to quarantine: with the reasons, where they came from, and enough to bring them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Pin
+from lakesmith.errors import Problem, QualityError, RunError
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import Column, OnBadRow
+from lakesmith.quality.model import Rule
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
+
+REASONS: Final = "_reasons"
+"""The column that holds why a row is bad: an array of strings, empty for a good row."""
+
+COLUMNS: Final = (
+    Column("attempt", "string", "the attempt that found the row"),
+    Column("batch", "bigint", "the batch that found the row"),
+    Column("reasons", "array<string>", "everything that is wrong with the row"),
+    Column("source_file", "string", "the landing file, where known"),
+    Column("source_position", "bigint", "the row's position in its file, from 1, where known"),
+    Column("raw", "string", "the text of a row that did not parse"),
+    Column("raw_columns", "array<string>", "the columns of the raw text, in its file's order"),
+    Column("row", "string", "a row that parsed, as JSON"),
+    Column("quarantined_at", "timestamp", "when the batch began"),
+)
+
+
+def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
+    """The texts of the rules that a row breaks: an array of strings."""
+    broken = [F.when(~F.expr(rule.predicate), F.lit(rule.text)) for rule in rules]
+    return F.array_compact(F.array(*broken)) if broken else F.array().cast("array<string>")
+
+
+def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
+    """For each rule an aggregate: the number of rows whose reasons name it. Named ``rule_0``, ``rule_1``, ..."""
+    return [
+        F.count_if(F.array_contains(REASONS, rule.text)).alias(f"rule_{number}")
+        for number, rule in enumerate(rules)
+    ]
+
+
+def checks_of(rules: Sequence[Rule], counts: Mapping[str, int | None]) -> dict[str, int]:
+    """The counts of ``rule_counts`` by the rules' texts."""
+    return {rule.text: int(counts[f"rule_{number}"] or 0) for number, rule in enumerate(rules)}
+
+
+def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
+    """Raises QualityError LS801 when the table wants its batch stopped by bad rows, naming the first few reasons."""
+    table = batch.step.table
+    if not bad or table.on_bad_row is not OnBadRow.FAIL:
+        return
+    samples = bad_rows.select(F.array_join(REASONS, "; ").alias("why")).distinct().limit(5).collect()
+    raise QualityError(
+        Problem(
+            "LS801",
+            f"{bad} bad row{'s' if bad > 1 else ''} stopped the batch of {table.name}; nothing was published",
+            place=table.place,
+            expected="no bad row (on_bad_row: fail)",
+            found=" | ".join(sorted(row.why for row in samples)),
+            hint="correct the input or the rules, or let bad rows go aside: on_bad_row: quarantine",
+        )
+    )
+
+
+def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -> dict[str, Pin]:
+    """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
+
+    ``rows`` has ``_reasons``, ``columns`` and, where known, ``_source_file``, ``_source_position``, ``_raw`` and
+    ``_raw_columns``. A full refresh judges everything anew, so it starts from an empty quarantine. Where there are no bad
+    rows and never were, nothing is made and the result is empty.
+
+    Raises RunError LS611 when another number of rows arrived there than were found bad.
+    """
+    anew = batch.step.strategy is Strategy.FULL
+    if not bad and not (anew and pinned(batch.step.base.record, SidecarKind.QUARANTINE)):
+        return {}
+    batch.say(f"setting {bad} bad rows aside")
+    writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
+    writer.open()
+    if anew:
+        writer.clear()
+    if bad:
+        writer.append(_quarantine_rows(batch, rows, columns))
+    if writer.count_added() != bad:
+        raise _miscounted(batch, bad, writer.count_added())
+    batch.pass_point("after-quarantine")
+    return {writer.kind.value: writer.pin()}
+
+
+def _miscounted(batch: Batch, expected: int, found: int) -> RunError:
+    return RunError(
+        Problem(
+            "LS611",
+            f"the quarantine of {batch.name} did not take every bad row, so the batch was not published",
+            expected=f"{expected} rows",
+            found=f"{found} rows",
+            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
+        )
+    )
+
+
+def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    present = set(rows.columns)
+    parsed = F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)))
+
+    def known(name: str, kind: str) -> SparkColumn:
+        return (F.col(name) if name in present else F.lit(None)).cast(kind)
+
+    raw = known("_raw", "string")
+    return rows.select(
+        F.lit(batch.attempt).alias("attempt"),
+        F.lit(batch.number).cast("bigint").alias("batch"),
+        F.col(REASONS).alias("reasons"),
+        known("_source_file", "string").alias("source_file"),
+        known("_source_position", "bigint").alias("source_position"),
+        raw.alias("raw"),
+        known("_raw_columns", "array<string>").alias("raw_columns"),
+        F.when(raw.isNull(), parsed).alias("row"),
+        F.timestamp_millis(F.lit(batch.started_ms)).alias("quarantined_at"),
+    )

@@ -1,0 +1,162 @@
+"""The rows of a derived table: its query over the planned ranges of its inputs, and nothing else of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.errors import Problem, RunError
+from lakesmith.execute.engine import NotIncremental
+from lakesmith.graph.sql_analysis import analyse
+from lakesmith.graph.sql_splice import add_projection, splice
+from lakesmith.plan.steps import InputRange, Strategy
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.iceberg import physical
+
+ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
+"""The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
+
+_ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
+_CLOCKS: Final = frozenset(
+    {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone", "PythonUDF"}
+)
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table."""
+
+    frame: DataFrame
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The table's own columns, in order."""
+        return tuple(name for name in self.frame.columns if name not in self.hidden)
+
+
+def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
+    """The rows of an input in a planned range, and no newer ones."""
+    name = physical(input_range.table)
+    if input_range.end is None:
+        return spark.table(name).limit(0)
+    if input_range.start is None:
+        return spark.sql(f"SELECT * FROM {name} VERSION AS OF {input_range.end}")
+    reader = spark.read.format("iceberg").option("start-snapshot-id", input_range.start)
+    return reader.option("end-snapshot-id", input_range.end).load(name)
+
+
+def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
+    """Runs the table's query (lazily) over the step's input ranges.
+
+    ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
+    Raises NotIncremental when Spark does not confirm that an incremental step's query is row-wise.
+    """
+    views = {item.table: read_range(batch.spark, item) for item in batch.step.inputs}
+    query = batch.step.table.query
+    if isinstance(query, SqlQuery):
+        rows = _sql_rows(batch, query, views, with_arrival)
+    elif isinstance(query, PythonQuery):
+        rows = _python_rows(batch, query, views)
+    else:
+        raise TypeError(f"{batch.name} has no query")
+    if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
+        _require_row_wise(rows.frame)
+    return rows
+
+
+def _sql_rows(
+    batch: Batch, query: SqlQuery, views: dict[TableName, DataFrame], with_arrival: bool
+) -> QueryRows:
+    names = {}
+    for number, (table, frame) in enumerate(views.items()):
+        view = f"lakesmith_{batch.attempt.replace('-', '')}_{number}"
+        frame.createOrReplaceTempView(view)
+        names[str(table)] = view
+    analysis = analyse(query.text)
+    hidden = _carried(batch, views) if with_arrival else ()
+    carrying = add_projection(query.text, analysis, hidden) if hidden else None
+    text = query.text if carrying is None else carrying
+    try:
+        frame = batch.spark.sql(splice(text, analyse(text) if carrying else analysis, names))
+    finally:
+        for view in names.values():
+            batch.spark.catalog.dropTempView(view)
+    return QueryRows(frame, hidden if carrying else ())
+
+
+def _carried(batch: Batch, views: dict[TableName, DataFrame]) -> tuple[str, ...]:
+    """The arrival columns, when there is one input and it has them and the query does not give them itself."""
+    if len(views) != 1:
+        return ()
+    (frame,) = views.values()
+    return ARRIVAL if set(ARRIVAL) <= set(frame.columns) else ()
+
+
+def _python_rows(batch: Batch, query: PythonQuery, views: dict[TableName, DataFrame]) -> QueryRows:
+    function = _load_function(batch, query)
+    frame = function(**{parameter: views[table] for parameter, table in query.arguments})
+    if not isinstance(frame, DataFrame):
+        raise RunError(
+            Problem(
+                "LS607",
+                f"{query.function} of {batch.name} did not return a DataFrame",
+                place=query.place,
+                expected="a pyspark.sql.DataFrame",
+                found=type(frame).__name__,
+                hint="return the DataFrame that holds the table's rows",
+            )
+        )
+    return QueryRows(frame)
+
+
+def _load_function(batch: Batch, query: PythonQuery) -> Any:
+    name = f"lakesmith_project_{batch.name.layer}_{batch.name.name}"
+    spec = importlib.util.spec_from_file_location(name, query.file)
+    if spec is None or spec.loader is None:
+        raise TypeError(f"not a Python file: {query.file}")
+    module = importlib.util.module_from_spec(spec)
+    root = str(batch.project.root)
+    if root not in sys.path:
+        # So that a table's file can import what the project keeps beside its tables.
+        sys.path.insert(0, root)
+    spec.loader.exec_module(module)
+    return getattr(module, query.function)
+
+
+def _require_row_wise(frame: DataFrame) -> None:
+    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one table."""
+    execution: Any = frame._jdf.queryExecution()
+    plan, leaves = execution.analyzed(), 0
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        children = _items(node.children())
+        if not children:
+            leaves += 1
+        elif node.nodeName() not in _ROW_WISE_NODES:
+            raise NotIncremental(f"Spark's plan of the query has a {node.nodeName()}, which is not row by row")
+        else:
+            _require_pure(node)
+        waiting.extend(children)
+    if leaves != 1:
+        raise NotIncremental("Spark's plan of the query reads more than one table")
+
+
+def _require_pure(node: Any) -> None:
+    waiting = _items(node.expressions())
+    while waiting:
+        expression = waiting.pop()
+        kind = expression.getClass().getSimpleName()
+        if not expression.deterministic() or kind in _CLOCKS or kind.endswith("Subquery"):
+            raise NotIncremental(f"the query calls {expression.prettyName()}, whose result is not fixed by the row")
+        waiting.extend(_items(expression.children()))
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]

@@ -1,0 +1,127 @@
+"""Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones).
+
+A sidecar does not have to agree with its table by itself. Each batch writes to a branch that starts at the snapshot the
+last record pins, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pyspark.sql import DataFrame
+
+from lakesmith.catalog.owner import OWNER
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.errors import Problem, StateError
+from lakesmith.project.definitions import Column, TableName
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.iceberg import physical
+from lakesmith.spark.tables import create_table, require_ours
+
+SIDECAR_LAYER = "lakesmith"
+"""The namespace of every sidecar."""
+
+
+class SidecarKind(StrEnum):
+    """The sidecars that Spark writes; the file ledger is written by the metadata plane."""
+
+    QUARANTINE = "quarantine"
+    TOMBSTONES = "tombstones"
+
+
+def sidecar_name(table: TableName, kind: SidecarKind) -> TableName:
+    """``silver.customers`` -> ``lakesmith.silver__customers__quarantine``."""
+    return TableName(SIDECAR_LAYER, f"{table.layer}__{table.name}__{kind.value}")
+
+
+def pinned(record: Record | None, kind: SidecarKind) -> Pin | None:
+    """The version of a sidecar that belongs to a published batch; None when it has none yet."""
+    return record.sidecars.get(kind.value) if record else None
+
+
+class SidecarWriter:
+    """A sidecar opened for one batch, on a branch of the batch's own."""
+
+    def __init__(self, batch: Batch, kind: SidecarKind, columns: Sequence[Column]) -> None:
+        self._batch = batch
+        self._columns = columns
+        self.kind = kind
+        self.name = sidecar_name(batch.name, kind)
+        self.target = physical(self.name, batch.branch)
+
+    def open(self) -> None:
+        """Makes the table if need be, and the branch: with the rows the last record pins, and no others."""
+        pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
+        if pin is not None:
+            _require_pinned(state, pin)
+            self._batch.java.open_branch(self.name, self._batch.branch, pin.snapshot)
+            return
+        main = state.refs.get(MAIN)
+        self._batch.java.open_branch(self.name, self._batch.branch, main)
+        if main is not None:
+            # Rows of a table that was dropped, or of batches that were rolled back: they belong to no one now.
+            self.clear()
+
+    def append(self, rows: DataFrame) -> None:
+        """Adds rows (matched by name)."""
+        rows.writeTo(self.target).append()
+
+    def clear(self) -> None:
+        """Takes all rows away: what a full refresh starts with."""
+        self._batch.spark.sql(f"DELETE FROM {self.target} WHERE true")
+
+    def count_added(self) -> int:
+        """The rows this batch added, as the snapshots' summaries say."""
+        state = self._state()
+        pin = pinned(self._batch.step.base.record, self.kind)
+        total = 0
+        for snapshot in state.ancestors(state.refs[self._batch.branch]):
+            if snapshot.snapshot_id in (pin.snapshot if pin else None, state.refs.get(MAIN)):
+                break
+            total += snapshot.count("added-records")
+        return total
+
+    def pin(self) -> Pin:
+        """The branch's head, for the record."""
+        state = self._state()
+        return Pin(state.uuid, state.refs[self._batch.branch])
+
+    def settle(self) -> None:
+        """After the publish: makes the branch's head the sidecar's main, for readers, and drops the branch."""
+        self._batch.java.settle_sidecar(self.name, self._batch.branch)
+
+    def _ensure(self) -> TableState:
+        batch = self._batch
+        if batch.catalog.table(SIDECAR_LAYER, self.name.name) is None:
+            create_table(batch.spark, self.name, self._columns, {OWNER: batch.project.name})
+        state = self._state()
+        require_ours(state, batch.project.name)
+        return state
+
+    def _state(self) -> TableState:
+        state = self._batch.catalog.table(SIDECAR_LAYER, self.name.name)
+        if state is None:
+            raise _lost(self.name, "the table is gone")
+        return state
+
+
+def _require_pinned(state: TableState, pin: Pin) -> None:
+    if state.uuid != pin.uuid:
+        raise _lost(TableName.parse(state.name), "the table was dropped and created again")
+    if pin.snapshot not in state.snapshots:
+        raise _lost(TableName.parse(state.name), f"snapshot {pin.snapshot} has expired")
+
+
+def _lost(name: TableName, found: str) -> StateError:
+    layer, table, _ = name.name.split("__")
+    return StateError(
+        Problem(
+            "LS508",
+            f"{name} is not as the last published batch left it",
+            expected="the snapshot that the table's progress record pins",
+            found=found,
+            hint=f"rebuild the table it belongs to: lakesmith run --full-refresh {layer}.{table}",
+        )
+    )

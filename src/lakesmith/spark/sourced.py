@@ -1,0 +1,150 @@
+"""A sourced table's batch: the chosen files, read once, every row of them accounted for.
+
+The order is what keeps the promise of once: the ledger says which files the attempt takes before any is read; the files are
+looked at again after they were read; and the lines count only when the record that pins them is published with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.observe import LEDGER_PIN, Lake
+from lakesmith.project.definitions import Column
+from lakesmith.sources.identity import changed_files, with_fingerprints
+from lakesmith.sources.ledger import hash_entries
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.derived import prepare_table
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.intake import Intake, open_intake
+from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.tables import literal
+
+SYSTEM_COLUMNS = (
+    Column("_source_file", "string", "the landing file the row came from"),
+    Column("_source_position", "bigint", "the row's position in its file, from 1"),
+    Column("_source_modified_at", "timestamp", "when the file was last written"),
+    Column("_ingested_at", "timestamp", "when the batch that took the row began"),
+    Column("_batch", "bigint", "the number of the batch that took the row"),
+)
+"""What every sourced table has besides its own columns."""
+
+
+@dataclass(frozen=True)
+class _Intent:
+    """The lines the attempt wrote to the ledger, and the version of the ledger that holds them."""
+
+    pin: Pin
+    lines_hash: str
+
+
+def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Writes the rows of the step's files to the working branch."""
+    files = _fingerprinted(batch)
+    batch.say(f"reading {len(files)} file{'s' if len(files) > 1 else ''}")
+    intake = open_intake(batch)
+    warnings = [*intake.notes, *prepare_table(batch, (*intake.columns, *SYSTEM_COLUMNS))]
+    intent = _declare(batch, lake, files)
+    batch.pass_point("after-intent")
+    table_uuid = batch.open_branch()
+    replaced = _delete_replaced(batch)
+    draft = _write(batch, intake, replaced)
+    _require_same(batch, files)
+    return table_uuid, Draft(
+        account=draft.account,
+        sidecars={**draft.sidecars, LEDGER_PIN: intent.pin},
+        checks=draft.checks,
+        files=len(files),
+        ledger_hash=intent.lines_hash,
+        warnings=tuple(warnings),
+    )
+
+
+def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
+    """Each file of the batch with a fingerprint of its content, and the source it belongs to."""
+    found: dict[FileIdentity, str] = {}
+    for intake in batch.step.intakes:
+        for file in with_fingerprints(intake.files, batch.project.root):
+            found[file] = intake.source.name
+    return found
+
+
+def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Intent:
+    entries = [
+        LedgerEntry(file, source, FileAction.TAKEN, batch.attempt, batch.number, batch.started_ms)
+        for file, source in files.items()
+    ]
+    base = batch.step.base.record
+    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    return _Intent(pin, hash_entries(entries))
+
+
+def _delete_replaced(batch: Batch) -> int:
+    """Deletes the rows of files that were changed in place and are taken anew; returns how many."""
+    paths = [file.path for intake in batch.step.intakes for file in intake.replace]
+    if not paths or batch.step.base.snapshot is None:
+        return 0
+    batch.say(f"deleting the earlier rows of {len(paths)} changed files")
+    listed = ", ".join(map(literal, paths))
+    batch.spark.sql(f"DELETE FROM {batch.target} WHERE _source_file IN ({listed})")
+    batch.pass_point("after-delete")
+    return sum(
+        snapshot.count("added-position-deletes") or snapshot.count("deleted-records")
+        for snapshot in batch.written()
+    )
+
+
+def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
+    """One pass over the files; the bad rows, if there are any, in a second."""
+    rules = batch.step.table.rules
+    judged = _judged(batch, intake.rows)
+    seen = Observation()
+    counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
+    measured = judged.observe(seen, *counts, *rule_counts(rules))
+    batch.say("writing")
+    _good(batch, measured, intake.columns).writeTo(batch.target).append()
+    batch.pass_point("after-data")
+    found = seen.get
+    bad_rows = judged.where(F.size(REASONS) > 0)
+    stop_if_asked(batch, found["bad"], bad_rows)
+    names = [column.name for column in intake.columns]
+    pins = set_aside(batch, intake.with_raw_columns(bad_rows), names, found["bad"]) if found["bad"] else {}
+    written = sum(snapshot.count("added-records") for snapshot in batch.written())
+    account = Account(read=found["read"], inserted=written, deleted=replaced, quarantined=found["bad"])
+    return Draft(account, sidecars=pins, checks=checks_of(rules, found))
+
+
+def _judged(batch: Batch, rows: DataFrame) -> DataFrame:
+    """Rows that parsed are held against the rules as well."""
+    rules = batch.step.table.rules
+    if not rules:
+        return rows
+    parsed = F.size(REASONS) == 0
+    return rows.withColumn(REASONS, F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS)))
+
+
+def _good(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    good = rows.where(F.size(REASONS) == 0)
+    return good.select(
+        *(quoted(column.name) for column in columns),
+        "_source_file",
+        "_source_position",
+        "_source_modified_at",
+        F.timestamp_millis(F.lit(batch.started_ms)).alias("_ingested_at"),
+        F.lit(batch.number).cast("bigint").alias("_batch"),
+    )
+
+
+def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
+    """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
+    changed = changed_files(files, batch.project.root)
+    if changed:
+        first = changed[0]
+        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        raise Outdated(f"{first.file.path} {first.reason} since it was read{more}")

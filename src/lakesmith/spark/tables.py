@@ -1,0 +1,119 @@
+"""Creates and widens Iceberg tables. Only what metadata alone can do; anything else is a rebuild or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.owner import OWNER, foreign_owner
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.project.definitions import Column, TableDefinition, TableName
+from lakesmith.spark.iceberg import physical, quoted
+
+_PROPERTIES: Final = {
+    "format-version": "3",
+    "write.merge.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.delete.mode": "merge-on-read",
+    "write.metadata.previous-versions-max": "100",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+_WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
+
+
+def literal(text: str) -> str:
+    """A string literal for Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def create_table(
+    spark: SparkSession,
+    name: TableName,
+    columns: Sequence[Column],
+    properties: Mapping[str, str],
+    partition_by: Sequence[str] = (),
+    comment: str | None = None,
+) -> None:
+    """Creates the namespace and the table; a table that another run has just created is left as it is."""
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{quoted(name.layer)}")
+    pairs = {**_PROPERTIES, **properties}
+    text = f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
+    if partition_by:
+        text += f" PARTITIONED BY ({', '.join(partition_by)})"
+    if comment:
+        text += f" COMMENT {literal(comment)}"
+    text += f" TBLPROPERTIES ({', '.join(f'{literal(k)}={literal(v)}' for k, v in sorted(pairs.items()))})"
+    spark.sql(text)
+
+
+def _column_ddl(column: Column) -> str:
+    comment = f" COMMENT {literal(column.doc)}" if column.doc else ""
+    return f"{quoted(column.name)} {column.type}{comment}"
+
+
+def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
+    """The properties a table of this project is created with."""
+    properties = {OWNER: project}
+    if table.owner:
+        properties["owner"] = table.owner
+    if table.tags:
+        properties["lakesmith.tags"] = ",".join(table.tags)
+    return properties
+
+
+def require_ours(state: TableState, project: str) -> None:
+    """Raises RunError LS503 when the table was made by another project or by no project."""
+    if problem := foreign_owner(state, project):
+        raise RunError(problem)
+
+
+def widen_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> list[str]:
+    """Adds the columns that are missing and widens the types that can be; says in words what it did.
+
+    Raises StateError LS507 when a column would have to change its type in a way that would need new data.
+    """
+    present = {column.name.lower(): column for column in state.columns}
+    done: list[str] = []
+    for column in wanted:
+        there = present.get(column.name.lower())
+        if there is None:
+            spark.sql(f"ALTER TABLE {physical(name)} ADD COLUMN {_column_ddl(column)}")
+            done.append(f"column {column.name} {column.type} was added")
+        elif column.type is not None and there.type != column.type:
+            done.append(_widen(spark, name, column, there.type))
+    return done
+
+
+def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> str:
+    if not can_widen(old, column.type or ""):
+        raise StateError(
+            Problem(
+                "LS507",
+                f"column {column.name} of {name} cannot change its type in place",
+                place=column.place,
+                expected=f"{old}, or a type it widens to without new data",
+                found=column.type,
+                hint=f"keep {old}, or rebuild the table: lakesmith run --full-refresh {name}",
+            )
+        )
+    spark.sql(f"ALTER TABLE {physical(name)} ALTER COLUMN {quoted(column.name)} TYPE {column.type}")
+    return f"column {column.name} was widened from {old} to {column.type}"
+
+
+def can_widen(old: str, new: str) -> bool:
+    """True when Iceberg can change ``old`` to ``new`` in metadata alone (spec: schema evolution, type promotion)."""
+    if (old, new) in _WIDENINGS:
+        return True
+    if old.startswith("decimal(") and new.startswith("decimal("):
+        (old_p, old_s), (new_p, new_s) = _decimal(old), _decimal(new)
+        return old_s == new_s and new_p >= old_p
+    return False
+
+
+def _decimal(text: str) -> tuple[int, int]:
+    precision, scale = text.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)

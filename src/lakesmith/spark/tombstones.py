@@ -1,0 +1,49 @@
+"""Tombstones: for each deleted key the version that deleted it, so that older versions stay deleted."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Pin
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import Column
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.keyed import DELETE
+from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, sidecar_name
+
+
+def tombstone_columns(batch: Batch) -> tuple[str, ...]:
+    """The key's columns and those of ``latest_by``."""
+    table = batch.step.table
+    return tuple(dict.fromkeys((*table.key, *table.latest_by)))
+
+
+def read_tombstones(batch: Batch) -> DataFrame | None:
+    """The newest tombstone of each key as of the last published batch; None when there never was one."""
+    pin = pinned(batch.step.base.record, SidecarKind.TOMBSTONES)
+    if pin is None or pin.snapshot is None:
+        return None
+    name = physical(sidecar_name(batch.name, SidecarKind.TOMBSTONES))
+    return batch.spark.sql(f"SELECT * FROM {name} VERSION AS OF {pin.snapshot}")
+
+
+def bury(batch: Batch, deletes: DataFrame, count: int) -> dict[str, Pin]:
+    """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
+
+    A full refresh starts from no tombstones. Nothing is made where there are none and never were.
+    """
+    anew = batch.step.strategy is Strategy.FULL
+    if not count and not (anew and pinned(batch.step.base.record, SidecarKind.TOMBSTONES)):
+        return {}
+    names = tombstone_columns(batch)
+    types = {field.name: field.dataType.simpleString() for field in deletes.schema.fields}
+    writer = SidecarWriter(batch, SidecarKind.TOMBSTONES, [Column(name, types[name]) for name in names])
+    writer.open()
+    if anew:
+        writer.clear()
+    if count:
+        writer.append(deletes.where(F.col(DELETE)).select(*map(quoted, names)))
+    batch.pass_point("after-tombstones")
+    return {writer.kind.value: writer.pin()}

@@ -1,0 +1,166 @@
+"""The incremental refresh of a keyed table: only the keys that new rows touch are looked at and written.
+
+One scan of the table's key and version columns, joined with the new rows by broadcast, tells which keys are there and which
+are new. What changes is then merged (matched only, so that Spark can broadcast), and what is new is appended. A MERGE with
+both would plan a right outer join and sort the whole table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account
+from lakesmith.spark.batch import Batch, Draft, rows_read
+from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.keyed import DELETE, Judged, judge, same_key, version
+from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.queries import QueryRows
+from lakesmith.spark.tombstones import bury, read_tombstones, tombstone_columns
+
+_FATE = "_fate"
+_TIE = "_tie"
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """How many of the winning versions meet which fate."""
+
+    insert: int
+    update: int
+    delete: int
+    older: int
+    absent: int
+    ties: int
+
+
+def upsert(batch: Batch, rows: QueryRows) -> Draft:
+    """Brings the new rows into the working branch."""
+    judged = judge(rows, batch.step.table)
+    kept = Judged(judged.frame.persist(StorageLevel.MEMORY_AND_DISK), judged.table, judged.columns, judged.hidden)
+    fated: DataFrame | None = None
+    try:
+        counts = kept.frame.agg(*kept.counts()).collect()[0].asDict()
+        stop_if_asked(batch, counts["bad"], kept.bad)
+        batch.say(f"finding {counts['out'] - counts['bad']} rows' keys")
+        fated = _with_fates(batch, kept).persist(StorageLevel.MEMORY_AND_DISK)
+        fates = _count(fated)
+        unchanged = _write(batch, fated, kept.columns, fates)
+        pins = {
+            **set_aside(batch, kept.bad, kept.columns, counts["bad"]),
+            **bury(batch, fated.where(F.col(_FATE).isin("delete", "absent")), fates.delete + fates.absent),
+        }
+        return Draft(
+            account=_account(rows_read(batch), counts, fates, unchanged),
+            sidecars=pins,
+            checks=checks_of(kept.table.rules, counts),
+        )
+    finally:
+        kept.frame.unpersist()
+        if fated is not None:
+            fated.unpersist()
+
+
+def _with_fates(batch: Batch, judged: Judged) -> DataFrame:
+    """Each new version with what becomes of it: insert, update, delete, older (than what is known), absent (delete)."""
+    table, winners = batch.step.table, judged.winners()
+    order = (*table.latest_by, *judged.ties)
+    keys = winners.select(*map(quoted, table.key))
+    known = _known_versions(batch, judged.ties)
+    hits = known.alias("k").join(F.broadcast(keys.alias("w")), same_key("k", "w", table), "left_semi")
+    newest = hits.groupBy(*map(quoted, table.key)).agg(
+        F.max(version("k", order)).alias("_version"), F.max("_there").alias("_there")
+    )
+    joined = winners.alias("n").join(newest.alias("k"), same_key("n", "k", table), "left")
+    return joined.select("n.*", _fate(order).alias(_FATE), _tie(order).alias(_TIE))
+
+
+def _known_versions(batch: Batch, ties: tuple[str, ...]) -> DataFrame:
+    """Key and version of the rows that are there (``_there``) and of the tombstones."""
+    columns = tombstone_columns(batch)
+    # Pinned, not read from the branch: should Spark have to compute this again after the merge, it must not see it.
+    pinned = batch.spark.sql(f"SELECT * FROM {physical(batch.name)} VERSION AS OF {batch.step.base.snapshot}")
+    there = pinned.withColumns({DELETE: F.lit(False), "_there": F.lit(True)})
+    there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), "_there")
+    buried = read_tombstones(batch)
+    if buried is None:
+        return there
+    buried = buried.withColumn("_there", F.lit(False))
+    if DELETE in ties:
+        buried = buried.withColumn(DELETE, F.lit(True))
+    return there.unionByName(buried, allowMissingColumns=True)
+
+
+def _fate(order: tuple[str, ...]) -> SparkColumn:
+    is_there = F.coalesce(F.col("k._there"), F.lit(False))
+    older = F.col("k._version").isNotNull() & (version("n", order) < F.col("k._version"))
+    deletes = F.col(f"n.{DELETE}")
+    return (
+        F.when(older, "older")
+        .when(is_there & deletes, "delete")
+        .when(is_there, "update")
+        .when(deletes, "absent")
+        .otherwise("insert")
+    )
+
+
+def _tie(order: tuple[str, ...]) -> SparkColumn:
+    return F.coalesce(F.col("k._there") & (version("n", order) == F.col("k._version")), F.lit(False))
+
+
+def _count(fated: DataFrame) -> _Counts:
+    fates = [F.count_if(F.col(_FATE) == name).alias(name) for name in ("insert", "update", "delete", "older", "absent")]
+    row: Row = fated.agg(*fates, F.count_if(F.col(_TIE)).alias("ties")).collect()[0]
+    return _Counts(**row.asDict())
+
+
+def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: _Counts) -> int:
+    """Merges what changes and appends what is new; returns how many updates left their row as it was."""
+    if fates.update or fates.delete:
+        batch.say(f"merging {fates.update} updates and {fates.delete} deletes")
+        _merge(batch, fated.where(F.col(_FATE).isin("update", "delete")), columns, bool(fates.ties))
+    batch.pass_point("after-merge")
+    rewritten = sum(snapshot.count("added-records") for snapshot in batch.written())
+    if fates.insert:
+        batch.say(f"appending {fates.insert} new keys")
+        fated.where(F.col(_FATE) == "insert").select(*map(quoted, columns)).writeTo(batch.target).append()
+    batch.pass_point("after-data")
+    return fates.update - rewritten
+
+
+def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...], ties: bool) -> None:
+    view = f"lakesmith_{batch.attempt.replace('-', '')}_changes"
+    # A key that comes again as it is there must not be written again: tables below would take it for a change.
+    same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in columns)
+    changed = f" AND NOT (s.{_TIE} AND {same})" if ties else ""
+    on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in batch.step.table.key)
+    sets = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)
+    F.broadcast(changes).createOrReplaceTempView(view)
+    try:
+        batch.spark.sql(
+            f"MERGE INTO {batch.target} t USING {view} s ON {on}"
+            f" WHEN MATCHED AND s.{DELETE} THEN DELETE"
+            f" WHEN MATCHED{changed} THEN UPDATE SET {sets}"
+        )
+    finally:
+        batch.spark.catalog.dropTempView(view)
+
+
+def _account(read: int, counts: dict[str, int], fates: _Counts, unchanged: int) -> Account:
+    out, bad = counts["out"], counts["bad"]
+    winners = fates.insert + fates.update + fates.delete + fates.older + fates.absent
+    return Account(
+        read=read,
+        inserted=fates.insert,
+        updated=fates.update - unchanged,
+        deleted=fates.delete,
+        unchanged=unchanged,
+        superseded=out - bad - winners + fates.older,
+        filtered=read - out,
+        quarantined=bad,
+        absent_deletes=fates.absent,
+    )
