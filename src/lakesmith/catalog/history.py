@@ -28,7 +28,7 @@ _ENGINE_MARKS = {
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RELATIVE = re.compile(r"(\d+)\s*([a-z]+)\s+ago")
-_UNITS = {"second": "s sec", "minute": "m min", "hour": "h", "day": "d", "week": "w"}
+_UNITS = {"second": "s sec", "minute": "m min", "hour": "h hr", "day": "d", "week": "w"}
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _HISTORY_HINT = "see 'lakesmith history {}'"
 
@@ -135,13 +135,13 @@ def _text(state: TableState, snapshot: Snapshot, record: Record | None, kind: Hi
     if record is not None:
         return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}"
     engine = engine_of(snapshot)
-    by = f" by {engine}" if engine else " by another tool"
     if kind is HistoryKind.COMPACTION:
+        by = f" by {engine}" if engine else ""
         files = (
             f"{snapshot.count('deleted-data-files'):,} data files into {snapshot.count('added-data-files'):,}"
         )
         return f"compaction{by}: {files}"
-    return f"{snapshot.operation}{by}{_rows_in_words(state, snapshot)}"
+    return f"{snapshot.operation} by {engine or 'another tool'}{_rows_in_words(state, snapshot)}"
 
 
 def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:

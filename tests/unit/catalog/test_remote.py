@@ -1,0 +1,77 @@
+"""Catalogs read through PyIceberg: the same answers as our own reading gives, on one and the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import URL
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.remote import RemoteCatalog
+from lakesmith.errors import EnvironmentProblem
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
+RECORD = Record("attempt-1", None, 1, "files", 0, "fingerprint", Account(read=2, inserted=2, rows_after=2))
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> LocalCatalog:
+    """An embedded catalog with bronze.orders, which has a record, a tag and a delete."""
+    catalog = LocalCatalog(tmp_path / "catalog.db", tmp_path / "warehouse")
+    writer = catalog.writer()
+    writer.create_namespace("bronze")
+    table = writer.create_table("bronze.orders", ROWS.schema, properties={"owner": "shop"})
+    table.append(ROWS, snapshot_properties=RECORD.to_summary())
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "first").commit()
+    table.delete("id = 1")
+    return catalog
+
+
+@pytest.fixture
+def remote(local: LocalCatalog) -> RemoteCatalog:
+    """The same catalog through PyIceberg."""
+    return over(local.db)
+
+
+def over(db: Path, *secrets: str) -> RemoteCatalog:
+    uri = URL.create("sqlite", database=str(db)).render_as_string()
+    return RemoteCatalog({"type": "sql", "uri": uri, "init_catalog_tables": "false"}, secrets)
+
+
+def test_a_table_s_state_is_the_same_as_read_by_ourselves(local: LocalCatalog, remote: RemoteCatalog) -> None:
+    state = remote.table("bronze", "orders")
+    assert state == local.table("bronze", "orders")
+    assert state is not None
+    assert [snapshot.record for snapshot in state.ancestors(state.refs["main"])] == [None, RECORD]
+
+
+def test_what_is_not_there(remote: RemoteCatalog) -> None:
+    assert remote.names("bronze") == ("orders",)
+    assert remote.names("nowhere") == ()
+    assert remote.table("bronze", "other") is None
+    assert remote.table("nowhere", "orders") is None
+
+
+def test_the_writer_writes(local: LocalCatalog, remote: RemoteCatalog) -> None:
+    remote.writer().load_table("bronze.orders").append(ROWS)
+    state = local.table("bronze", "orders")
+    assert state is not None
+    assert len(state.snapshots) == 3
+
+
+def test_a_catalog_that_does_not_answer_is_said_without_secrets(tmp_path: Path) -> None:
+    catalog = over(tmp_path / "nowhere" / "catalog.db", "unable", "")
+    with pytest.raises(EnvironmentProblem, match="LS325") as error:
+        catalog.table("bronze", "orders")
+    found = error.value.problems[0].found or ""
+    assert "*** to open database file" in found
+    assert "unable" not in str(error.value)
+
+
+def test_a_rest_catalog_nobody_listens_at() -> None:
+    catalog = RemoteCatalog({"type": "rest", "uri": "http://127.0.0.1:1"})
+    with pytest.raises(EnvironmentProblem, match="the rest catalog does not answer"):
+        catalog.names("bronze")
