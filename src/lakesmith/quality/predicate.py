@@ -1,0 +1,202 @@
+r"""Checks to Spark SQL predicates: TRUE exactly when the row passes, never NULL, never an error on a value (ANSI mode).
+
+What is judged follows AWS Glue (the DQDL reference, and awslabs/deequ where the reference is silent):
+
+NULL
+    fails every ``ColumnValues`` condition, ``not between`` and ``not matches`` included, except that it passes
+    ``!=`` and ``not in`` unless the keyword NULL is among their values, and passes ``= NULL`` and ``in [..., NULL]``.
+    ``ColumnLength`` takes NULL as a string of length 0, in all its forms.
+Numbers
+    The column's value is read as a number, whatever its type. A string is one if it has digits, with or without a sign, a
+    point, an exponent and white space around. What is no number (NaN too) fails the row, with ``!=`` and ``not in`` as well. Compared as doubles, and, where the doubles
+    are equal, as decimals of 38 digits, 18 of them (or as many as the rule has) behind the point: bigints and
+    decimals are compared exactly, and a double 0.1 equals ``0.1``.
+Dates
+    ``"2024-01-31"`` is a date, not a string. The column's value is read as a date by ``try_cast``: a timestamp's
+    time of day is cut off, in the session's time zone. What is no date fails the row, with ``!=`` and ``not in`` as well.
+between
+    is exclusive at both ends: ``between 1 and 3`` holds for 2 only; ``not between`` is its opposite.
+Strings
+    are compared with the column's value cast to string, upper and lower case being different. EMPTY is the string
+    of length 0, WHITESPACES_ONLY a string of one or more white space characters (Unicode's, not only spaces).
+matches
+    takes a Java regular expression that must match the whole value. An empty value is matched like any other (deequ fails it).
+where
+    Rows for which the filter is not TRUE pass the rule.
+
+A rule on a column whose type can never be compared so (a number rule on a date column) is refused by Spark when
+it analyses the predicate, before any row is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakesmith.quality.model import Check, ColumnValues, Composite, Condition, IsComplete
+
+DECIMAL_DIGITS = 38
+"""The most digits a number in a rule may have: those of Spark's widest decimal."""
+
+_DECIMAL_SCALE = 18
+_WHITESPACE_ONLY = r"(?U)\A\s+\z"
+
+
+def predicate_of(check: Check) -> str:
+    """The Spark SQL predicate of a check, in parentheses or a call: it can be put into any other expression."""
+    if isinstance(check, Composite):
+        return "(" + f" {check.operator.upper()} ".join(predicate_of(part) for part in check.parts) + ")"
+    column = quoted_name(check.column)
+    if isinstance(check, IsComplete):
+        judged = f"({column} IS NOT NULL)"
+    elif isinstance(check, ColumnValues):
+        judged = f"coalesce({_value_predicate(column, check.condition)}, false)"
+    else:
+        judged = f"({_length_predicate(column, check.condition)})"
+    return judged if check.where is None else f"(NOT coalesce(({check.where}), false) OR {judged})"
+
+
+def quoted_name(column: str) -> str:
+    """A column's name as a Spark SQL identifier: dots belong to the name."""
+    return "`" + column.replace("`", "``") + "`"
+
+
+def quoted_string(text: str) -> str:
+    r"""A string as a Spark SQL literal (``spark.sql.parser.escapedStringLiterals`` being off, its default).
+
+    ``${`` is written with an escape, because Spark substitutes variables in the text before it is parsed.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
+
+
+def _value_predicate(column: str, condition: Condition) -> str:
+    if condition.operator in {"=", "in"}:
+        return _is_one_of(column, condition)
+    if condition.operator in {"!=", "not in"}:
+        return _is_none_of(column, condition)
+    if condition.operator in {"matches", "not matches"}:
+        return _matched(column, condition)
+    if condition.kind == "date":
+        return _ordered(
+            f"try_cast({column} AS DATE)", [f"DATE'{value}'" for value in condition.values], condition
+        )
+    return _ordered_numbers(column, condition)
+
+
+def _matched(column: str, condition: Condition) -> str:
+    whole = rf"\A(?:{condition.values[0]})\z"
+    negation = "" if condition.operator == "matches" else "NOT "
+    return f"{negation}CAST({column} AS STRING) RLIKE {quoted_string(whole)}"
+
+
+def _is_one_of(column: str, condition: Condition) -> str:
+    choices = [_among(column, condition)] if _has_values(condition) else []
+    if "NULL" in condition.keywords:
+        choices.append(f"{column} IS NULL")
+    return " OR ".join(choices)
+
+
+def _is_none_of(column: str, condition: Condition) -> str:
+    if not _has_values(condition):
+        return f"{column} IS NOT NULL"
+    if condition.kind == "number":
+        absent = _number_not_among(column, condition.values)
+    else:
+        absent = f"NOT ({_among(column, condition)})"
+    return absent if "NULL" in condition.keywords else f"{column} IS NULL OR {absent}"
+
+
+def _has_values(condition: Condition) -> bool:
+    return bool(condition.values) or condition.keywords != {"NULL"}
+
+
+def _among(column: str, condition: Condition) -> str:
+    """The column's value is one of the values; NULL if it is NULL or cannot be read as their kind."""
+    if condition.kind == "number":
+        return _number_among(column, condition.values)
+    if condition.kind == "date":
+        return _in(f"try_cast({column} AS DATE)", [f"DATE'{value}'" for value in condition.values])
+    return _text_among(f"CAST({column} AS STRING)", condition)
+
+
+def _text_among(text: str, condition: Condition) -> str:
+    values = (*condition.values, "") if "EMPTY" in condition.keywords else condition.values
+    choices = [_in(text, [quoted_string(value) for value in values])] if values else []
+    if "WHITESPACES_ONLY" in condition.keywords:
+        choices.append(f"{text} RLIKE {quoted_string(_WHITESPACE_ONLY)}")
+    return " OR ".join(choices)
+
+
+def _number_among(column: str, values: Sequence[str]) -> str:
+    # A value whose double is in the list can differ from it by less than a double shows: then the decimals decide.
+    # They are NULL only where a value has too many digits for them, and there the doubles have to do.
+    as_double = _in(_double(column), [f"{value}D" for value in values])
+    as_decimal = _in(_decimal(column, values), [f"{value}BD" for value in values])
+    return f"{as_double} AND coalesce({as_decimal}, true)"
+
+
+def _number_not_among(column: str, values: Sequence[str]) -> str:
+    # Not just the negation: Spark's decimals read digits of other scripts, and what is no double is no number here.
+    double, as_double = _double(column), [f"{value}D" for value in values]
+    tie = f"{_in(double, as_double)} AND NOT {_in(_decimal(column, values), [f'{value}BD' for value in values])}"
+    return f"NOT {_in(double, as_double)} OR ({tie})"
+
+
+def _in(expression: str, literals: Sequence[str]) -> str:
+    return (
+        f"{expression} = {literals[0]}" if len(literals) == 1 else f"{expression} IN ({', '.join(literals)})"
+    )
+
+
+def _ordered(expression: str, literals: Sequence[str], condition: Condition) -> str:
+    if condition.operator == "between":
+        return f"{expression} > {literals[0]} AND {expression} < {literals[1]}"
+    if condition.operator == "not between":
+        return f"{expression} <= {literals[0]} OR {expression} >= {literals[1]}"
+    return f"{expression} {condition.operator} {literals[0]}"
+
+
+def _ordered_numbers(column: str, condition: Condition) -> str:
+    low, high = condition.values[0], condition.values[-1]
+    if condition.operator == "between":
+        return f"({_number_compared(column, '>', low)}) AND ({_number_compared(column, '<', high)})"
+    if condition.operator == "not between":
+        return f"({_number_compared(column, '<=', low)}) OR ({_number_compared(column, '>=', high)})"
+    return _number_compared(column, condition.operator, low)
+
+
+def _number_compared(column: str, operator: str, value: str) -> str:
+    # Rounding to a double or a decimal never turns an order around, it only makes neighbours equal: so where the
+    # doubles differ they are right, and only where they are equal is the (costlier) decimal worth its look.
+    double, decimal = _double(column), _decimal(column, [value])
+    tie = f"coalesce({decimal} {operator} {value}BD, {'true' if operator.endswith('=') else 'false'})"
+    return f"{double} {operator[0]} {value}D OR ({double} = {value}D AND {tie})"
+
+
+def _double(column: str) -> str:
+    # Read as a double, the strings 5d, 5F, 0x1p3 and Infinity would be numbers: Spark hands them to Java. The optimizer
+    # folds typeof, so a column of any other type does not pay for the look at its characters.
+    java_only = f"typeof({column}) LIKE 'string%' AND CAST({column} AS STRING) RLIKE '[DFXdfx]'"
+    return f"nanvl(try_cast(if({java_only}, NULL, {column}) AS DOUBLE), NULL)"
+
+
+def _decimal(column: str, values: Sequence[str]) -> str:
+    """The column as the decimal that holds all the values exactly and has the most useful number of decimals."""
+    whole, fraction = digits_needed(values)
+    scale = max(fraction, min(_DECIMAL_SCALE, DECIMAL_DIGITS - whole))
+    return f"try_cast({column} AS DECIMAL({DECIMAL_DIGITS}, {scale}))"
+
+
+def digits_needed(values: Sequence[str]) -> tuple[int, int]:
+    """The most digits before and behind the point that any of the numbers has."""
+    parts = [value.lstrip("-").partition(".") for value in values]
+    return max(len(part[0]) for part in parts), max(len(part[2]) for part in parts)
+
+
+def _length_predicate(column: str, condition: Condition) -> str:
+    length = f"coalesce(length(CAST({column} AS STRING)), 0)"
+    if condition.operator in {"in", "="}:
+        return _in(length, condition.values)
+    if condition.operator in {"not in", "!="}:
+        return f"NOT {length} IN ({', '.join(condition.values)})"
+    return _ordered(length, condition.values, condition)

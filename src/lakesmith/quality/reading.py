@@ -1,0 +1,123 @@
+"""A cursor over DQDL tokens that can find its way on after a problem, and the problem itself."""
+
+from __future__ import annotations
+
+from lakesmith.errors import Place, Problem
+from lakesmith.quality.lexer import Token
+
+VALUE_KEYWORDS = frozenset({"NULL", "EMPTY", "WHITESPACES_ONLY"})
+
+
+class Fault(Exception):
+    """One problem of the text, at a token. The arguments are those of :class:`lakesmith.errors.Problem`."""
+
+    def __init__(
+        self,
+        code: str,
+        what: str,
+        token: Token,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self._problem = Problem(code, what, None, expected, found, hint)
+        self.line = token.line
+
+    def problem(self, place: Place) -> Problem:
+        """The problem with its place; ``place`` is where the text's first line stands."""
+        told = self._problem
+        return Problem(told.code, told.what, moved(place, self.line), told.expected, told.found, told.hint)
+
+
+def moved(place: Place, lines: int) -> Place:
+    """The place so many lines further down; a place without a line stays as it is."""
+    return place if place.line is None else Place(place.file, place.line + lines)
+
+
+class Reader:
+    """Takes tokens one by one; the last, of kind ``end``, is never passed."""
+
+    def __init__(self, tokens: tuple[Token, ...]) -> None:
+        self._tokens = tokens
+        self.position = 0
+
+    @property
+    def now(self) -> Token:
+        """The token to be read next."""
+        return self.peek(0)
+
+    def peek(self, ahead: int) -> Token:
+        """The token so many places ahead, or the end."""
+        return self._tokens[min(self.position + ahead, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Reads one token."""
+        token = self.now
+        self.skip_to(self.position + 1)
+        return token
+
+    def sees(self, *texts: str) -> bool:
+        """Whether the next token is one of these symbols or words."""
+        return self.now.kind in {"symbol", "word"} and self.now.text in texts
+
+    def took(self, *texts: str) -> bool:
+        """Reads the next token if it is one of these symbols or words; says whether it did."""
+        seen = self.sees(*texts)
+        if seen:
+            self.take()
+        return seen
+
+    def find(self, *texts: str) -> int | None:
+        """The first position where these tokens stand one after the other."""
+        written = [token.text for token in self._tokens]
+        starts = (at for at in range(len(written)) if tuple(written[at : at + len(texts)]) == texts)
+        return next(starts, None)
+
+    def skip_to(self, position: int) -> None:
+        """Goes to a position."""
+        self.position = min(position, len(self._tokens) - 1)
+
+    def since(self, position: int) -> tuple[Token, ...]:
+        """The tokens from a position up to the one to be read next."""
+        return self._tokens[position : self.position]
+
+    def skip_parentheses(self) -> None:
+        """Reads on to behind the ``)`` that closes the ``(`` to be read next."""
+        depth = 0
+        while self.now.kind != "end":
+            depth += {"(": 1, ")": -1}.get(self.take().text, 0)
+            if depth == 0:
+                return
+
+    def skip_simple(self) -> None:
+        """Reads on to where a simple rule with a problem ends: a ``)``, ``and``, ``or`` or the rule's own end."""
+        while not (self._ends_rule() or self.sees(")") or (self._joins() and self._begins_rule(1))):
+            self.skip_parentheses() if self.sees("(") else self.take()
+
+    def skip_rule(self) -> None:
+        """Reads on to where a rule with a problem ends: a comma before another rule, or the closing ``]``."""
+        while not self._ends_rule():
+            self.take()
+
+    def _joins(self) -> bool:
+        return self.sees("and", "AND", "or", "OR")
+
+    def _ends_rule(self) -> bool:
+        if self.now.kind == "end":
+            return True
+        if self.sees(","):
+            return self._begins_rule(1)
+        return self._closes_rules(0)
+
+    def _closes_rules(self, ahead: int) -> bool:
+        after = self.peek(ahead + 1)
+        return self.peek(ahead).text == "]" and (after.kind == "end" or after.text == "Analyzers")
+
+    def _begins_rule(self, ahead: int) -> bool:
+        # Brackets cannot be counted on here, one of them may be what is wrong: a rule is known by its first word.
+        token, after = self.peek(ahead), self.peek(ahead + 1)
+        if token.text == "(":
+            return after.text != "now"
+        names_type = token.kind == "word" and token.text.upper() not in {*VALUE_KEYWORDS, "NOW"}
+        return names_type or self._closes_rules(ahead)
