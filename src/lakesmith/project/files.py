@@ -1,0 +1,90 @@
+"""The files of a project: the only part of loading that touches the disk, behind a seam with an in-memory twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lakesmith.errors import Place, Problem, ProjectError
+
+PROJECT_FILE = "lakesmith.yaml"
+"""The file that makes a folder a project."""
+
+TABLES = "tables"
+"""The folder whose first-level folders are the layers."""
+
+
+class ProjectFiles(Protocol):
+    """Read access to a project's folder. Paths are posix and relative to it."""
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+
+    def table_paths(self) -> tuple[str, ...]:
+        """Every file below ``tables/``, sorted; hidden files and folders and ``__pycache__`` left out."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+
+    def read(self, path: str) -> str:
+        """The text of a file. Raises ProjectError LS101 when it cannot be read or is not UTF-8."""
+
+
+@dataclass(frozen=True)
+class FolderFiles:
+    """The project in a folder of this machine."""
+
+    root: Path
+
+    def table_paths(self) -> tuple[str, ...]:
+        """Every file below ``tables/``; see ProjectFiles."""
+        found = (path.relative_to(self.root) for path in (self.root / TABLES).rglob("*") if path.is_file())
+        return tuple(sorted(path.as_posix() for path in found if not any(map(_is_hidden, path.parts))))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+        return (self.root / path).is_file()
+
+    def read(self, path: str) -> str:
+        """The text of a file, a byte order mark taken off; see ProjectFiles."""
+        try:
+            return (self.root / path).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise _unreadable(path, "UTF-8 text", f"byte {error.start} is no UTF-8") from error
+        except OSError as error:
+            raise _unreadable(
+                path, "a file that can be read", error.strerror or type(error).__name__
+            ) from error
+
+
+@dataclass(frozen=True)
+class MemoryFiles:
+    """The project as a mapping of paths to texts."""
+
+    texts: Mapping[str, str]
+    root: Path = Path()
+
+    def table_paths(self) -> tuple[str, ...]:
+        """Every path below ``tables/``; see ProjectFiles."""
+        return tuple(sorted(path for path in self.texts if path.startswith(f"{TABLES}/")))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a text."""
+        return path in self.texts
+
+    def read(self, path: str) -> str:
+        """The text; see ProjectFiles."""
+        if path not in self.texts:
+            raise _unreadable(path, "a file that can be read", "No such file or directory")
+        return self.texts[path]
+
+
+def _is_hidden(part: str) -> bool:
+    return part.startswith(".") or part == "__pycache__"
+
+
+def _unreadable(path: str, expected: str, found: str) -> ProjectError:
+    return ProjectError(Problem("LS101", f"{path} cannot be read", Place(path), expected, found))

@@ -1,0 +1,119 @@
+"""Which files make which table: ``tables/<layer>/**/NAME.yaml``, ``.sql`` and ``.py``, and ``_defaults.yaml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from lakesmith.errors import Place, Problem
+from lakesmith.project.definitions import TableName
+from lakesmith.project.files import TABLES
+
+DEFAULTS = "_defaults.yaml"
+_SUFFIXES = (".yaml", ".sql", ".py")
+_ALMOST = {".yml": ".yaml"}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+RESERVED_LAYER = "lakesmith"
+"""The namespace in which a table's own helpers live."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of one table, as paths; at least one of them is there."""
+
+    name: TableName
+    yaml: str | None = None
+    sql: str | None = None
+    py: str | None = None
+
+    @property
+    def main(self) -> str:
+        """The file that stands for the table: its YAML, or else its query."""
+        return self.yaml or self.sql or self.py or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the files under ``tables/`` are. ``defaults`` are paths of ``_defaults.yaml`` files, outermost first."""
+
+    tables: tuple[TableFiles, ...]
+    defaults: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    def defaults_for(self, table: TableFiles) -> tuple[str, ...]:
+        """The ``_defaults.yaml`` files above a table, outermost first."""
+        folders = {str(folder) for folder in PurePosixPath(table.main).parents}
+        return tuple(path for path in self.defaults if str(PurePosixPath(path).parent) in folders)
+
+
+@dataclass
+class _Sorting:
+    stems: dict[PurePosixPath, dict[str, str]] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def layout(paths: Iterable[str]) -> Layout:
+    """Sorts the paths below ``tables/``. Problems: LS110 a file in the wrong place, LS111 two tables of one name."""
+    sorting = _Sorting()
+    for path in sorted(paths):
+        _sort(PurePosixPath(path), sorting)
+    tables = [_table(stem, files) for stem, files in sorted(sorting.stems.items())]
+    defaults = sorted(sorting.defaults, key=lambda path: (path.count("/"), path))
+    problems = (*sorting.problems, *_twice(tables))
+    return Layout(tuple(sorted(tables, key=lambda table: table.name)), tuple(defaults), problems)
+
+
+def _sort(path: PurePosixPath, sorting: _Sorting) -> None:
+    if path.name == DEFAULTS:
+        sorting.defaults.append(str(path))
+        return
+    problem = _misplaced(path)
+    if problem is not None:
+        sorting.problems.append(problem)
+    elif path.suffix in _SUFFIXES and path.name != "__init__.py":
+        sorting.stems.setdefault(path.with_suffix(""), {})[path.suffix] = str(path)
+
+
+def _misplaced(path: PurePosixPath) -> Problem | None:
+    place = Place(str(path))
+    if path.suffix in _ALMOST:
+        right = path.with_suffix(_ALMOST[path.suffix]).name
+        return Problem(
+            "LS110", f"{path.name} would not be read", place, right, path.name, f"rename it to {right}"
+        )
+    if path.suffix not in _SUFFIXES or path.name == "__init__.py":
+        return None
+    parts = path.parts[1:]
+    if len(parts) < 2:
+        expected = f"{TABLES}/<layer>/{path.name}"
+        return Problem("LS110", "a table lies in the folder of its layer", place, expected, str(path))
+    wrong = next((name for name in (parts[0], path.stem) if not _NAME.fullmatch(name)), None)
+    if wrong is not None:
+        expected = "lower-case letters, digits and _, a letter first"
+        return Problem("LS110", f"a table cannot be called {parts[0]}.{path.stem}", place, expected, wrong)
+    if parts[0] == RESERVED_LAYER:
+        return Problem("LS110", f"the layer {RESERVED_LAYER!r} is lakesmith's own", place, "another folder")
+    return None
+
+
+def _table(stem: PurePosixPath, files: dict[str, str]) -> TableFiles:
+    name = TableName(stem.parts[1], stem.name)
+    return TableFiles(name, files.get(".yaml"), files.get(".sql"), files.get(".py"))
+
+
+def _twice(tables: list[TableFiles]) -> Iterable[Problem]:
+    first: dict[TableName, TableFiles] = {}
+    for table in tables:
+        other = first.setdefault(table.name, table)
+        if other is not table:
+            what = f"there are two tables {table.name}"
+            hint = "deeper folders only group: rename one of them"
+            yield Problem("LS111", what, Place(table.main), "one", f"also {other.main}", hint)
+        if table.sql and table.py:
+            what = f"{table.name} has two queries"
+            yield Problem(
+                "LS111", what, Place(table.sql), "one query", f"also {table.py}", "remove one of them"
+            )

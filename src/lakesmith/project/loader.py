@@ -1,0 +1,146 @@
+"""A project's folder to its frozen definitions, with all of its problems at once.
+
+Reading (``files``) and parsing are apart: everything here works on ``ProjectFiles``, on a disk or in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.definitions import Project, TableDefinition, TableName, Target
+from lakesmith.project.files import FolderFiles, ProjectFiles
+from lakesmith.project.layout import Layout, TableFiles, layout
+from lakesmith.project.models import DefaultsFile, TableFile
+from lakesmith.project.project_file import Header, read_header
+from lakesmith.project.settings import Level
+from lakesmith.project.tables import Draft, TableBuilder
+from lakesmith.project.validate import validated
+from lakesmith.project.variables import Filler
+from lakesmith.project.yaml_reader import Document, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProject:
+    """A project and what is wrong with it. With ``problems``, ``project`` has only the tables that could be read."""
+
+    project: Project
+    problems: tuple[Problem, ...]
+
+
+def load_project(
+    root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
+) -> LoadedProject:
+    """Reads the project in the folder ``root`` for ``target`` (None: its default one).
+
+    Nothing is raised for a project that is wrong: ``problems`` has everything, sorted by place. No code of the project
+    is run. LS101 a file cannot be read or parsed; LS102 a key twice; LS103 an unknown setting; LS104 a missing one; LS105 a
+    wrong value; LS106 a variable, LS107 an environment variable that is not set; LS110 a misplaced file; LS111 two tables of
+    one name; LS112 sourced and derived, or neither; LS113 an Avro schema; LS114 a column type; LS115 a partition field;
+    LS116, LS117 a Python query; LS118 not supported yet; LS119 no project; LS120 no such target; LS18x rules.
+    """
+    return parse_project(FolderFiles(root.absolute()), target, environ)
+
+
+def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> LoadedProject:
+    """The project in ``files``; see load_project."""
+    problems: list[Problem] = []
+    try:
+        header = read_header(files, target, environ)
+    except ProjectError as error:
+        problems += error.problems
+        header = None
+        if error.problems[0].code == "LS119":
+            return LoadedProject(_project(files, None, ()), tuple(problems))
+    found = layout(files.table_paths())
+    problems += found.problems
+    tables = _Tables(files, header, found, problems).definitions()
+    return LoadedProject(_project(files, header, tables), sorted_problems(problems))
+
+
+def sorted_problems(problems: list[Problem]) -> tuple[Problem, ...]:
+    """The problems by place and code, each once."""
+    unique = dict.fromkeys(problems)
+    return tuple(sorted(unique, key=_by_place))
+
+
+def _by_place(problem: Problem) -> tuple[str, int, str, str]:
+    place = problem.place or Place("")
+    return (place.file, place.line or 0, problem.code, problem.what)
+
+
+def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefinition, ...]) -> Project:
+    if header is None:
+        return Project(files.root, "", Target("", ""), tables)
+    variables = tuple(sorted(header.variables.items()))
+    return Project(files.root, header.name, header.target, tables, variables, header.secrets)
+
+
+class _Tables:
+    """Reads the files of all tables, then builds the definitions of those that could be read."""
+
+    def __init__(
+        self, files: ProjectFiles, header: Header | None, found: Layout, problems: list[Problem]
+    ) -> None:
+        self._files = files
+        self._header = header
+        self._layout = found
+        self._problems = problems
+
+    def definitions(self) -> tuple[TableDefinition, ...]:
+        """All tables that have no problem, sorted by name, each name once."""
+        levels = {
+            path: level for path in self._layout.defaults if (level := self._defaults(path)) is not None
+        }
+        drafts = [draft for table in self._layout.tables if (draft := self._draft(table, levels)) is not None]
+        sourced = frozenset(draft.files.name for draft in drafts if draft.settings.source is not None)
+        built = {draft.files.name: self._build(draft, sourced) for draft in reversed(drafts)}
+        return tuple(sorted((table for table in built.values() if table), key=lambda table: table.name))
+
+    def _build(self, draft: Draft, sourced: frozenset[TableName]) -> TableDefinition | None:
+        filler = self._filler()
+        builder = TableBuilder(draft, self._files, filler, sourced)
+        try:
+            table = builder.build()
+        except ProjectError as error:
+            self._problems += error.problems
+            return None
+        found = (*filler.problems, *builder.problems)
+        self._problems += found
+        return None if found else table
+
+    def _draft(self, table: TableFiles, levels: Mapping[str, Level]) -> Draft | None:
+        own = self._level(table.yaml, TableFile) if table.yaml else _no_settings(table)
+        if own is None:
+            return None
+        paths = reversed(self._layout.defaults_for(table))
+        above = [levels[path] for path in paths if path in levels]
+        if self._header is not None and self._header.defaults is not None:
+            above.append(self._header.defaults)
+        return Draft(table, own, tuple(above))
+
+    def _defaults(self, path: str) -> Level | None:
+        return self._level(path, DefaultsFile)
+
+    def _level(self, path: str, model: type[BaseModel]) -> Level | None:
+        filler = self._filler()
+        try:
+            document = filler.document(read_yaml(self._files.read(path), path))
+            level = Level(document, validated(model, document))
+        except ProjectError as error:
+            self._problems += (*filler.problems, *error.problems)
+            return None
+        self._problems += filler.problems
+        return None if filler.problems else level
+
+    def _filler(self) -> Filler:
+        return Filler(self._header.variables if self._header else {})
+
+
+def _no_settings(table: TableFiles) -> Level:
+    return Level(Document(table.main, {}, {(): 1}), TableFile.model_validate({}))

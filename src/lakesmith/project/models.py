@@ -1,0 +1,299 @@
+"""The settings that can be written in a project's files, as pydantic models.
+
+These models are the one source of what is allowed: validation, the JSON Schemas for editors and the reference pages are made
+from them, so that each ``description`` is user documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+from lakesmith.project.definitions import FileFormat, History, OnBadRow, OnChangedFile, OnNewColumn
+
+NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
+"""What layers, tables, sources, targets and projects may be called: it is right in every catalog lakesmith works with."""
+
+Scalar = str | bool | int | float
+Loose = Field(strict=False)
+
+
+def _kind_of_column(value: Any) -> str:
+    return "long form" if isinstance(value, (dict, BaseModel)) else "short form"
+
+
+def _kind_of_source(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return "one source" if isinstance(value, SourceSettings) else "named sources"
+    if not isinstance(value, dict) or not value:
+        return "one source"
+    first = value.get("files")
+    named = "files" not in value or (isinstance(first, dict) and set(first) == {"files"})
+    looks_named = all(isinstance(item, dict) and "files" in item for item in value.values())
+    return "named sources" if named and looks_named else "one source"
+
+
+def _nothing_is_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class Settings(BaseModel):
+    """What all models share: unknown keys are refused, and no value is turned into another type in silence."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class FileOptions(Settings):
+    """How files are read. All of it can be set in `_defaults.yaml`, too."""
+
+    format: Annotated[FileFormat | None, Loose] = Field(
+        None,
+        description="Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line. "
+        "Files that end in `.gz` are unpacked. If left out: what the ending of `pattern` or `path` says.",
+    )
+    header: bool | None = Field(
+        None,
+        description="CSV and TSV: whether the first line of each file names the columns. Columns are then matched by "
+        "name, never by position. Default: true.",
+    )
+    delimiter: str | None = Field(
+        None,
+        description="CSV: what stands between two values. Default: a comma, and a tab for `tsv`.",
+        min_length=1,
+    )
+    quote: str | None = Field(
+        None,
+        description='CSV and TSV: the character around values that contain the delimiter. Default: `"`. '
+        "An empty text: there are no quotes.",
+        max_length=1,
+    )
+    escape: str | None = Field(
+        None,
+        description='CSV and TSV: the character that makes a quote inside quotes part of the value. Default: `"` '
+        "(quotes are doubled).",
+        max_length=1,
+    )
+    encoding: str | None = Field(
+        None, description="CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`."
+    )
+    null_value: str | None = Field(
+        None, description="CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`."
+    )
+    multiline: bool | None = Field(
+        None, description="CSV and TSV: whether values in quotes may contain line breaks. Default: false."
+    )
+    timestamp_format: str | None = Field(
+        None, description="CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."
+    )
+    date_format: str | None = Field(
+        None, description="CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`."
+    )
+    min_age: str | None = Field(
+        None,
+        description="How old a file must be before it is taken, such as `5 minutes`: for files that are still being "
+        "written. Default: none, a file is taken as soon as it is seen.",
+    )
+    on_new_column: Annotated[OnNewColumn | None, Loose] = Field(
+        None,
+        description="What happens when a file has a column the table does not have: `evolve` adds it to the table, "
+        "`ignore` leaves it out and says so, `fail` stops the run. Default: `fail` when the table declares its "
+        "columns, `evolve` when they are inferred.",
+    )
+    on_changed_file: Annotated[OnChangedFile | None, Loose] = Field(
+        None,
+        description="What happens when a file that was taken has been changed since: `fail` stops the run, `ignore` keeps "
+        "the rows that were taken, `replace` takes the new content in place of the old. Default: `fail`.",
+    )
+
+
+class FilesSettings(FileOptions):
+    """Files in a folder; each file is taken exactly once."""
+
+    path: str = Field(
+        description="The folder, relative to the project's folder; an absolute path or a URI such as `s3://bucket/orders/` "
+        "is possible. Folders below it are searched as well.",
+        min_length=1,
+    )
+    pattern: str | None = Field(
+        None,
+        description="Which file names are meant, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end in "
+        "`.tmp` are never taken.",
+        min_length=1,
+    )
+
+
+class SourceSettings(Settings):
+    """Where rows enter the lake."""
+
+    files: FilesSettings = Field(description="Files in a folder.")
+
+
+class SourceDefaults(Settings):
+    """Options for every source of the tables below."""
+
+    files: FileOptions | None = Field(
+        None, description="Options for every `files` source of the tables below."
+    )
+
+
+class ColumnSettings(Settings):
+    """A column in its long form."""
+
+    type: str | None = Field(
+        None,
+        description="The column's Spark SQL type, such as `bigint`, `decimal(10,2)` or `array<string>`. A derived table may "
+        "leave it to the query.",
+    )
+    doc: str | None = Field(None, description="What the column means; written into the Iceberg table.")
+    required: bool = Field(
+        False, description="Whether a row without a value here is a bad row (see `on_bad_row`)."
+    )
+
+
+SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
+TableReference = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")]
+ColumnForm = Annotated[
+    Annotated[str, Tag("short form")] | Annotated[ColumnSettings, Tag("long form")],
+    Discriminator(_kind_of_column),
+]
+SourceForm = Annotated[
+    Annotated[SourceSettings, Tag("one source")]
+    | Annotated[dict[SourceName, SourceSettings], Tag("named sources")],
+    Discriminator(_kind_of_source),
+]
+
+
+class SharedSettings(Settings):
+    """Settings that a table can have and that `_defaults.yaml` can give to all tables below it.
+
+    Nothing (`key:` without a value) takes back what a `_defaults.yaml` further up says.
+    """
+
+    key: list[str] | None = Field(
+        None,
+        description="The columns that identify a row: the table has one row for each key. Rows without a key are bad rows.",
+    )
+    latest_by: list[str] | None = Field(
+        None,
+        description="With `key`: the columns that order the versions of a key. The newest version wins, whenever it "
+        "arrives; ties are settled by the order of arrival.",
+    )
+    delete_when: str | None = Field(
+        None,
+        description="With `key`: a Spark SQL condition over the query's columns. A version for which it holds deletes its "
+        "key, such as `op = 'D'`.",
+        min_length=1,
+    )
+    rules: str | None = Field(
+        None,
+        description="Quality rules in DQDL, `Rules = [ ... ]`. Rows that break one are bad rows. Versions that delete are "
+        "never judged.",
+    )
+    on_bad_row: Annotated[OnBadRow | None, Loose] = Field(
+        None,
+        description="What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with its "
+        "reasons, `fail` stops the batch. Default: `quarantine`.",
+    )
+    partition_by: list[str] | None = Field(
+        None,
+        description="Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, "
+        "`truncate(n, c)`.",
+    )
+    history: Annotated[History | None, Loose] = Field(
+        None, description="How many versions of a key are kept. `type1` (the default): the newest."
+    )
+    owner: str | None = Field(None, description="Who answers for the table; written into the Iceberg table.")
+    tags: list[str] | None = Field(
+        None, description="Words to find the table by; written into the Iceberg table."
+    )
+
+
+class DefaultsFile(SharedSettings):
+    """`_defaults.yaml`, and `defaults:` of `lakesmith.yaml`: settings of all tables below, the nearest wins."""
+
+    source: SourceDefaults | None = Field(None, description="Options for the sources of the tables below.")
+
+
+class TableFile(SharedSettings):
+    """A table: `tables/LAYER/NAME.yaml`. It is either sourced (`source`) or derived (a query, `from`)."""
+
+    description: str | None = Field(None, description="What the table holds; written into the Iceberg table.")
+    source: SourceForm | None = Field(
+        None,
+        description="Where rows enter the lake: `{files: {...}}`, or several sources by name, "
+        "`{web: {files: {...}}, shop: {files: {...}}}`, each with its own progress.",
+    )
+    query: str | None = Field(
+        None,
+        description="One SELECT. It can stand in a file of its own beside this one: `NAME.sql`, or `NAME.py` with a function "
+        "that takes and returns DataFrames.",
+    )
+    from_: TableReference | None = Field(
+        None,
+        alias="from",
+        description="The table this one is a plain copy of, such as `bronze.orders`: all of its columns but those "
+        "lakesmith adds to sourced tables.",
+    )
+    columns: dict[str, ColumnForm] | None = Field(
+        None,
+        description="The columns by name: a type, or `{type, doc, required}`. A sourced table without them has the columns of "
+        "its first files; a derived table has those of its query.",
+        min_length=1,
+    )
+    avro_schema: str | None = Field(
+        None,
+        description="In place of `columns`: an Avro schema file, relative to the project's folder.",
+        min_length=1,
+    )
+    function: str | None = Field(
+        None, description="The function of `NAME.py` that makes the table. Default: the one called NAME."
+    )
+    inputs: dict[str, TableReference] | None = Field(
+        None,
+        description="The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is "
+        "not here names its table itself, with two underscores: `bronze__orders`.",
+    )
+    deterministic: bool = Field(
+        False,
+        description="Your word that the function gives the same rows for the same inputs and handles each row by itself.",
+    )
+
+
+class CatalogSettings(BaseModel):
+    """An Iceberg catalog. Besides `type`, properties are passed on to it as they are."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, Scalar]
+
+    type: Literal["local", "glue", "s3tables", "rest", "jdbc"] = Field(description="The type of catalog.")
+
+
+class TargetSettings(Settings):
+    """Where a project runs."""
+
+    catalog: CatalogSettings | None = Field(
+        None,
+        description="The catalog. Without it: the embedded one, in `.lakesmith/` of the project's folder.",
+    )
+    spark: dict[str, Scalar] = Field(default_factory=dict, description="Spark settings, by their full names.")
+
+
+class ProjectFile(Settings):
+    """`lakesmith.yaml`: the project's name, where it runs, and what its tables share."""
+
+    name: str = Field(
+        description="The project's name. Tables remember which project they belong to.", pattern=NAME_PATTERN
+    )
+    default_target: str | None = Field(
+        None, description="The target used when none is named. Default: the only target, or `local`."
+    )
+    targets: dict[SourceName, Annotated[TargetSettings, BeforeValidator(_nothing_is_empty)]] = Field(
+        default_factory=dict,
+        description="Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in here, "
+        "and only here.",
+    )
+    vars: dict[str, Scalar] = Field(
+        default_factory=dict, description="Values for `${vars.NAME}` in table files, SQL and `targets`."
+    )
+    defaults: DefaultsFile | None = Field(None, description="Settings of all tables, see `_defaults.yaml`.")

@@ -1,0 +1,19 @@
+"""Names that were probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like ``name``, whatever the case; None when none is like it."""
+    by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
+    found = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
+    return by_folded[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """A hint: ``did you mean key?``, or ``otherwise``."""
+    found = nearest(name, known)
+    return f"did you mean {found}?" if found else otherwise

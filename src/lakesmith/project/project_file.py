@@ -1,0 +1,128 @@
+"""``lakesmith.yaml``: the project's name, variables, target and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.definitions import Target
+from lakesmith.project.files import PROJECT_FILE, ProjectFiles
+from lakesmith.project.models import ProjectFile, TargetSettings
+from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.settings import Level
+from lakesmith.project.validate import validated
+from lakesmith.project.variables import Filler
+from lakesmith.project.yaml_reader import Document, read_yaml
+
+LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What ``lakesmith.yaml`` says, for one target. ``defaults`` is its level of settings, if it has any."""
+
+    name: str
+    target: Target
+    variables: Mapping[str, str]
+    secrets: tuple[str, ...]
+    defaults: Level | None
+
+
+def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
+    """Reads ``lakesmith.yaml`` for the target called ``target``, or for the default one.
+
+    Raises ProjectError with everything that is wrong: LS119 there is no such file, LS120 no such target, LS101 to LS107.
+    """
+    if not files.exists(PROJECT_FILE):
+        hint = "go to the project's folder or name it with --project; lakesmith init makes a new one"
+        raise ProjectError(
+            Problem(
+                "LS119", "this folder is no project", Place(PROJECT_FILE), PROJECT_FILE, "no such file", hint
+            )
+        )
+    document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
+    chosen = _chosen(document, target)
+    variables = _variables(document)
+    filler = Filler(variables, environ)
+    filled = _filled(document, chosen, filler)
+    try:
+        model = validated(ProjectFile, filled)
+    except ProjectError as error:
+        problems = (*filler.problems, *(_masked(problem, filler.used) for problem in error.problems))
+        raise ProjectError(problems) from None
+    problems = (*filler.problems, *_target_problems(model, document, chosen))
+    if problems:
+        raise ProjectError(problems)
+    return _header(model, document, chosen, filler)
+
+
+def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler) -> Header:
+    settings = model.targets.get(chosen, TargetSettings.model_validate({}))
+    defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
+    secrets = tuple(sorted({value for value in filler.used.values() if value}))
+    return Header(model.name, _target(chosen, settings, document), filler.variables, secrets, defaults)
+
+
+def _target(name: str, settings: TargetSettings, document: Document) -> Target:
+    catalog = settings.catalog
+    extra = (catalog.model_extra or {}) if catalog else {}
+    return Target(
+        name=name,
+        type=catalog.type if catalog else LOCAL,
+        catalog=tuple(sorted((key, _text(value)) for key, value in extra.items())),
+        spark=tuple(sorted((key, _text(value)) for key, value in settings.spark.items())),
+        place=document.place("targets", name),
+    )
+
+
+def _chosen(document: Document, target: str | None) -> str:
+    if target is not None:
+        return target
+    default, targets = document.value.get("default_target"), document.value.get("targets")
+    if isinstance(default, str):
+        return default
+    return next(iter(targets)) if isinstance(targets, dict) and len(targets) == 1 else LOCAL
+
+
+def _target_problems(model: ProjectFile, document: Document, chosen: str) -> Iterator[Problem]:
+    known = sorted({*model.targets} or {LOCAL})
+    for name, place in ((chosen, None), (model.default_target, document.place("default_target"))):
+        if name is not None and name not in known and (place is not None or name != model.default_target):
+            hint = did_you_mean(name, known)
+            where = place or document.place("targets")
+            yield Problem(
+                "LS120", f"there is no target {name!r}", where, f"one of {', '.join(known)}", hint=hint
+            )
+
+
+def _variables(document: Document) -> dict[str, str]:
+    given = document.value.get("vars")
+    pairs = given.items() if isinstance(given, dict) else ()
+    return {name: _text(value) for name, value in pairs if isinstance(value, (str, bool, int, float))}
+
+
+def _filled(document: Document, chosen: str, filler: Filler) -> Document:
+    """The document with its references filled in; other targets stay as they are: their variables need not be set here."""
+    without_environ = Filler(filler.variables)
+    value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
+    targets = document.value.get("targets")
+    if isinstance(targets, dict) and chosen in targets:
+        targets = {**targets, chosen: filler.value(document, ("targets", chosen))}
+    filler.problems += without_environ.problems
+    return replace(document, value=value if targets is None else {**value, "targets": targets})
+
+
+def _masked(problem: Problem, used: Mapping[str, str]) -> Problem:
+    def hide(text: str | None) -> str | None:
+        for name, value in used.items():
+            text = text.replace(value, f"${{{name}}}") if text and value else text
+        return text
+
+    return Problem(
+        problem.code, hide(problem.what) or "", problem.place, problem.expected, hide(problem.found)
+    )
+
+
+def _text(value: str | bool | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,134 @@
+"""The ``source:`` of a table and the defaults above it, as FileSource definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from lakesmith.errors import Place, Problem
+from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource, OnChangedFile, OnNewColumn
+from lakesmith.project.durations import seconds
+from lakesmith.project.models import FileOptions, SourceSettings, TableFile
+from lakesmith.project.settings import Level, Setting, find
+
+_FORMATS: Final = {
+    ".csv": FileFormat.CSV,
+    ".tsv": FileFormat.TSV,
+    ".json": FileFormat.JSON,
+    ".jsonl": FileFormat.JSON,
+    ".ndjson": FileFormat.JSON,
+    ".parquet": FileFormat.PARQUET,
+    ".avro": FileFormat.AVRO,
+}
+_CSV_ONLY: Final = ("header", "delimiter", "quote", "escape", "null_value", "multiline")
+_TEXT_ONLY: Final = ("encoding", "timestamp_format", "date_format")
+_OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
+
+
+def file_sources(
+    own: Level, defaults: Sequence[Level], declared: bool, problems: list[Problem]
+) -> tuple[FileSource, ...]:
+    """The sources of a table, in the order they are written; a single one is called ``files``.
+
+    ``declared``: the table declares its columns. Appends problems LS104 (no format) and LS105 (a wrong value).
+    """
+    above = [found for level in defaults if (found := level.below("source", "files")) is not None]
+    sources = (_source(name, [level, *above], declared, problems) for name, level in _levels(own))
+    return tuple(source for source in sources if source is not None)
+
+
+def source_settings(own: Level, defaults: Sequence[Level]) -> Iterator[tuple[str, Place]]:
+    """Where each option of each source was written: ``source.files.min_age`` and the line."""
+    above = [found for level in defaults if (found := level.below("source", "files")) is not None]
+    for name, level in _levels(own):
+        for option in ("path", "pattern", *_OPTIONS):
+            levels = [level, *above] if option in _OPTIONS else [level]
+            if (setting := find(levels, option)) is not None:
+                yield f"source.{name}.{option}", setting.place
+
+
+def _levels(own: Level) -> Iterator[tuple[str, Level]]:
+    table = own.model
+    assert isinstance(table, TableFile)
+    if isinstance(table.source, SourceSettings):
+        yield "files", Level(own.document, table.source.files, (*own.path, "source", "files"))
+    elif table.source is not None:
+        for name, source in table.source.items():
+            yield name, Level(own.document, source.files, (*own.path, "source", name, "files"))
+
+
+def _source(name: str, levels: list[Level], declared: bool, problems: list[Problem]) -> FileSource | None:
+    own: Any = levels[0].model
+    place = levels[0].document.place(*levels[0].path)
+    file_format = _format(levels, place, problems)
+    age = find(levels, "min_age")
+    if file_format is None:
+        return None
+    _check_options(levels[0], file_format, problems)
+    return FileSource(
+        name=name,
+        path=own.path,
+        format=file_format,
+        place=place,
+        pattern=own.pattern or "*",
+        csv=_csv(levels, file_format),
+        min_age_seconds=_seconds(age, problems) if age else 0.0,
+        on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
+        on_changed_file=_value(levels, "on_changed_file", OnChangedFile.FAIL),
+    )
+
+
+def _format(levels: list[Level], place: Place, problems: list[Problem]) -> FileFormat | None:
+    own: Any = levels[0].model
+    guessed = _guessed(own.pattern) or _guessed(own.path)
+    found: FileFormat | None = _value(levels, "format", guessed)
+    if found is None:
+        known = ", ".join(FileFormat)
+        problems.append(
+            Problem("LS104", "the format of the files is not said", place, f"format: one of {known}")
+        )
+    return found
+
+
+def _guessed(name: str | None) -> FileFormat | None:
+    return _FORMATS.get(PurePosixPath((name or "").lower().removesuffix(".gz")).suffix)
+
+
+def _check_options(own: Level, file_format: FileFormat, problems: list[Problem]) -> None:
+    is_csv = file_format in (FileFormat.CSV, FileFormat.TSV)
+    wrong: tuple[str, ...] = () if is_csv else _CSV_ONLY
+    if file_format in (FileFormat.PARQUET, FileFormat.AVRO):
+        wrong += _TEXT_ONLY
+    for name in wrong:
+        if (setting := find([own], name)) is not None:
+            what = f"{name} has no meaning for {file_format.value} files"
+            problems.append(Problem("LS105", what, setting.place, hint=f"remove {name}"))
+
+
+def _csv(levels: list[Level], file_format: FileFormat) -> CsvOptions:
+    given = {
+        name: setting.value
+        for name in (*_CSV_ONLY, *_TEXT_ONLY)
+        if (setting := find(levels, name)) is not None
+    }
+    given.setdefault("delimiter", "\t" if file_format is FileFormat.TSV else ",")
+    if given["delimiter"] == "\\t":
+        given["delimiter"] = "\t"
+    return CsvOptions(**given)
+
+
+def _seconds(setting: Setting, problems: list[Problem]) -> float:
+    try:
+        return seconds(setting.value)
+    except ValueError:
+        expected = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day"
+        problems.append(
+            Problem("LS105", "min_age is no duration", setting.place, expected, repr(setting.value))
+        )
+        return 0.0
+
+
+def _value(levels: Sequence[Level], name: str, default: Any) -> Any:
+    setting = find(levels, name)
+    return default if setting is None else setting.value

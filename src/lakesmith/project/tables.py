@@ -1,0 +1,283 @@
+"""From the settings of one table to its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.avro import avro_columns
+from lakesmith.project.definitions import (
+    Column,
+    History,
+    OnBadRow,
+    PythonQuery,
+    SqlQuery,
+    TableDefinition,
+    TableName,
+)
+from lakesmith.project.files import ProjectFiles
+from lakesmith.project.layout import TableFiles
+from lakesmith.project.models import SharedSettings, TableFile
+from lakesmith.project.partitions import PartitionProblem, partition_field
+from lakesmith.project.python_query import PythonSettings, python_query
+from lakesmith.project.settings import Level, Setting, find
+from lakesmith.project.sources import file_sources, source_settings
+from lakesmith.project.spark_types import TypeProblem, normal_type
+from lakesmith.project.variables import Filler
+from lakesmith.quality.dqdl import parse_rules
+from lakesmith.quality.model import Rule
+
+ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
+"""The columns lakesmith adds to the rows of a sourced table."""
+
+_ROW_LINEAGE: Final = (
+    "_row_id",
+    "_last_updated_sequence_number",
+    "_file",
+    "_pos",
+    "_deleted",
+    "_partition",
+    "_spec_id",
+)
+_OWN_ONLY: Final = (
+    "description",
+    "columns",
+    "avro_schema",
+    "query",
+    "from_",
+    "function",
+    "inputs",
+    "deterministic",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A table whose files were read. ``defaults`` are the levels above it, nearest first."""
+
+    files: TableFiles
+    own: Level
+    defaults: tuple[Level, ...]
+
+    @property
+    def settings(self) -> TableFile:
+        """What the table's own YAML says."""
+        assert isinstance(self.own.model, TableFile)
+        return self.own.model
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Where a shared setting is looked for, nearest first."""
+        return (self.own, *self.defaults)
+
+    @property
+    def place(self) -> Place:
+        """Where the table is declared."""
+        return Place(self.files.main, 1)
+
+
+class TableBuilder:
+    """Makes the definition of one draft. ``sourced`` are the names of all sourced tables of the project."""
+
+    def __init__(
+        self, draft: Draft, files: ProjectFiles, filler: Filler, sourced: frozenset[TableName]
+    ) -> None:
+        self._draft = draft
+        self._files = files
+        self._filler = filler
+        self._sourced = sourced
+        self.problems: list[Problem] = []
+
+    def build(self) -> TableDefinition:
+        """The definition; not to be used when there are ``problems``."""
+        draft = self._draft
+        own = draft.settings
+        self._check_kind()
+        columns = self._columns()
+        return TableDefinition(
+            name=draft.files.name,
+            place=draft.place,
+            sources=file_sources(draft.own, draft.defaults, bool(columns), self.problems),
+            query=self._query(),
+            columns=columns,
+            key=self._names("key"),
+            latest_by=self._names("latest_by"),
+            delete_when=self._value("delete_when", None),
+            rules=self._rules(),
+            on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
+            partition_by=self._partitions(),
+            history=self._value("history", History.TYPE1),
+            description=own.description,
+            owner=self._value("owner", None),
+            tags=tuple(self._value("tags", ())),
+            settings_from=tuple(self._settings_from()),
+        )
+
+    def _find(self, name: str) -> Setting | None:
+        return find(self._draft.levels, name)
+
+    def _value(self, name: str, default: Any) -> Any:
+        setting = self._find(name)
+        return default if setting is None else setting.value
+
+    def _problem(self, code: str, what: str, place: Place, **parts: str | None) -> None:
+        self.problems.append(Problem(code, what, place, **parts))
+
+    def _settings_from(self) -> Iterator[tuple[str, Place]]:
+        yield from source_settings(self._draft.own, self._draft.defaults)
+        for name in (*_OWN_ONLY, *SharedSettings.model_fields):
+            levels = self._draft.levels if name in SharedSettings.model_fields else (self._draft.own,)
+            if (setting := find(levels, name)) is not None:
+                yield name.rstrip("_"), setting.place
+
+    def _check_kind(self) -> None:
+        files, own = self._draft.files, self._draft.settings
+        ways = {"query": own.query, "from": own.from_, files.sql: files.sql, files.py: files.py}
+        queries = [str(name) for name, given in ways.items() if given]
+        if own.source is not None and queries:
+            what = f"{files.name} is both sourced and derived"
+            found = f"source and {', '.join(queries)}"
+            self._problem("LS112", what, self._draft.place, expected="source, or a query", found=found)
+        elif own.source is None and not queries:
+            what = f"{files.name} is neither sourced nor derived"
+            expected = f"source: or a query ({files.name.name}.sql beside it, query:, from:)"
+            self._problem("LS112", what, self._draft.place, expected=expected)
+        elif len(queries) > 1 and not (files.sql and files.py and len(queries) == 2):
+            what = f"{files.name} has more than one query"
+            self._problem("LS111", what, self._draft.place, expected="one query", found=", ".join(queries))
+        self._check_python_settings()
+
+    def _check_python_settings(self) -> None:
+        for name in ("function", "inputs", "deterministic"):
+            setting = find([self._draft.own], name)
+            if setting is not None and self._draft.files.py is None:
+                expected = f"{self._draft.files.name.name}.py beside this file"
+                self._problem("LS112", f"{name} is for Python queries", setting.place, expected=expected)
+
+    def _query(self) -> SqlQuery | PythonQuery | None:
+        files = self._draft.files
+        own = self._draft.own
+        if self._draft.settings.query is not None:
+            return SqlQuery(self._draft.settings.query, own.document.text_place("query"))
+        if self._draft.settings.from_ is not None:
+            return self._copy(TableName.parse(self._draft.settings.from_), own.document.text_place("from"))
+        if files.sql is not None:
+            place = Place(files.sql, 1)
+            return SqlQuery(self._filler.text(self._files.read(files.sql), place), place)
+        return None if files.py is None else self._python(files.py)
+
+    def _copy(self, table: TableName, place: Place) -> SqlQuery:
+        """``from:``: all columns, those of a source that evolves included, but not what lakesmith adds to a sourced table.
+
+        A copy is a table of data; when and from which file a row came stays with the table it came to.
+        """
+        left_out = f" EXCEPT ({', '.join(ADDED_COLUMNS)})" if table in self._sourced else ""
+        return SqlQuery(f"SELECT *{left_out} FROM {table}", place)
+
+    def _python(self, path: str) -> PythonQuery | None:
+        own = self._draft.settings
+        inputs = {parameter: TableName.parse(table) for parameter, table in (own.inputs or {}).items()}
+        place = self._draft.own.document.place("inputs")
+        settings = PythonSettings(
+            own.function or self._draft.files.name.name, inputs, own.deterministic, place
+        )
+        try:
+            return python_query(self._files.read(path), path, self._files.root, settings)
+        except ProjectError as error:
+            self.problems += error.problems
+            return None
+
+    def _columns(self) -> tuple[Column, ...]:
+        own = self._draft.settings
+        if own.avro_schema is not None:
+            columns = self._avro_columns(own.avro_schema)
+        else:
+            columns = tuple(self._column(name, form) for name, form in (own.columns or {}).items())
+        self._check_column_names(columns)
+        return columns
+
+    def _avro_columns(self, path: str) -> tuple[Column, ...]:
+        place = self._draft.own.document.place("avro_schema")
+        if self._draft.settings.columns is not None:
+            self._problem(
+                "LS105", "columns and avro_schema exclude each other", place, expected="one of the two"
+            )
+        if not self._files.exists(path):
+            self._problem("LS113", f"there is no Avro schema {path}", place, expected="a path in the project")
+            return ()
+        try:
+            return avro_columns(self._files.read(path), path)
+        except ProjectError as error:
+            self.problems += error.problems
+            return ()
+
+    def _column(self, name: str, form: Any) -> Column:
+        place = self._draft.own.document.place("columns", name)
+        if isinstance(form, str):
+            return Column(name, self._type(form, place), place=place)
+        type_place = self._draft.own.document.place("columns", name, "type")
+        given = None if form.type is None else self._type(form.type, type_place)
+        if given is None and form.type is None and self._draft.settings.source is not None:
+            self._problem(
+                "LS104", f"the column {name!r} has no type", place, expected="type: … on a sourced table"
+            )
+        return Column(name, given, form.doc, form.required, place)
+
+    def _type(self, text: str, place: Place) -> str | None:
+        try:
+            return normal_type(text)
+        except TypeProblem as error:
+            self._problem(
+                "LS114", str(error), place, expected="a Spark SQL type", found=text, hint=error.hint
+            )
+            return None
+
+    def _check_column_names(self, columns: Sequence[Column]) -> None:
+        reserved = (*ADDED_COLUMNS, *_ROW_LINEAGE) if self._draft.settings.source else _ROW_LINEAGE
+        seen: dict[str, str] = {}
+        for column in columns:
+            place = column.place or self._draft.place
+            folded = column.name.lower()
+            if folded in seen:
+                what = f"the columns {seen[folded]!r} and {column.name!r} differ only in case"
+                self._problem("LS105", what, place, hint="Spark takes them for one: rename one of them")
+            seen.setdefault(folded, column.name)
+            if folded in reserved:
+                what = f"the column {column.name!r} is lakesmith's or Iceberg's own"
+                self._problem("LS105", what, place, hint="choose another name")
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        setting = self._find(name)
+        if setting is None:
+            return ()
+        columns: list[str] = setting.value
+        if not columns:
+            self._problem("LS105", f"{name} is empty", setting.place, expected="at least one column")
+        for index, column in enumerate(columns):
+            if column in columns[:index]:
+                self._problem("LS105", f"{name} has {column!r} twice", setting.item_place(index))
+        return tuple(columns)
+
+    def _rules(self) -> tuple[Rule, ...]:
+        setting = self._find("rules")
+        if setting is None:
+            return ()
+        try:
+            return parse_rules(setting.value, setting.text_place)
+        except ProjectError as error:
+            self.problems += error.problems
+            return ()
+
+    def _partitions(self) -> tuple[str, ...]:
+        setting = self._find("partition_by")
+        found = []
+        for index, text in enumerate(setting.value if setting else ()):
+            try:
+                found.append(partition_field(text)[0])
+            except PartitionProblem as error:
+                place = setting.item_place(index) if setting else self._draft.place
+                expected = "a column or years(c), months(c), days(c), hours(c), bucket(n, c), truncate(n, c)"
+                self._problem("LS115", str(error), place, expected=expected, hint=error.hint)
+        return tuple(found)

@@ -1,0 +1,102 @@
+"""pydantic's errors as problems: the very key's place, what was expected and found, the nearest known name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.model_keys import keys_at
+from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.yaml_reader import Document, YamlPath, describe
+
+M = TypeVar("M", bound=BaseModel)
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "list_type": "a list, such as [a, b]",
+    "dict_type": "a mapping of names to values",
+    "model_type": "a mapping of settings",
+    "model_attributes_type": "a mapping of settings",
+    "string_too_short": "a text that is not empty",
+    "string_too_long": "a text of one character at most",
+    "too_short": "at least one",
+}
+_NOT_YET = frozenset({("history", "type2")})
+
+
+def validated(model: type[M], document: Document) -> M:
+    """The document as a model. Raises ProjectError LS103 (unknown key), LS104 (missing key), LS105 (wrong value)."""
+    try:
+        return model.model_validate(document.value)
+    except ValidationError as error:
+        raise ProjectError(list(_problems(error.errors(include_url=False), document, model))) from error
+
+
+def _problems(errors: list[ErrorDetails], document: Document, model: type[BaseModel]) -> Iterator[Problem]:
+    seen: set[tuple[Place, str]] = set()
+    for error in errors:
+        problem = _problem(error, document, model)
+        if problem.place is None or (problem.place, problem.what) in seen:
+            continue
+        seen.add((problem.place, problem.what))
+        yield problem
+
+
+def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
+    location = error["loc"]
+    path = document.known(location)
+    place = document.place(*path)
+    name = ".".join(map(str, path))
+    if error["type"] == "extra_forbidden":
+        known = keys_at(model, path[:-1])
+        return Problem(
+            "LS103",
+            f"unknown setting {str(path[-1])!r}{_inside(path)}",
+            place,
+            expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(str(path[-1]), known),
+        )
+    if error["type"] == "missing":
+        key = str(location[-1])
+        return Problem("LS104", f"{key!r} is missing{_inside((*path, key))}", place, expected=f"{key}: …")
+    return _wrong_value(error, name, place)
+
+
+def _inside(path: YamlPath) -> str:
+    return f" in {'.'.join(map(str, path[:-1]))}" if len(path) > 1 else ""
+
+
+def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
+    kind, given = error["type"], error["input"]
+    if (name.rpartition(".")[2], given) in _NOT_YET:
+        return Problem(
+            "LS118", f"{name}: {given} is not supported yet", place, _from_context(error), str(given)
+        )
+    hint = None
+    expected = _EXPECTED.get(kind) or _from_context(error)
+    if kind == "string_type" and isinstance(given, (bool, int, float)):
+        hint = "put it in quotes"
+    if kind == "list_type" and isinstance(given, str):
+        hint = f"write [{given}]"
+    if kind == "enum" or kind == "literal_error":
+        hint = did_you_mean(str(given), expected.removeprefix("one of ").split(", "))
+    what = (
+        f"the name {given!r} cannot be used" if error["loc"][-1] == "[key]" else f"{name} has a wrong value"
+    )
+    return Problem("LS105", what, place, expected, describe(given), hint)
+
+
+def _from_context(error: ErrorDetails) -> str:
+    context: dict[str, Any] = error.get("ctx") or {}
+    if error["type"] in {"enum", "literal_error"}:
+        return "one of " + str(context["expected"]).replace("'", "").replace(" or ", ", ")
+    if error["type"] == "string_pattern_mismatch":
+        dotted = r"\." in str(context["pattern"])
+        return "a table, layer.name" if dotted else "lower-case letters, digits and _, a letter first"
+    return error["msg"]

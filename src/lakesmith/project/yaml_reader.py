@@ -1,0 +1,201 @@
+"""YAML 1.2 text to plain values that know their lines.
+
+Every scalar is a str, int, float, bool or None; keys are always text (``on: boolean`` is a column named "on"); dates stay
+text. Anchors and aliases work; tags, merge keys and several documents in one file are refused. Nothing is ever executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+
+from lakesmith.errors import Place, Problem, ProjectError
+
+Scalar: TypeAlias = "str | int | float | bool | None"
+YamlPath: TypeAlias = tuple[str | int, ...]
+
+_TAG = "tag:yaml.org,2002:"
+_NAMES = {
+    dict: "a mapping",
+    list: "a list",
+    str: "the text",
+    bool: "the truth value",
+    int: "the number",
+    float: "the number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML file. ``lines`` has the line of every key and item, ``text_lines`` that of each text's first line."""
+
+    file: str
+    value: Any
+    lines: dict[YamlPath, int] = field(default_factory=dict)
+    text_lines: dict[YamlPath, int] = field(default_factory=dict)
+
+    def known(self, path: YamlPath) -> YamlPath:
+        """The part of ``path`` that is in the document; names in it that are not (tags of a union) are passed over."""
+        found: YamlPath = ()
+        for part in path:
+            if (*found, part) in self.lines:
+                found = (*found, part)
+        return found
+
+    def place(self, *path: str | int) -> Place:
+        """Where the key or item at ``path`` stands, or the nearest thing around it."""
+        return Place(self.file, self.lines.get(self.known(path), 1))
+
+    def text_place(self, *path: str | int) -> Place:
+        """Where the first line of the text at ``path`` stands: below the ``|`` of a block."""
+        return Place(self.file, self.text_lines.get(path, self.place(*path).line))
+
+    def at(self, path: YamlPath) -> Any:
+        """The value at ``path``, as far as it is in the document."""
+        value = self.value
+        for part in self.known(path):
+            value = value[part]
+        return value
+
+
+def describe(value: object) -> str:
+    """A value in words for a message: ``the number 12``."""
+    if value is None:
+        return "nothing"
+    name = _NAMES.get(type(value), type(value).__name__)
+    if isinstance(value, (dict, list)):
+        return name
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    first, *rest = shown.splitlines() or [""]
+    return (
+        f"{name} {first!r} …"
+        if rest
+        else (f"{name} {shown!r}" if isinstance(value, str) else f"{name} {shown}")
+    )
+
+
+def read_yaml(text: str, file: str) -> Document:
+    """Reads one file; an empty one gives an empty mapping.
+
+    Raises ProjectError: LS101 not YAML, LS102 a key twice in one mapping (every one of them), LS105 not a mapping.
+    """
+    node = _compose(text, file)
+    if node is None:
+        return Document(file, {}, {(): 1})
+    builder = _Builder(file)
+    value = builder.build(node, ())
+    if not isinstance(value, dict):
+        builder.problem(
+            "LS105", "a file of settings is a mapping", node, "name: value lines", describe(value)
+        )
+    if builder.problems:
+        raise ProjectError(builder.problems)
+    return Document(file, value, builder.lines, builder.text_lines)
+
+
+def _compose(text: str, file: str) -> Node | None:
+    try:
+        node: Node | None = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        raise ProjectError(_syntax_problem(error, file)) from error
+    except YAMLError as error:
+        raise ProjectError(Problem("LS101", "this is not YAML", Place(file), found=str(error))) from error
+    return node
+
+
+def _syntax_problem(error: MarkedYAMLError, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    said = error.problem or error.context or "unknown"
+    line = mark.line + 1 if mark is not None else None
+    hint = "indent with spaces; YAML has no tabs" if "'\\t'" in said else None
+    if "another document" in said or "but found another document" in str(error):
+        hint = "one file holds one document: remove the ---"
+    if "mapping values are not allowed" in said:
+        hint = "put a value that contains a colon and a space in quotes"
+    context = f"{error.context}, " if error.context and error.context != said else ""
+    return Problem("LS101", "this is not YAML", Place(file, line), found=f"{context}{said}", hint=hint)
+
+
+class _Builder:
+    """Builds the values of one file and notes the lines and problems on the way."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: set[int] = set()
+        self.lines: dict[YamlPath, int] = {(): 1}
+        self.text_lines: dict[YamlPath, int] = {}
+        self.problems: list[Problem] = []
+
+    def problem(
+        self, code: str, what: str, node: Node, expected: str | None = None, found: str | None = None
+    ) -> None:
+        """Notes a problem at a node."""
+        place = Place(self._file, node.start_mark.line + 1)
+        self.problems.append(Problem(code, what, place, expected, found))
+
+    def build(self, node: Node, path: YamlPath) -> Any:
+        """The node's value."""
+        if id(node) in self._open:
+            self.problem("LS101", "an alias contains itself", node)
+            return None
+        self._open.add(id(node))
+        try:
+            return self._value(node, path)
+        finally:
+            self._open.discard(id(node))
+
+    def _value(self, node: Node, path: YamlPath) -> Any:
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if str(node.tag) not in {f"{_TAG}map", f"{_TAG}seq"}:
+            self.problem("LS101", "tags are not supported", node, "a plain value", f"the tag {node.tag}")
+        if isinstance(node, MappingNode):
+            return dict(self._pairs(node, path))
+        for index, item in enumerate(node.value):
+            self.lines[(*path, index)] = item.start_mark.line + 1
+        return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+
+    def _pairs(self, node: MappingNode, path: YamlPath) -> Iterator[tuple[str, Any]]:
+        seen: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self.problem("LS101", "a key is a text", key_node, "name: value")
+                continue
+            key = str(key_node.value)
+            if key in seen:
+                self.problem(
+                    "LS102", f"{key!r} is set twice", key_node, "each key once", f"also at line {seen[key]}"
+                )
+                continue
+            seen[key] = line
+            self.lines[(*path, key)] = line
+            yield key, self.build(value_node, (*path, key))
+
+    def _scalar(self, node: ScalarNode, path: YamlPath) -> Scalar:
+        block = node.style in {"|", ">"}
+        self.text_lines[path] = node.start_mark.line + (2 if block else 1)
+        kind = str(node.tag)
+        if not kind.startswith(_TAG):
+            self.problem("LS101", "tags are not supported", node, "a plain value", f"the tag {kind}")
+        return _plain_value(kind.removeprefix(_TAG), str(node.value))
+
+
+def _plain_value(kind: str, text: str) -> Scalar:
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() == "true"
+    try:
+        if kind == "int":
+            return int(text.replace("_", ""), 0 if text.lstrip("+-")[1:2].isalpha() else 10)
+        if kind == "float":
+            return float(text.replace("_", ""))
+    except ValueError:
+        return text
+    return text
