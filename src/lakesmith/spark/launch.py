@@ -10,6 +10,7 @@ Spark's gateway ends when that pipe does, however this process died.
 from __future__ import annotations
 
 import os
+import shlex
 import struct
 import subprocess
 import threading
@@ -81,6 +82,7 @@ class LaunchPlan:
         folder: the session's temporary folder.
         log_path: where all that the JVM says goes, appended.
         python: the interpreter of Python workers.
+        java_options: more options of the JVM.
     """
 
     java: JavaRuntime
@@ -89,6 +91,7 @@ class LaunchPlan:
     folder: SessionFolder
     log_path: Path
     python: str
+    java_options: tuple[str, ...] = ()
 
     @property
     def properties(self) -> Path:
@@ -140,36 +143,36 @@ def jvm_options(plan: LaunchPlan, archive: Path | None) -> list[str]:
         f"-Xmx{plan.memory_mb}m",
         "-XX:-UsePerfData",
         f"-XX:ErrorFile={plan.log_path.with_suffix('.crash.log')}",
-        *log_options(plan.folder),
+        *shared_options(plan),
     ]
     return options if archive is None else [*options, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
 
 
-def log_options(folder: SessionFolder) -> list[str]:
-    """The options that both ways of starting share: the log's configuration and the folder for temporary files."""
-    log4j = Path(__file__).with_name("log4j2.properties")
-    return [f"-Dlog4j2.configurationFile={log4j.as_uri()}", f"-Djava.io.tmpdir={folder.java_tmp}"]
+def shared_options(plan: LaunchPlan) -> list[str]:
+    """The options of both ways of starting: the log's configuration, the temporary folder, the project's own."""
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    return [
+        f"-Dlog4j2.configurationFile={log4j}",
+        f"-Djava.io.tmpdir={plan.folder.java_tmp}",
+        *plan.java_options,
+    ]
 
 
-def direct_command(plan: LaunchPlan, archive: Path | None, extra: Sequence[str] = ()) -> list[str]:
-    """The command of a direct start. `extra` are more options of the JVM."""
+def direct_command(plan: LaunchPlan, archive: Path | None) -> list[str]:
+    """The command of a direct start."""
     class_path = os.pathsep.join(map(str, plan.class_path))
-    java = [str(plan.java.executable), "-cp", class_path, *jvm_options(plan, archive), *extra]
+    java = [str(plan.java.executable), "-cp", class_path, *jvm_options(plan, archive)]
     return [*java, SUBMIT, "--properties-file", str(plan.properties), "pyspark-shell"]
 
 
 def ordinary_command(plan: LaunchPlan) -> list[str]:
     """The command of the ordinary start, by the script that comes with PySpark."""
     script = spark_home() / "bin" / "spark-submit"
-    memory = [
-        "--driver-memory",
-        f"{plan.memory_mb}m",
-        "--driver-java-options",
-        " ".join(log_options(plan.folder)),
-    ]
+    memory = ["--driver-memory", f"{plan.memory_mb}m"]
+    options = ["--driver-java-options", shlex.join(shared_options(plan))]
     jars = [jar for jar in plan.class_path if jar.parent != spark_home() / "jars"]
     ours = ["--driver-class-path", os.pathsep.join(map(str, jars))]
-    return [str(script), *memory, *ours, "--properties-file", str(plan.properties), "pyspark-shell"]
+    return [str(script), *memory, *options, *ours, "--properties-file", str(plan.properties), "pyspark-shell"]
 
 
 def launch(plan: LaunchPlan, command: Sequence[str], started_by: StartedBy) -> DriverProcess:

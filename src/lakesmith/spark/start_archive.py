@@ -60,11 +60,16 @@ def archive_for(cache: Path, java: JavaRuntime, class_path: Sequence[Path]) -> A
 
 def archive_key(java: JavaRuntime, class_path: Sequence[Path]) -> str:
     """A name that changes with whatever makes the JVM refuse an archive: its own build, the jars' order, size, time."""
-    parts = [str(java.home), java_build(java)]
-    for jar in class_path:
-        stat = jar.stat()
-        parts.append(f"{jar}|{stat.st_size}|{int(stat.st_mtime)}")
+    parts = [str(java.home), java_build(java), *(_fingerprint(jar) for jar in class_path)]
     return f"java{java.major}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
+
+
+def _fingerprint(jar: Path) -> str:
+    """Path, size and time of a file of the class path; the JVM passes over one that is missing."""
+    if not jar.exists():
+        return f"{jar}|missing"
+    stat = jar.stat()
+    return f"{jar}|{stat.st_size}|{int(stat.st_mtime)}"
 
 
 def java_build(java: JavaRuntime) -> str:
@@ -104,8 +109,14 @@ def discard(archive: Archive) -> None:
         path.unlink(missing_ok=True)
 
 
+def refuse(archive: Archive, reason: str) -> None:
+    """Throw away an archive that the JVM does not take, and keep from making it again at once for nothing."""
+    discard(archive)
+    archive.failed.write_text(reason + "\n")
+
+
 def _prune(folder: Path) -> None:
-    """Keep the few archives used last: a processor's worth of old environments would fill the disk (200 MB each)."""
+    """Keep the few archives used last: one for each environment there ever was would fill the disk (200 MB each)."""
     seals = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in seals[KEPT:]:
         discard(Archive(folder, old.stem))

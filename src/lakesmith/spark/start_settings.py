@@ -1,0 +1,150 @@
+"""What a session is set to: pure, but for asking the machine how much memory there is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.java import find_java
+from lakesmith.spark.launch import LaunchPlan, spark_class_path
+from lakesmith.spark.start_folder import new_session_folder
+
+BUSY_MILLISECONDS = 60_000
+MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
+
+DEFAULTS: Mapping[str, str] = {
+    "spark.app.name": "lakesmith",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.enabled": "true",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a session is made of.
+
+    Args:
+        catalogs: Spark settings of the catalogs, see `local_catalog_conf`.
+        log_path: the file that all words of Spark and its JVM go to, appended.
+        cores: cores to use; None: all of this machine.
+        driver_memory_mb: the largest heap in MiB; None: half of the memory this process may use, 1 to 16 GiB.
+        conf: more Spark settings; they win over the defaults.
+        coordinates: Maven coordinates of the jars beside Spark's own.
+    """
+
+    catalogs: Mapping[str, str]
+    log_path: Path
+    cores: int | None = None
+    driver_memory_mb: int | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    coordinates: tuple[str, ...] = LOCAL_JARS
+
+
+def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
+    """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
+
+    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits a
+    minute for it (``busy_timeout``); with the write-ahead log readers and a writer do not block each other.
+    """
+    prefix = f"spark.sql.catalog.{CATALOG_NAME}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={BUSY_MILLISECONDS}&journal_mode=WAL",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": f"file://{warehouse}",
+        f"{prefix}.cache-enabled": "false",
+    }
+
+
+def session_conf(settings: SessionSettings, local_folder: Path) -> dict[str, str]:
+    """The Spark settings of a session; `local_folder` takes shuffle files and spills."""
+    cores = settings.cores or os.cpu_count() or 1
+    local = {
+        "spark.master": f"local[{settings.cores or '*'}]",
+        "spark.sql.warehouse.dir": (local_folder / "no-warehouse").as_uri(),
+        "spark.sql.shuffle.partitions": str(max(8, 2 * cores)),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    return {**DEFAULTS, **local, **settings.catalogs, **settings.conf}
+
+
+def default_memory_mb() -> int:
+    """Half of the memory that this process may use (its container's limit, else the machine's), within bounds."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = min([machine, *_container_limits()])
+    return max(MIN_MEMORY_MB, min(MAX_MEMORY_MB, allowed // 2 // 2**20))
+
+
+def _container_limits() -> list[int]:
+    """The memory limit of control groups, version 2 and 1, in bytes."""
+    files = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+    texts = [path.read_text().strip() for path in files if path.is_file()]
+    return [int(text) for text in texts if text.isdigit()]
+
+
+def launch_plan(settings: SessionSettings) -> LaunchPlan:
+    """What the JVM is started with: Java and jars are found (and fetched at first use), a session folder is made.
+
+    Raises:
+        EnvironmentProblem: LS301 no Java, LS302 no jars, LS304 no cache folder, LS307 a memory size is not one.
+    """
+    java = find_java()
+    class_path = spark_class_path(ensure_jars(java, settings.coordinates))
+    options = [settings.conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
+    return LaunchPlan(
+        java=java,
+        class_path=(*class_path, *_more_class_path(settings.conf)),
+        memory_mb=memory_mb(settings),
+        folder=new_session_folder(),
+        log_path=settings.log_path.absolute(),
+        python=sys.executable,
+        java_options=tuple(shlex.split(" ".join(options))),
+    )
+
+
+def memory_mb(settings: SessionSettings) -> int:
+    """The largest heap in MiB: as set, else Spark's own setting ``spark.driver.memory``, else half of the memory.
+
+    Raises:
+        EnvironmentProblem: LS307, ``spark.driver.memory`` is not a size like ``4g``.
+    """
+    text = settings.conf.get("spark.driver.memory")
+    if settings.driver_memory_mb or text is None:
+        return settings.driver_memory_mb or default_memory_mb()
+    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)b?\s*", text.lower())
+    if match is None:
+        raise EnvironmentProblem(_not_a_size(text))
+    # Spark reads a number alone as MiB.
+    return max(1, int(match[1]) * {"k": 1, "m": 2**10, "": 2**10, "g": 2**20, "t": 2**30}[match[2]] // 2**10)
+
+
+def _more_class_path(conf: Mapping[str, str]) -> list[Path]:
+    return [Path(entry) for entry in conf.get("spark.driver.extraClassPath", "").split(os.pathsep) if entry]
+
+
+def _not_a_size(text: str) -> Problem:
+    return Problem(
+        code="LS307",
+        what="spark.driver.memory is not a size",
+        expected="a number and a unit: 512m, 4g",
+        found=text,
+        hint="correct it in the target's spark settings",
+    )
