@@ -10,20 +10,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.sources.listing import absolute_path, printable
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.threads import map_in_threads
 
 WHOLE_UP_TO = 4 * 1024 * 1024
 """Bytes. A file up to this size is hashed whole; of a larger one, ``SAMPLES`` evenly spread blocks are."""
 
 SAMPLES = 64
 _BLOCK = WHOLE_UP_TO // SAMPLES
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,8 @@ def with_fingerprints(files: Iterable[FileIdentity], root: Path) -> tuple[FileId
     Raises SourceError LS421 for a file that is gone or cannot be read.
     """
     listed = tuple(files)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        fingerprints = pool.map(lambda file: _fingerprint(file, root), listed, chunksize=64)
-        return tuple(replace(file, etag=etag) for file, etag in zip(listed, fingerprints, strict=True))
+    etags = map_in_threads(lambda file: _fingerprint(file, root), listed)
+    return tuple(replace(file, etag=etag) for file, etag in zip(listed, etags, strict=True))
 
 
 def fingerprints(files: Iterable[FileIdentity], root: Path) -> dict[str, str]:

@@ -1,0 +1,227 @@
+"""The header of a CSV or TSV file, read as Spark's reader sees it (leading blank lines are no header).
+
+Only as much of a file is read as the decision needs: the header, and whether a row follows it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import itertools
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource
+from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
+
+_FIRST = 16 * 1024
+_LARGEST = 8 * 1024 * 1024
+_REPLACEMENT = "\ufffd"
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+_UNSUPPORTED = (".zip", ".zst", ".xz", ".7z", ".lz4", ".snappy", ".deflate")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# A character no text file has, in the place of a delimiter of several characters, which the csv module does not know.
+_ONE_DELIMITER = "\x1f"
+
+
+def read_csv_shape(path: Path, source: FileSource) -> FileShape:
+    """The shape of one file; without a header it has no columns.
+
+    Raises UnreadableFile (LS422 damaged, LS423 two columns of one name, LS424 a column without one, LS425 encoding,
+    LS426 compression, LS427 header does not end) and OSError.
+    """
+    size = _FIRST
+    while True:
+        data, whole = read_start(path, size)
+        shape = _shape(decode(data, source.csv.encoding, whole), whole, source)
+        if shape is not None:
+            return shape
+        if size >= _LARGEST:
+            raise _endless(f"no end in {_LARGEST // 1024**2} MiB")
+        size *= 8
+
+
+def read_text_shape(path: Path, source: FileSource) -> FileShape:
+    """The shape of a file of JSON lines: no columns, and whether it holds anything. Raises as ``read_csv_shape``."""
+    data, whole = read_start(path, _FIRST)
+    return FileShape(empty=whole and not decode(data, source.csv.encoding, whole).strip())
+
+
+def read_start(path: Path, size: int) -> tuple[bytes, bool]:
+    """At most ``size`` bytes of the file's (decompressed) start, and whether that is all of it.
+
+    Raises UnreadableFile LS422 for damaged and LS426 for unknown or unnamed compression, OSError.
+    """
+    suffix = path.suffix.lower()
+    if suffix in _UNSUPPORTED:
+        raise UnreadableFile(
+            "LS426",
+            "its compression is not supported",
+            "a plain, .gz or .bz2 file",
+            suffix,
+            "unpack it, or use gzip",
+        )
+    opener = _OPENERS.get(suffix)
+    data = _plain(path, size + 1) if opener is None else _decompressed(opener, path, size + 1)
+    if opener is None and data[:2] == b"\x1f\x8b":
+        raise UnreadableFile(
+            "LS426",
+            "it is compressed, and its name does not say so",
+            "a name ending in .gz",
+            path.name,
+            "rename it",
+        )
+    return data[:size], len(data) <= size
+
+
+def decode(data: bytes, encoding: str, whole: bool) -> str:
+    """The bytes as text, without a byte order mark; what cannot be decoded becomes U+FFFD, as in Spark.
+
+    Raises UnreadableFile LS425 for an unknown encoding, or a UTF-16 mark where another encoding is declared.
+    """
+    try:
+        codec = codecs.lookup(encoding)
+    except LookupError as error:
+        raise UnreadableFile(
+            "LS425", "its encoding is unknown", "such as UTF-8, ISO-8859-1, windows-1252, UTF-16", encoding
+        ) from error
+    if data[:2] in _UTF16 and not codec.name.startswith("utf-16"):
+        raise UnreadableFile(
+            "LS425",
+            "it is not in the declared encoding",
+            encoding,
+            "UTF-16",
+            "set `encoding: UTF-16` for this source",
+        )
+    return codec.incrementaldecoder("replace").decode(data, whole).removeprefix("\ufeff")
+
+
+def delimiter_of(source: FileSource) -> str:
+    """The delimiter: a tab for ``tsv`` unless another was declared."""
+    declared = source.csv.delimiter
+    return "\t" if source.format is FileFormat.TSV and declared == CsvOptions().delimiter else declared
+
+
+def _plain(path: Path, size: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def _decompressed(opener: Any, path: Path, size: int) -> bytes:
+    if path.stat().st_size == 0:
+        return b""
+    try:
+        with opener(path) as file:
+            return bytes(file.read(size))
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UnreadableFile("LS422", "it is damaged", f"a whole {path.suffix} file", str(error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # How bz2 says that a file is not one.
+        raise UnreadableFile("LS422", "it is damaged", f"a whole {path.suffix} file", str(error)) from error
+
+
+def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
+    """The shape, None when ``text`` is too short to tell."""
+    lines = itertools.dropwhile(lambda line: not line.strip(), io.StringIO(text, newline=""))
+    columns: tuple[str, ...] = ()
+    if source.csv.header:
+        header = _header(lines, whole, source)
+        if header is None and not whole:
+            return None
+        columns = header or ()
+    has_row = any(line.strip() for line in lines)
+    if not has_row and not whole:
+        return None
+    return FileShape(columns, (None,) * len(columns), empty=not has_row)
+
+
+def _header(lines: Iterator[str], whole: bool, source: FileSource) -> tuple[str, ...] | None:
+    """The header's cells, None when there is no line or it does not end here; takes its lines off ``lines``."""
+    first = next(lines, None)
+    if first is None:
+        return None
+    record = _Lines(itertools.chain((first,), lines if source.csv.multiline else ()))
+    cells = _cells(record, source)
+    cut = not whole and not record.last.endswith(("\n", "\r"))
+    if record.ran_out or cut:
+        if whole or not (cut or source.csv.multiline):
+            raise _endless("a quote that is not closed")
+        return None
+    _check_text(cells, source)
+    check_names(cells)
+    return cells
+
+
+class _Lines(Iterator[str]):
+    """Lines that remember the last one given, and whether one more was asked for than there is."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.last = ""
+        self.ran_out = False
+
+    def __next__(self) -> str:
+        try:
+            self.last = next(self._lines)
+        except StopIteration:
+            self.ran_out = True
+            raise
+        return self.last
+
+
+def _cells(lines: Iterator[str], source: FileSource) -> tuple[str, ...]:
+    options, delimiter = source.csv, delimiter_of(source)
+    single = delimiter if len(delimiter) == 1 else _ONE_DELIMITER
+    if single != delimiter:
+        lines = (line.replace(delimiter, single) for line in lines)
+    doubled = not options.quote or options.escape in ("", options.quote)
+    reader = csv.reader(
+        lines,
+        delimiter=single,
+        quotechar=options.quote or None,
+        quoting=csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE,
+        doublequote=doubled,
+        escapechar=None if doubled else options.escape,
+    )
+    try:
+        cells = next(reader)
+    except csv.Error as error:
+        raise UnreadableFile(
+            "LS422", "its header cannot be read", "a header of CSV cells", str(error)
+        ) from error
+    return tuple(cell if single == delimiter else cell.replace(single, delimiter) for cell in cells)
+
+
+def _check_text(cells: tuple[str, ...], source: FileSource) -> None:
+    text = "".join(cells)
+    if "\0" in text:
+        raise UnreadableFile("LS422", "it is not a text file", "a header of CSV cells", "bytes of value 0")
+    if _REPLACEMENT in text:
+        raise UnreadableFile(
+            "LS425",
+            "its header is not in the declared encoding",
+            source.csv.encoding,
+            repr(next(cell for cell in cells if _REPLACEMENT in cell)),
+            "set `encoding` for this source, such as windows-1252",
+        )
+
+
+def _endless(found: str) -> UnreadableFile:
+    return UnreadableFile(
+        "LS427",
+        "its header does not end",
+        "a header in one line, or `multiline: true`",
+        found,
+        "close the quote, or set `quote` as the file has it",
+    )

@@ -1,0 +1,88 @@
+"""The columns that files say they have, read on the driver, and the files grouped by them.
+
+Spark maps the columns of a CSV file by position, whatever its header says. So files are read in groups of one shape,
+and each group's columns are matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import FileFormat, FileSource, TableName
+from lakesmith.sources.avro_header import read_avro_shape
+from lakesmith.sources.csv_header import read_csv_shape, read_text_shape
+from lakesmith.sources.identity import unreadable_file
+from lakesmith.sources.listing import absolute_path, printable
+from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.parquet_schema import read_parquet_shape
+from lakesmith.sources.shape import FileShape, UnreadableFile
+from lakesmith.sources.threads import map_in_threads
+
+__all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeGroup:
+    """Files of one shape, in the order given. ``shape.empty``: there is no row in any of them, nothing to read."""
+
+    shape: FileShape
+    files: tuple[FileIdentity, ...]
+
+
+def group_by_shape(
+    files: Sequence[FileIdentity], source: FileSource, root: Path, table: TableName | None = None
+) -> tuple[ShapeGroup, ...]:
+    """Reads the shape of every file; the groups come in the order of their first files.
+
+    Raises SourceError with a problem for each file (of the first 20) that is not as declared: LS421 gone or not readable,
+    LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding, LS426 compression, LS427 a
+    header that does not end.
+    """
+    shapes = map_in_threads(partial(_shape_or_problem, source=source, root=root, table=table), files)
+    problems = [shape for shape in shapes if isinstance(shape, Problem)]
+    if problems:
+        raise SourceError([*problems[:_SHOWN], *_more(problems, source)])
+    groups: dict[FileShape, list[FileIdentity]] = {}
+    for file, shape in zip(files, shapes, strict=True):
+        if isinstance(shape, FileShape):
+            groups.setdefault(shape, []).append(file)
+    return tuple(ShapeGroup(shape, tuple(members)) for shape, members in groups.items())
+
+
+def read_shape(path: Path, source: FileSource) -> FileShape:
+    """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
+    readers: dict[FileFormat, Callable[[], FileShape]] = {
+        FileFormat.CSV: lambda: read_csv_shape(path, source),
+        FileFormat.TSV: lambda: read_csv_shape(path, source),
+        FileFormat.JSON: lambda: read_text_shape(path, source),
+        FileFormat.PARQUET: lambda: read_parquet_shape(path),
+        FileFormat.AVRO: lambda: read_avro_shape(path),
+    }
+    return readers[source.format]()
+
+
+def _shape_or_problem(
+    file: FileIdentity, source: FileSource, root: Path, table: TableName | None
+) -> FileShape | Problem:
+    try:
+        return read_shape(absolute_path(file.path, root), source)
+    except OSError as error:
+        return unreadable_file(file, error)
+    except UnreadableFile as error:
+        skip = f"`lakesmith files {table or 'TABLE'} --skip {printable(file.path)}` leaves this file out"
+        hint = f"{error.hint}; or {skip}" if error.hint else f"replace it by a whole one; or {skip}"
+        what = f"source {source.name!r}: {printable(file.path)}: {error.what}"
+        return Problem(error.code, what, source.place, error.expected, error.found, hint)
+
+
+def _more(problems: Sequence[Problem], source: FileSource) -> list[Problem]:
+    left = len(problems) - _SHOWN
+    if left <= 0:
+        return []
+    return [Problem("LS428", f"source {source.name!r}: {left} more files cannot be read", source.place)]

@@ -1,0 +1,52 @@
+"""What a file itself says of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """The columns of a file, in the file's order.
+
+    ``types`` are Spark SQL types, None where the format has none (CSV) or Spark has none for it. A file without a header
+    and a JSON file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
+    """
+
+    columns: tuple[str, ...] = ()
+    types: tuple[str | None, ...] = ()
+    empty: bool = False
+
+
+class UnreadableFile(Exception):
+    """A file is not what its source declares. ``code`` is the problem's code, the others its parts."""
+
+    def __init__(self, code: str, what: str, expected: str, found: str, hint: str = "") -> None:
+        super().__init__(f"{code} {what}: expected {expected}, found {found}")
+        self.code, self.what, self.expected, self.found, self.hint = code, what, expected, found, hint
+
+
+def check_names(columns: tuple[str, ...]) -> None:
+    """Raises UnreadableFile LS424 for a column without a name, LS423 for two of one name."""
+    if "" in map(str.strip, columns):
+        number = [name.strip() for name in columns].index("") + 1
+        raise UnreadableFile(
+            "LS424",
+            "a column has no name",
+            "a name for every column",
+            f"none for column {number} of {len(columns)}",
+            "name it in the file (a delimiter too many at the end of the header makes one), or set `header: false`",
+        )
+    if len(set(columns)) < len(columns):
+        twice = next(name for number, name in enumerate(columns) if name in columns[:number])
+        raise UnreadableFile(
+            "LS423",
+            "two columns have one name",
+            "each column named once",
+            f"{twice!r} as columns {_numbers(columns, twice)}",
+            "rename one of them in the file",
+        )
+
+
+def _numbers(columns: tuple[str, ...], name: str) -> str:
+    return " and ".join(str(number) for number, column in enumerate(columns, 1) if column == name)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from lakesmith.errors import Place
+from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.sources.columns import NewColumn, match_columns
+from lakesmith.sources.shape import FileShape
+
+
+@dataclass
+class Case:
+    title: str
+    declared: str
+    file: str
+    present: dict[str, str]
+    missing: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    policy: OnNewColumn = OnNewColumn.FAIL
+
+
+EVOLVE, IGNORE = OnNewColumn.EVOLVE, OnNewColumn.IGNORE
+CASES = [
+    Case("the same", "a b", "a,b", {"a": "a", "b": "b"}),
+    Case("another order", "a b", "b,a", {"a": "a", "b": "b"}),
+    Case("one is missing", "a b c", "c,a", {"a": "a", "c": "c"}, ["b"], notes=["not in the files, null in their rows: b"]),
+    Case("all are missing", "a", "", {}, ["a"], notes=["not in the files, null in their rows: a"]),
+    Case("another case", "a city", "A,City", {"a": "A", "city": "City"}, notes=["column a is read from 'A'", "column city is read from 'City'"]),
+    Case("spaces around", "a b", "a, b ", {"a": "a", "b": " b "}, notes=["column b is read from ' b '"]),
+    Case("the exact spelling goes first", "id ID2", "ID,id,ID2", {"id": "id", "ID2": "ID2"}, codes=["LS431"]),
+    Case("two declared, one spelling each", "Id", "ID,Id", {"Id": "Id"}, ignored=["ID"], policy=IGNORE, notes=["left out (on_new_column: ignore): ID"]),
+    Case("a new one: fail", "a", "a,b", {"a": "a"}, codes=["LS431"]),
+    Case("a new one: ignore", "a", "a,b", {"a": "a"}, ignored=["b"], policy=IGNORE, notes=["left out (on_new_column: ignore): b"]),
+    Case("a new one: evolve", "a", "b,a", {"a": "a"}, new=["b"], policy=EVOLVE, notes=["new (on_new_column: evolve): b"]),
+    Case("new ones keep the file's order", "a", "z,a,y", {"a": "a"}, new=["z", "y"], policy=EVOLVE, notes=["new (on_new_column: evolve): z, y"]),
+    Case("a new one that is an old one in another case", "a", "a,A", {"a": "a"}, codes=["LS432"], policy=EVOLVE, notes=["new (on_new_column: evolve): A"]),
+    Case("two new ones that differ in case", "a", "a,b,B", {"a": "a"}, new=["b"], codes=["LS432"], policy=EVOLVE, notes=["new (on_new_column: evolve): b, B"]),
+    Case("a required one is missing", "a b!", "a", {"a": "a"}, ["b"], codes=["LS433"], notes=["not in the files, null in their rows: b"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_columns_are_matched_by_name(case: Case) -> None:
+    declared = [
+        Column(name.rstrip("!"), "string", required=name.endswith("!"), place=Place("t.yaml", 3))
+        for name in case.declared.split()
+    ]
+    names = tuple(case.file.split(",")) if case.file else ()
+    match = match_columns(declared, FileShape(names, (None,) * len(names)), case.policy)
+    assert dict(match.present) == case.present
+    assert list(match.missing) == case.missing
+    assert [column.name for column in match.new] == case.new
+    assert list(match.ignored) == case.ignored
+    assert [problem.code for problem in match.problems] == case.codes
+    assert list(match.notes) == case.notes
+
+
+def test_a_new_column_keeps_the_type_its_file_gives() -> None:
+    shape = FileShape(("a", "b"), ("int", "array<string>"))
+    assert match_columns([Column("a", "int")], shape, EVOLVE).new == (NewColumn("b", "array<string>"),)
+
+
+def test_the_problem_of_a_new_column_names_it_and_the_choices() -> None:
+    shape = FileShape(("a", "b", "c"), (None, None, None))
+    (problem,) = match_columns([Column("a", "int")], shape, OnNewColumn.FAIL).problems
+    assert problem.found == "b, c"
+    assert "on_new_column: evolve" in (problem.hint or "")
+    assert "on_new_column: ignore" in (problem.hint or "")
