@@ -189,6 +189,11 @@ def _arrow(metadata: str) -> Any:
     return StaticTable.from_metadata(metadata).scan().to_arrow()
 
 
+def sorted_rows(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
+    """The rows of a small Arrow table as tuples, sorted."""
+    return sorted(tuple(row[name] for name in columns) for row in table.select(columns).to_pylist())
+
+
 def machine() -> dict[str, Any]:
     """On what it was measured."""
     from importlib.metadata import version

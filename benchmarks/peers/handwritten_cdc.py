@@ -10,10 +10,9 @@ merged into silver; gold computed anew. It does the job on an orderly stream. It
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 
+from job import job_arguments, new_files, open_session, save_checkpoint
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql.functions import col, input_file_name, row_number
 
@@ -36,19 +35,6 @@ MERGE = """
     WHEN NOT MATCHED AND s.op <> 'D' THEN INSERT *"""
 
 
-def open_session(warehouse: Path) -> SparkSession:
-    """A session with a catalog in a folder, as the Iceberg quickstart sets it up."""
-    extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    return (
-        SparkSession.builder.appName("orders_cdc")
-        .config("spark.sql.extensions", extensions)
-        .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
-        .config("spark.sql.catalog.lake.type", "hadoop")
-        .config("spark.sql.catalog.lake.warehouse", str(warehouse))
-        .getOrCreate()
-    )
-
-
 def create_tables(spark: SparkSession, merge_mode: str) -> None:
     """Bronze and silver, when they are not there yet."""
     bronze = f"CREATE TABLE IF NOT EXISTS lake.bronze.orders ({SCHEMA}, source_file string) USING iceberg"
@@ -56,13 +42,6 @@ def create_tables(spark: SparkSession, merge_mode: str) -> None:
     modes = ", ".join(f"'write.{verb}.mode' = '{merge_mode}'" for verb in ("merge", "update", "delete"))
     properties = f"TBLPROPERTIES ('format-version' = '3', {modes})"
     spark.sql(f"CREATE TABLE IF NOT EXISTS lake.silver.orders ({SCHEMA}) USING iceberg {properties}")
-
-
-def new_files(landing: Path, checkpoint: Path) -> tuple[list[Path], int]:
-    """The files modified after the checkpoint, and the newest time among them in nanoseconds."""
-    last = json.loads(checkpoint.read_text())["last_modified_ns"] if checkpoint.exists() else 0
-    files = [path for path in sorted(landing.glob("*.csv")) if path.stat().st_mtime_ns > last]
-    return files, max([last, *(path.stat().st_mtime_ns for path in files)])
 
 
 def load_bronze(spark: SparkSession, files: list[Path]) -> DataFrame:
@@ -88,19 +67,16 @@ def refresh_gold(spark: SparkSession) -> None:
 
 def main() -> None:
     """One run: everything new, from files to gold."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--landing", type=Path, required=True)
-    parser.add_argument("--warehouse", type=Path, required=True)
-    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser = job_arguments()
     parser.add_argument("--merge-mode", choices=("copy-on-write", "merge-on-read"), default="merge-on-read")
     options = parser.parse_args()
-    spark = open_session(options.warehouse)
+    spark = open_session("orders_cdc", options.warehouse)
     create_tables(spark, options.merge_mode)
     files, newest = new_files(options.landing, options.checkpoint)
     if files:
         merge_silver(spark, load_bronze(spark, files))
         refresh_gold(spark)
-        options.checkpoint.write_text(json.dumps({"last_modified_ns": newest}))
+        save_checkpoint(options.checkpoint, newest)
     print(f"{len(files)} files")
     spark.stop()
 

@@ -1,0 +1,88 @@
+"""Bronze ingest of CSV files, checks included, against plain Spark reading the same files and writing Parquet.
+
+    python benchmarks/ingest.py            1 GB
+    python benchmarks/ingest.py --small    20 MB
+
+Whole processes. Both read with the same declared columns. Shown as time; the goal, 0.8 of plain Spark's throughput or
+better, is a ratio of times of 1.25 or less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import common
+from cdc_data import COLUMNS, write_first
+
+BYTES_PER_ROW = 62
+GOAL = 1.25
+PROJECT = "name: ingest\ndefault_target: local\ntargets:\n  local: {}\n"
+TABLE = 'source:\n  files: {path: landing/, pattern: "*.csv", format: csv}\ncolumns:\n' + "".join(
+    f'  {name}: "{kind}"\n' for name, kind in COLUMNS.items()
+)
+
+
+class Sides:
+    """Starts each contestant on the same files, in a folder without what an earlier round left."""
+
+    def __init__(self, work: Path, rows: int, jars: Path | None) -> None:
+        self.project, self.folder = work / "lakesmith", work / "plain"
+        self.landing = self.project / "landing"
+        self.jars = jars
+        (self.project / "tables" / "bronze").mkdir(parents=True)
+        (self.project / "lakesmith.yaml").write_text(PROJECT)
+        (self.project / "tables" / "bronze" / "orders.yaml").write_text(TABLE)
+        self.folder.mkdir()
+        self.rows, self.files = rows, write_first(self.landing, rows)
+
+    @property
+    def megabytes(self) -> int:
+        """How much CSV there is."""
+        return sum(file.stat().st_size for file in self.files) // 10**6
+
+    def ours(self) -> float:
+        """Seconds of ``lakesmith run`` into a new lake."""
+        shutil.rmtree(self.project / ".lakesmith", ignore_errors=True)
+        return common.timed(common.lakesmith("run"), self.project)
+
+    def theirs(self) -> float:
+        """Seconds of plain Spark."""
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
+        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        words = ["--landing", str(self.landing), "--out", str(self.folder / "out"), "--schema", schema]
+        return common.timed(common.spark_submit(self.jars, "plain_ingest.py", *words), self.folder)
+
+    def check(self) -> str:
+        """Whether both have all rows."""
+        import pyarrow.dataset
+
+        ours = common.jdbc_table(self.project, "bronze", "orders").num_rows
+        theirs = pyarrow.dataset.dataset(self.folder / "out", format="parquet").count_rows()
+        return f"rows: {ours:,} in bronze, {theirs:,} by plain Spark, {self.rows:,} in the files"
+
+
+def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
+    """Both, in turns."""
+    megabytes = options.megabytes or (20 if options.small else 1000)
+    sides = Sides(work, megabytes * 10**6 // BYTES_PER_ROW, options.jars)
+    ours, theirs = common.take_turns(
+        (sides.ours, sides.theirs), options.rounds or (1 if options.small else 3)
+    )
+    comparison = common.Comparison(f"{sides.megabytes:,} MB of CSV", ours, theirs, GOAL)
+    facts = {"rows": sides.rows, "files": len(sides.files)}
+    return common.Outcome("ingest", (comparison,), facts, (sides.check(),), theirs="plain Spark")
+
+
+def main() -> None:
+    """The command line."""
+    parser = common.arguments("Bronze ingest against plain Spark writing Parquet.")
+    parser.add_argument("--megabytes", type=int, help="how much CSV")
+    options = parser.parse_args()
+    with common.workspace(options) as work:
+        common.show(measure(work, options), options.json)
+
+
+if __name__ == "__main__":
+    main()
