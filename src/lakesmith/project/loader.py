@@ -6,7 +6,7 @@ Reading (``files``) and parsing are apart: everything here works on ``ProjectFil
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,14 @@ from lakesmith.project.yaml_reader import Document, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class LoadedProject:
-    """A project and what is wrong with it. With ``problems``, ``project`` has only the tables that could be read."""
+    """A project and what is wrong with it.
+
+    With ``problems``, ``project`` has only the tables that are right; ``declared`` are the names of all of them.
+    """
 
     project: Project
     problems: tuple[Problem, ...]
+    declared: frozenset[TableName] = frozenset()
 
 
 def load_project(
@@ -59,11 +63,12 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
             return LoadedProject(_project(files, None, ()), tuple(problems))
     found = layout(files.table_paths())
     problems += found.problems
+    declared = frozenset(table.name for table in found.tables)
     tables = _Tables(files, header, found, problems).definitions()
-    return LoadedProject(_project(files, header, tables), sorted_problems(problems))
+    return LoadedProject(_project(files, header, tables), sorted_problems(problems), declared)
 
 
-def sorted_problems(problems: list[Problem]) -> tuple[Problem, ...]:
+def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems by place and code, each once."""
     unique = dict.fromkeys(problems)
     return tuple(sorted(unique, key=_by_place))

@@ -102,9 +102,7 @@ class TableBuilder:
             sources=file_sources(draft.own, draft.defaults, bool(columns), self.problems),
             query=self._query(),
             columns=columns,
-            key=self._names("key"),
-            latest_by=self._names("latest_by"),
-            delete_when=self._value("delete_when", None),
+            **self._versions(),
             rules=self._rules(),
             on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
             partition_by=self._partitions(),
@@ -259,6 +257,36 @@ class TableBuilder:
             if column in columns[:index]:
                 self._problem("LS105", f"{name} has {column!r} twice", setting.item_place(index))
         return tuple(columns)
+
+    def _versions(self) -> dict[str, Any]:
+        """The settings of keyed tables. Those that were written for a whole folder do not concern the others in it."""
+        key = () if self._is_sourced else self._names("key")
+        if key:
+            found = self._value("delete_when", None)
+            return {"key": key, "latest_by": self._names("latest_by"), "delete_when": found}
+        for name in ("key", "latest_by", "delete_when"):
+            if (setting := find([self._draft.own], name)) is not None and (self._is_sourced or name != "key"):
+                self._unkeyed(name, setting)
+        return {}
+
+    def _unkeyed(self, name: str, setting: Setting) -> None:
+        table = self._draft.files.name
+        if self._is_sourced:
+            hint = f"write {name} to a table that is derived from it: from: {table}"
+            self._problem(
+                "LS121",
+                f"{name} is not for sourced tables: {table} keeps every row",
+                setting.place,
+                hint=hint,
+            )
+        else:
+            self._problem(
+                "LS121", f"{name} of {table} needs a key", setting.place, expected="key: [column, …]"
+            )
+
+    @property
+    def _is_sourced(self) -> bool:
+        return self._draft.settings.source is not None
 
     def _rules(self) -> tuple[Rule, ...]:
         setting = self._find("rules")

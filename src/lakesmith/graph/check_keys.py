@@ -1,0 +1,49 @@
+"""Checks that the columns a table's settings name are columns the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lakesmith.errors import Place, Problem
+from lakesmith.graph.columns import known_columns
+from lakesmith.graph.sql_model import SqlAnalysis
+from lakesmith.project.definitions import Project, TableDefinition, TableName
+from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.partitions import partition_field
+
+
+def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
+    """LS134: a column of key, latest_by, partition_by, rules or columns that the table does not have.
+
+    Only tables whose columns are known from the project's files are checked; names are compared as Spark does, without case.
+    """
+    columns = known_columns(project, analyses)
+    return tuple(
+        problem
+        for table in project.tables
+        if (known := columns[table.name]) is not None
+        for problem in _problems(table, known)
+    )
+
+
+def _problems(table: TableDefinition, known: tuple[str, ...]) -> Iterator[Problem]:
+    folded = {name.lower() for name in known}
+    shown = ", ".join(known)
+    for setting, column, place in _named(table):
+        if column.lower() not in folded:
+            subject = str(table.name) if table.is_sourced else f"the query of {table.name}"
+            what = f"{setting} names the column {column!r}, which {subject} does not have"
+            yield Problem("LS134", what, place, f"one of {shown}", hint=did_you_mean(column, known))
+
+
+def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:
+    """Every column that a setting names: the setting, the column, where."""
+    places = dict(table.settings_from)
+    for setting, columns in (("key", table.key), ("latest_by", table.latest_by)):
+        yield from ((setting, column, places.get(setting, table.place)) for column in columns)
+    for text in table.partition_by:
+        yield "partition_by", partition_field(text)[1], places.get("partition_by", table.place)
+    for rule in table.rules:
+        yield from (("a rule", column, rule.place) for column in rule.columns)
+    if not table.is_sourced:
+        yield from (("columns", column.name, column.place or table.place) for column in table.columns)

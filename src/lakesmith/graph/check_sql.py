@@ -1,0 +1,77 @@
+"""Checks that every SQL text of a project can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lakesmith.errors import Place, Problem
+from lakesmith.graph.inputs import line_of
+from lakesmith.graph.sql_model import SqlAnalysis
+from lakesmith.graph.sql_tokens import SqlParseError
+from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName
+
+_CONDITION = "SELECT 1 FROM its_own WHERE\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The analyses of the queries that can be read, and the problems of all others."""
+
+    analyses: dict[TableName, SqlAnalysis]
+    problems: tuple[Problem, ...]
+
+
+def analyse_queries(project: Project, analyse: Callable[[str], SqlAnalysis]) -> Analysed:
+    """Analyses every query and ``delete_when``.
+
+    Args:
+        project: the tables.
+        analyse: ``sql_analysis.analyse``, or that of an AnalysisCache.
+
+    Returns:
+        Problems: LS130 SQL that cannot be read, at its line; LS136 SQL that has no place in a definition.
+    """
+    analyses: dict[TableName, SqlAnalysis] = {}
+    problems: list[Problem] = []
+    for table in project.tables:
+        problems += _condition_problems(table, analyse)
+        if isinstance(table.query, SqlQuery):
+            try:
+                analyses[table.name] = analyse(table.query.text)
+            except SqlParseError as error:
+                problems.append(_unreadable(error, f"the query of {table.name}", table.query))
+            else:
+                problems += _time_travel(table.query, analyses[table.name])
+    return Analysed(analyses, tuple(problems))
+
+
+def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnalysis]) -> Iterator[Problem]:
+    if table.delete_when is None:
+        return
+    place = dict(table.settings_from).get("delete_when", table.place)
+    condition = SqlQuery(table.delete_when, place)
+    try:
+        found = analyse(_CONDITION + table.delete_when)
+    except SqlParseError as error:
+        yield _unreadable(error, f"delete_when of {table.name}", condition, lines_before=1)
+        return
+    if len(found.references) > 1:
+        what = f"delete_when of {table.name} reads another table"
+        yield Problem(
+            "LS136", what, place, "a condition over the row's own columns", found.references[1].name
+        )
+
+
+def _unreadable(error: SqlParseError, what: str, query: SqlQuery, lines_before: int = 0) -> Problem:
+    place = line_of(query, max(1, error.line - lines_before))
+    near = f"{error.message}, near {error.near!r}" if error.near else error.message
+    return Problem("LS130", f"{what} cannot be read", place, found=near, hint=error.hint)
+
+
+def _time_travel(query: SqlQuery, analysis: SqlAnalysis) -> Iterator[Problem]:
+    for notice in analysis.notices:
+        if notice.kind == "time_travel":
+            place: Place = line_of(query, notice.line)
+            hint = "remove it: each run reads its inputs at exactly the snapshots it planned and records"
+            yield Problem("LS136", "a definition cannot travel in time", place, found=notice.text, hint=hint)

@@ -1,0 +1,126 @@
+"""The tables of a project as a graph: what each reads, and in which order they are brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lakesmith.errors import ProjectError
+from lakesmith.graph.check_references import cycle_problems
+from lakesmith.graph.inputs import inputs_of
+from lakesmith.graph.sql_model import SqlAnalysis
+from lakesmith.project.definitions import Project, TableDefinition, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A table in the graph.
+
+    ``inputs``: the tables it reads, each once, in the order its query names them (a Python table: of its parameters).
+    ``analysis`` is None for sourced and Python tables. ``notes`` are for ``explain``: what is allowed but worth knowing.
+    """
+
+    definition: TableDefinition
+    inputs: tuple[TableName, ...] = ()
+    analysis: SqlAnalysis | None = None
+
+    @property
+    def name(self) -> TableName:
+        """The table's name."""
+        return self.definition.name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is allowed but makes the table differ from run to run, or gives it a column that Spark names."""
+        if self.analysis is None:
+            return ()
+        clocks = (f"{use} differs from run to run" for use in self.analysis.nondeterministic)
+        unnamed = (
+            f"{notice.text} at line {notice.line} has no name: Spark chooses one"
+            for notice in self.analysis.notices
+            if notice.kind == "unnamed_column"
+        )
+        return (*clocks, *unnamed)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """All tables. ``levels``: the tables of one level read only tables of earlier levels; sorted by name inside."""
+
+    levels: tuple[tuple[TableName, ...], ...]
+    _nodes: Mapping[TableName, Node]
+    _readers: Mapping[TableName, tuple[TableName, ...]] = field(repr=False)
+
+    @property
+    def order(self) -> tuple[TableName, ...]:
+        """All tables, each behind the tables it reads."""
+        return tuple(name for level in self.levels for name in level)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, in ``order``."""
+        return tuple(self._nodes[name] for name in self.order)
+
+    def node(self, name: TableName) -> Node:
+        """The node of a table. Raises KeyError when there is no such table."""
+        return self._nodes[name]
+
+    def readers(self, name: TableName) -> tuple[TableName, ...]:
+        """The tables whose queries name ``name``, sorted."""
+        return self._readers.get(name, ())
+
+    def upstream(self, name: TableName) -> tuple[TableName, ...]:
+        """Every table that ``name`` is made from, near or far, in ``order``; not itself."""
+        return self._sorted(_reachable(name, lambda at: self._nodes[at].inputs))
+
+    def downstream(self, name: TableName) -> tuple[TableName, ...]:
+        """Every table that is made from ``name``, near or far, in ``order``; not itself."""
+        return self._sorted(_reachable(name, self.readers))
+
+    def _sorted(self, names: set[TableName]) -> tuple[TableName, ...]:
+        return tuple(name for name in self.order if name in names)
+
+
+def build_graph(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> Graph:
+    """The graph of a project whose references are right (``check_references``).
+
+    Args:
+        project: the tables.
+        analyses: of every table whose query is SQL.
+
+    Raises:
+        ProjectError: LS133, the tables read each other in a circle.
+    """
+    problems = cycle_problems(project, analyses)
+    if problems:
+        raise ProjectError(problems)
+    nodes = {
+        table.name: Node(table, inputs_of(table, analyses), analyses.get(table.name))
+        for table in project.tables
+    }
+    readers = {
+        name: tuple(sorted(node.name for node in nodes.values() if name in node.inputs)) for name in nodes
+    }
+    return Graph(_levels(nodes), nodes, readers)
+
+
+def _levels(nodes: Mapping[TableName, Node]) -> tuple[tuple[TableName, ...], ...]:
+    levels: list[tuple[TableName, ...]] = []
+    waiting = dict(nodes)
+    while waiting:
+        ready = tuple(sorted(name for name, node in waiting.items() if not waiting.keys() & set(node.inputs)))
+        levels.append(ready)
+        for name in ready:
+            del waiting[name]
+    return tuple(levels)
+
+
+def _reachable(start: TableName, step: Callable[[TableName], Iterable[TableName]]) -> set[TableName]:
+    found: set[TableName] = set()
+    open_names = list(step(start))
+    while open_names:
+        name = open_names.pop()
+        if name not in found:
+            found.add(name)
+            open_names += step(name)
+    return found

@@ -1,0 +1,48 @@
+"""From a folder to a project that is right and its graph: what every command begins with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from lakesmith.errors import Problem, ProjectError
+from lakesmith.graph.analysis_cache import AnalysisCache
+from lakesmith.graph.check_keys import column_problems
+from lakesmith.graph.check_references import cycle_problems, reference_problems
+from lakesmith.graph.check_sql import Analysed, analyse_queries
+from lakesmith.graph.graph import Graph, build_graph
+from lakesmith.project.definitions import Project
+from lakesmith.project.loader import LoadedProject, load_project, sorted_problems
+
+CACHE = "cache"
+"""The folder inside ``.lakesmith/`` for what can be made again at any time."""
+
+
+def load(
+    root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
+) -> tuple[Project, Graph]:
+    """The project in the folder ``root``, for ``target`` or its default one, and the graph of its tables.
+
+    Raises:
+        ProjectError: with every problem of the project, sorted by place: those of ``load_project``, LS130 to LS136.
+    """
+    loaded = load_project(root, target, environ)
+    cache = AnalysisCache(loaded.project.state_dir / CACHE)
+    analysed = analyse_queries(loaded.project, cache.analyse)
+    problems = (*loaded.problems, *graph_problems(loaded, analysed))
+    if problems:
+        raise ProjectError(sorted_problems(problems))
+    cache.save()
+    return loaded.project, build_graph(loaded.project, analysed.analyses)
+
+
+def graph_problems(loaded: LoadedProject, analysed: Analysed) -> tuple[Problem, ...]:
+    """Everything that is wrong between the tables, and with their SQL."""
+    project, analyses = loaded.project, analysed.analyses
+    return (
+        *analysed.problems,
+        *reference_problems(project, analyses, loaded.declared),
+        *cycle_problems(project, analyses),
+        *column_problems(project, analyses),
+    )
