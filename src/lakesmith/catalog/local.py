@@ -159,7 +159,7 @@ def _code(error: sqlite3.Error) -> int:
 def _lost(name: str, location: str) -> StateError:
     return StateError(
         Problem(
-            "LS503",
+            "LS504",
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",

@@ -40,7 +40,7 @@ def load_metadata(name: str, location: str) -> TableState:
 
     Raises:
         FileNotFoundError: the file is gone: the table was dropped or has moved on since its location was read.
-        StateError: LS503, the file cannot be read or is not table metadata.
+        StateError: LS504, the file cannot be read or is not table metadata.
     """
     try:
         content = local_path(location).read_bytes()
@@ -57,7 +57,7 @@ def load_metadata(name: str, location: str) -> TableState:
 def local_path(location: str) -> Path:
     """The path of ``/a/b``, ``file:/a/b`` or ``file:///a/b``. Iceberg does not percent-encode its locations.
 
-    Raises StateError LS503 for a location of another scheme.
+    Raises StateError LS504 for a location of another scheme.
     """
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:
@@ -75,7 +75,7 @@ def parse_metadata(name: str, location: str, data: Mapping[str, Any]) -> TableSt
         location: where ``data`` was read from.
         data: the parsed JSON.
 
-    Raises StateError LS503 when it is of a newer format or misses what the specification requires.
+    Raises StateError LS504 when it is of a newer format or misses what the specification requires.
     """
     try:
         version = int(data["format-version"])
@@ -187,7 +187,7 @@ def _struct_field(field: Mapping[str, Any]) -> str:
 def _unreadable(name: str, location: str, found: str) -> StateError:
     return StateError(
         Problem(
-            "LS503",
+            "LS504",
             f"the Iceberg metadata of {name} cannot be read",
             expected=f"table metadata of format 1 to {NEWEST_FORMAT} in {location}",
             found=found,

@@ -195,7 +195,7 @@ def test_a_lost_metadata_file_is_said(filled: LocalCatalog) -> None:
     assert state is not None
     Path(state.metadata_location.removeprefix("file://")).unlink()
     again = LocalCatalog(filled.db, filled.warehouse)
-    with pytest.raises(StateError, match="LS503") as error:
+    with pytest.raises(StateError, match="LS504") as error:
         again.table("bronze", "orders")
     assert error.value.problems[0].expected == state.metadata_location
 

@@ -147,7 +147,7 @@ def test_what_is_not_metadata_is_an_error_that_says_so(content: bytes, found: st
     with pytest.raises(StateError) as error:
         load_metadata("bronze.orders", str(file))
     (problem,) = error.value.problems
-    assert problem.code == "LS503"
+    assert problem.code == "LS504"
     assert "bronze.orders" in problem.what
     assert found in (problem.found or "")
 
