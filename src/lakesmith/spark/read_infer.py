@@ -1,0 +1,118 @@
+"""The columns of a source that declares none, from a look at its first rows.
+
+A column gets a type only when every text of the sample is exactly that; what is unclear is a string. Stricter than Spark's
+inference on purpose: ``007`` or ``+49`` stay text, because as numbers they could not be had back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, NullType, StringType, StructType, _parse_datatype_json_string
+
+from lakesmith.project.definitions import Column, FileFormat, FileSource
+from lakesmith.spark.read_csv import FAULT, csv_texts, formats
+from lakesmith.spark.read_json import json_sample
+from lakesmith.spark.read_request import ReadGroup, ReadRequest
+from lakesmith.spark.read_scan import VALUE
+from lakesmith.spark.read_sql import literal, name
+from lakesmith.spark.read_types import TextFormats, typed_from_text
+
+SAMPLE_ROWS = 10_000
+SAMPLE_FILES = 20
+_LOOKS = {
+    "boolean": r"(?i)^(true|false)$",
+    "bigint": r"^-?(0|[1-9]\\d*)$",
+    "double": r"^-?(0|[1-9]\\d*)([.]\\d+)?([eE][+-]?\\d+)?$",
+    "date": r"^\\d{4}-\\d{2}-\\d{2}$",
+    "timestamp": r"^\\d{4}-\\d{2}-\\d{2}[ T]\\d{2}:\\d{2}.*$",
+}
+_FIRST_TO_LAST = ("boolean", "bigint", "double", "date", "timestamp")
+
+
+def infer_columns(
+    spark: SparkSession, source: FileSource, groups: tuple[ReadGroup, ...], root: Path
+) -> tuple[Column, ...]:
+    """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
+
+    CSV: by the first rows of the first files. JSON: by Spark's inference over such rows; strings that all are dates or
+    timestamps become that. Parquet and Avro: by the groups' ``file_types``.
+    """
+    if source.format in (FileFormat.PARQUET, FileFormat.AVRO):
+        return _columns(_first_types(groups))
+    few = tuple(replace(group, files=group.files[:SAMPLE_FILES]) for group in groups[:SAMPLE_FILES])
+    if source.format is FileFormat.JSON:
+        return _json_columns(spark, ReadRequest(source, root, few, ()))
+    names = list(_first_types(few))
+    request = ReadRequest(source, root, few, tuple((column, "string") for column in names))
+    texts = csv_texts(spark, request)
+    if texts is None:
+        return _columns(dict.fromkeys(names, "string"))
+    sample = texts.where(f"{FAULT} IS NULL").limit(SAMPLE_ROWS)
+    found = _text_types(sample, [f"s{i}" for i in range(len(names))], formats(request))
+    return _columns(dict(zip(names, found, strict=True)))
+
+
+def _first_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
+    types: dict[str, str] = {}
+    for group in groups:
+        kinds = group.file_types or ("string",) * len(group.file_columns)
+        for column, kind in zip(group.file_columns, kinds, strict=True):
+            types.setdefault(column, kind)
+    return types
+
+
+def _text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
+    """The narrowest type that every text of a column is; in one pass over the sample."""
+    if not texts:
+        return []
+    checks = [
+        f"coalesce(bool_and({_is(text, kind, dates)}), false)" for text in texts for kind in _FIRST_TO_LAST
+    ]
+    row = sample.selectExpr(f"array({', '.join(checks)}) AS fits").first()
+    fits = list(row.fits) if row else []
+    width = len(_FIRST_TO_LAST)
+    each = (fits[i * width : (i + 1) * width] for i in range(len(texts)))
+    return [next((k for k, fit in zip(_FIRST_TO_LAST, of, strict=True) if fit), "string") for of in each]
+
+
+def _is(text: str, kind: str, dates: TextFormats) -> str:
+    declared = (kind == "date" and dates.date) or (kind == "timestamp" and dates.timestamp)
+    looks = "true" if declared else f"{text} RLIKE '{_LOOKS[kind]}'"
+    # Of an infinite double the text cannot be had back.
+    finite = f" AND abs(try_cast({text} AS double)) < double('Infinity')" if kind == "double" else ""
+    fits = f"{looks} AND {typed_from_text(text, kind, dates)} IS NOT NULL{finite}"
+    return f"IF({text} IS NULL, NULL, {fits})"
+
+
+def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
+    sample = json_sample(spark, request, SAMPLE_ROWS)
+    if sample is None:
+        return ()
+    strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
+    lines = getattr(sample.select(VALUE)._jdf, "as")(strings)
+    inferred = _parse_datatype_json_string(spark._jsparkSession.read().json(lines).schema().json())
+    assert isinstance(inferred, StructType)
+    types = {field.name: _settled(field.dataType) for field in inferred if field.name != "_corrupt_record"}
+    texts = [column for column, kind in types.items() if kind == "string"]
+    fields = ", ".join(f"{name(column)} string" for column in texts)
+    if texts:
+        parsed = sample.selectExpr(f"from_json({VALUE}, {literal(fields)}) AS r")
+        found = _text_types(parsed, [f"r.{name(column)}" for column in texts], TextFormats())
+        times = {c: k for c, k in zip(texts, found, strict=True) if k in ("date", "timestamp")}
+        types.update(times)
+    return _columns(types)
+
+
+def _settled(type_: DataType) -> str:
+    """A type without holes: where only nulls were seen, a string."""
+    if isinstance(type_, NullType | StringType):
+        return "string"
+    return type_.simpleString().replace("void", "string")
+
+
+def _columns(types: dict[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(column, kind) for column, kind in types.items())

@@ -1,0 +1,51 @@
+"""What is to be read, as frozen data: the files of a source, grouped by what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakesmith.project.definitions import FileSource
+from lakesmith.sources.model import FileIdentity
+
+SOURCE_FILE = "_source_file"
+SOURCE_POSITION = "_source_position"
+SOURCE_MODIFIED_AT = "_source_modified_at"
+RAW = "_raw"
+REASONS = "_reasons"
+PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """Files of one shape.
+
+    ``file_columns`` are the names in the files, in their order; empty for JSON, whose rows carry their own names.
+    ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
+    ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case (for
+    JSON, where they differ at all).
+    """
+
+    files: tuple[FileIdentity, ...]
+    file_columns: tuple[str, ...] = ()
+    file_types: tuple[str, ...] = ()
+    matches: tuple[tuple[str, str], ...] = ()
+
+    def index(self, column: str) -> int | None:
+        """Which of ``file_columns`` holds the declared ``column``: matched, of the same name, or the same but for case."""
+        wanted = dict(self.matches).get(column, column)
+        for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
+            found = [i for i, name in enumerate(self.file_columns) if same(name)]
+            if len(found) == 1:
+                return found[0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL type."""
+
+    source: FileSource
+    root: Path
+    groups: tuple[ReadGroup, ...]
+    columns: tuple[tuple[str, str], ...]

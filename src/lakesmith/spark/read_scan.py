@@ -1,0 +1,256 @@
+"""Scans files into records, each with the file it came from and its position in it.
+
+The position has to be the same whenever a file is read again, whatever files are read with it. Spark packs blocks of
+several files into one partition, unless opening a file is said to cost as much as a whole partition: then a partition
+is one block, and ``monotonically_increasing_id`` counts a block's records. A position is the block's first byte + the
+record's number in the block, from 1: for a file in one block simply the record's number. It grows with the file and is
+unique because a record takes at least one byte; that does not hold for compressed bytes, so such files stay whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import reduce
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+from lakesmith.project.definitions import CsvOptions
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    SOURCE_FILE,
+    SOURCE_MODIFIED_AT,
+    SOURCE_POSITION,
+    ReadGroup,
+    ReadRequest,
+)
+from lakesmith.spark.read_sql import literal, name, options
+
+VALUE = "_value"
+BLOCK_BYTES = 128 * 1024 * 1024
+LARGE_BYTES = 8 * 1024 * 1024
+_WHOLE_FILE_BYTES = 1 << 40
+_OPEN_BYTES = 32 * 1024
+_TASK_BYTES = 8 * 1024 * 1024
+_ORDINAL = (
+    "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
+)
+_BLOCK_START = "_metadata.file_block_start"
+_PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
+_WIDE_ENCODINGS = ("UTF-16", "UTF-32")
+
+
+class Portion(Enum):
+    """Files that are read alike: ``LARGE`` ones in blocks, each a task; ``SMALL`` ones whole, many to a task."""
+
+    LARGE = "large"
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A session to read with (its settings are its own, so that threads sharing the caller's cannot disturb it)."""
+
+    session: SparkSession
+    request: ReadRequest
+    portion: Portion
+
+    def reader(self, format_: str) -> DataFrameReader:
+        """A reader of ``format_`` that takes paths as they are.
+
+        ``__globPaths__`` turns patterns off, so that ``[`` or ``*`` in a name are just characters. The raw local file
+        system reads names with a colon, which the checksumming one cannot, and heeds no stale ``.crc`` file.
+        """
+        plain = self.session.read.format(format_).option("__globPaths__", "false")
+        raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+        return raw.option("fs.file.impl.disable.cache", "true")
+
+    def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
+        """SQL of ``_source_file`` and ``_source_modified_at``."""
+        path = source_path(files, self.request)
+        modified = f"_metadata.file_modification_time AS {SOURCE_MODIFIED_AT}"
+        return f"{path} AS {SOURCE_FILE}", modified
+
+
+def read_portions(
+    spark: SparkSession, request: ReadRequest, records: Callable[[Scan, ReadGroup], DataFrame]
+) -> DataFrame | None:
+    """Applies ``records`` to each group of each portion; all of it in one frame of ``spark``, None without files.
+
+    Groups are unioned before small files are gathered into tasks, so that many groups do not make many tasks.
+    """
+    frames = []
+    for portion in Portion:
+        groups = _groups_of(request, portion)
+        if groups:
+            scan = Scan(scan_session(spark, portion), request, portion)
+            whole = union_all([records(scan, group) for group in groups])
+            frames.append(_gathered(whole, groups) if portion is Portion.SMALL else whole)
+    return owned_by(spark, union_all(frames)) if frames else None
+
+
+def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:
+    """A clone of ``spark`` for reading, with settings under which nothing is skipped and blocks are not mixed."""
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    block = BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
+    for key, value in {
+        "spark.sql.files.maxPartitionBytes": block,
+        "spark.sql.files.openCostInBytes": block + 1,
+        "spark.sql.files.minPartitionNum": 1,
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": 1_000_000,
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.legacy.javaCharsets": "true",
+        "spark.sql.legacy.codingErrorAction": "true",
+        "spark.sql.variant.allowDuplicateKeys": "false",
+    }.items():
+        clone.conf.set(key, str(value))
+    return clone
+
+
+def owned_by(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """The same rows as a frame of ``spark``. The scans in it keep the settings of the session they were made in."""
+    jvm = spark._jvm
+    assert jvm is not None
+    dataset = jvm.org.apache.spark.sql.classic.Dataset
+    plan = frame._jdf.queryExecution().analyzed()
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def union_all(frames: list[DataFrame]) -> DataFrame:
+    """The rows of all frames, which have the same columns in the same order."""
+    return reduce(DataFrame.union, frames)
+
+
+def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+    """Lines of text files: ``_value`` and the provenance. Blank lines and each file's header line are left out.
+
+    Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
+    """
+    csv = scan.request.source.csv
+    paths = absolute_paths(group.files, scan.request)
+    lines = (
+        scan.reader("text")
+        .load(paths)
+        .selectExpr(
+            f"{_decoded(csv)} AS {VALUE}",
+            *scan.provenance(group.files),
+            f"{_BLOCK_START} AS _start",
+            f"{_ORDINAL} AS _line",
+        )
+    )
+    header = "NOT (_start = 0 AND _line = 0) AND " if drop_header else ""
+    return _with_position(lines.where(f"{header}trim({VALUE}) <> ''"))
+
+
+def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+    """Records of CSV files whose fields may hold line breaks: as ``text_records``, ``_value`` is the record as found.
+
+    Spark gives a record's text only when the record is bad: so it is asked for a number of fields no record has.
+    """
+    csv = scan.request.source.csv
+    asked = 1 if len(group.file_columns) != 1 else 2
+    fields = [f"c{i}" for i in range(asked)]
+    reader = scan.reader("csv").schema(", ".join(f"{field} string" for field in (*fields, "_text")))
+    settings = {
+        "columnNameOfCorruptRecord": "_text",
+        "mode": "PERMISSIVE",
+        "multiLine": "true",
+        "header": "false",
+    }
+    frame = reader.options(**settings, **dict(csv_options(csv)), encoding=csv.encoding)
+    # A record that does have that many fields has too many or too few: its text is put together again.
+    written = options(pair for pair in csv_options(csv) if pair[0] != "encoding")
+    again = f"to_csv(struct({', '.join(fields)}), {written})"
+    records = frame.load(absolute_paths(group.files, scan.request)).selectExpr(
+        f"coalesce(_text, {again}) AS {VALUE}",
+        *scan.provenance(group.files),
+        "0L AS _start",
+        f"{_ORDINAL} AS _line",
+    )
+    return _with_position(records.where("_line > 0") if drop_header else records)
+
+
+def record_number() -> str:
+    """SQL of a row's number in its partition, from 0; to be asked for before any row is left out."""
+    return _ORDINAL
+
+
+def needs_stream(csv: CsvOptions) -> bool:
+    """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
+    return csv.multiline or csv.encoding.upper().startswith(_WIDE_ENCODINGS)
+
+
+def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
+    """The options that say how fields are told apart."""
+    return (("sep", csv.delimiter), ("quote", csv.quote), ("escape", csv.escape))
+
+
+def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
+    """The files as Spark takes them: absolute, with a scheme, nothing encoded."""
+    return ["file:" + _absolute(file.path, request) for file in files]
+
+
+def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
+    """SQL that turns a row's file path, which Spark URL-encodes, into ``FileIdentity.path``."""
+    raw = "_metadata.file_path"
+    # url_decode makes a blank of '+', which Spark leaves as it is.
+    plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
+    local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
+    prefixes = sorted({_prefixes(file.path, _absolute(file.path, request)) for file in files}, reverse=True)
+    shown = local
+    for absolute, relative in reversed(prefixes):
+        cut = f"concat({literal(relative)}, substr({local}, {len(absolute) + 1}))"
+        shown = f"IF(startswith({local}, {literal(absolute)}), {cut}, {shown})"
+    return shown
+
+
+def _prefixes(path: str, absolute: str) -> tuple[str, str]:
+    """What differs between a file's absolute path and its name in the project: the beginnings up to the same rest."""
+    if absolute.endswith("/" + path) or absolute == path:
+        return absolute[: len(absolute) - len(path)], ""
+    here, shown = absolute.rpartition("/")[0], path.rpartition("/")[0]
+    return here + "/", shown + "/"
+
+
+def _absolute(path: str, request: ReadRequest) -> str:
+    return os.path.abspath(request.root / path)  # noqa: PTH100 - links stay as they are
+
+
+def _decoded(csv: CsvOptions) -> str:
+    if csv.encoding.upper().replace("_", "-") in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
+        return "value"
+    return f"decode(CAST(value AS BINARY), {literal(csv.encoding)})"
+
+
+def _with_position(records: DataFrame) -> DataFrame:
+    # A second count, after the lines that are no records have gone.
+    position = f"_start + {_ORDINAL} + 1 AS {SOURCE_POSITION}"
+    counted = records.selectExpr(VALUE, SOURCE_FILE, position, SOURCE_MODIFIED_AT)
+    return counted.select(VALUE, *(name(column) for column in PROVENANCE))
+
+
+def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
+    groups = []
+    for group in request.groups:
+        files = tuple(file for file in group.files if file.size > 0 and _portion(file, request) is portion)
+        if files:
+            groups.append(replace(group, files=files))
+    return groups
+
+
+def _portion(file: FileIdentity, request: ReadRequest) -> Portion:
+    plain = file.path.lower().endswith(_PLAIN_ENDINGS) and not needs_stream(request.source.csv)
+    return Portion.LARGE if plain and file.size >= LARGE_BYTES else Portion.SMALL
+
+
+def _gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
+    files = sum(len(group.files) for group in groups)
+    size = sum(file.size for group in groups for file in group.files)
+    parallelism = frame.sparkSession.sparkContext.defaultParallelism
+    worth = min(parallelism, -(-(size + files * _OPEN_BYTES) // _TASK_BYTES))
+    return frame.coalesce(max(1, worth, -(-size // BLOCK_BYTES)))

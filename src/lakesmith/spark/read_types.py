@@ -1,0 +1,119 @@
+"""Which texts are exactly a value of a type: Spark's own casts, with what they swallow in silence taken out.
+
+Measured on Spark 4.1 (both its CSV reader and ``try_cast``): a decimal is rounded to the declared scale (``1.239`` ->
+``1.24``, ``1e-3`` -> ``0.00``) and the CSV reader drops commas (``1,50`` -> ``150``); a date takes the front of
+``2024-01-02Tgarbage`` and ``2024``; a timestamp takes ``12:30`` as today and ``202401`` as the year 202401; a
+timestamp_ntz drops a zone; a double takes ``5d``, ``0x1p3`` and turns ``1e999`` into Infinity. All of these are refused here.
+Accepted on purpose: white space around a number, date or boolean; ``t/yes/y/1`` and ``f/no/n/0`` as booleans; a date
+alone as a timestamp (midnight); more than six digits of a second (cut, as the type holds six); a date with a time of zero.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lakesmith.project.definitions import CsvOptions
+from lakesmith.spark.read_sql import literal
+
+_DATE = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]0?0:00(:00([.]0*)?)?)?\\s*$"
+_TIMESTAMP = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}($|[ T\\s])"
+_LOCAL = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]\\d{1,2}(:\\d{1,2}(:\\d{1,2}([.]\\d*)?)?)?)?\\s*$"
+_DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
+MAX_PRECISION = 38
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormats:
+    """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it."""
+
+    date: str | None = None
+    timestamp: str | None = None
+
+    @classmethod
+    def of(cls, options: CsvOptions) -> TextFormats:
+        """The formats a CSV source declares."""
+        return cls(options.date_format, options.timestamp_format)
+
+
+def plain(type_: str) -> str:
+    """A type as Spark writes it: lower case, ``decimal`` with precision and scale, one name per type."""
+    short = type_.strip().lower()
+    names = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
+    if short in ("decimal", "dec", "numeric"):
+        return "decimal(10,0)"
+    short = re.sub(r"^(?:dec|numeric)\(", "decimal(", short).replace("timestamp_ltz", "timestamp")
+    short = re.sub(r"^decimal\((\d+)\)$", r"decimal(\1,0)", short)
+    if short.startswith(("char(", "varchar(")):
+        return "string"
+    return names.get(short, re.sub(r"^decimal\((\d+),\s+(\d+)\)$", r"decimal(\1,\2)", short))
+
+
+def precision_and_scale(type_: str) -> tuple[int, int] | None:
+    """``decimal(10,2)`` -> (10, 2); None for other types."""
+    match = _DECIMAL.match(plain(type_))
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def typed_from_text(text: str, type_: str, formats: TextFormats) -> str:
+    """SQL that turns the string expression ``text`` into ``type_``; NULL where that fails."""
+    kind = plain(type_)
+    if kind == "date" and formats.date:
+        return f"try_to_date({text}, {literal(formats.date)})"
+    if kind == "timestamp" and formats.timestamp:
+        return f"try_to_timestamp({text}, {literal(formats.timestamp)})"
+    if kind == "timestamp_ntz" and formats.timestamp:
+        return f"try_cast(try_to_timestamp({text}, {literal(formats.timestamp)}) AS timestamp_ntz)"
+    return text if kind == "string" else f"try_cast({text} AS {kind})"
+
+
+def inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
+    """SQL that is true when ``value`` (not NULL, made from ``text``) is not just what the text says; None: it always is.
+
+    The cheap test stands first in each, so that only unusual texts pay for the exact one.
+    """
+    kind = plain(type_)
+    if kind == "date" and not formats.date:
+        usual = f"octet_length({text}) = 10 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
+        return (
+            f"NOT (({usual} AND instr({text}, 'T') = 0 AND instr({text}, ' ') = 0) OR {text} RLIKE '{_DATE}')"
+        )
+    if kind == "timestamp" and not formats.timestamp:
+        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
+        return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
+    if kind == "timestamp_ntz" and not formats.timestamp:
+        return f"NOT ({text} RLIKE '{_LOCAL}')"
+    if kind in ("double", "float"):
+        return _inexact_float(text, value)
+    return _inexact_decimal(text, value, kind)
+
+
+def _inexact_float(text: str, value: str) -> str:
+    # Java reads '5d', '5f' and hexadecimal numbers, and a number too large becomes infinite.
+    odd = f"abs({value}) = double('Infinity') OR right(rtrim({text}), 1) IN ('d', 'D', 'f', 'F')"
+    hexadecimal = f"instr({text}, 'x') > 0 OR instr({text}, 'X') > 0"
+    return f"({odd} OR {hexadecimal}) AND NOT ({text} RLIKE '(?i)^\\\\s*[+-]?inf(inity)?\\\\s*$')"
+
+
+def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
+    shape = precision_and_scale(kind)
+    if shape is None:
+        return None
+    point = f"instr({text}, '.')"
+    short = f"{point} = 0 OR octet_length({text}) - {point} <= {shape[1]}"
+    no_exponent = f"instr({text}, 'e') = 0 AND instr({text}, 'E') = 0"
+    digits = f"{text} RLIKE '^\\\\s*[+-]?\\\\d*[.]\\\\d{{0,{shape[1]}}}0*\\\\s*$'"
+    wide = f"try_cast({text} AS decimal({MAX_PRECISION},{roomy_scale(*shape)})) <=> {value}"
+    return f"NOT ((({short}) AND {no_exponent}) OR {digits} OR (NOT ({no_exponent}) AND {wide}))"
+
+
+def roomy_scale(precision: int, scale: int) -> int:
+    """The most digits after the point that leave room for all digits before it."""
+    return MAX_PRECISION - precision + scale
+
+
+def reason(column: str, type_: str, found: str) -> str:
+    """SQL of one reason: ``price: not a decimal(10,2): 'abc'``; ``found`` is a string expression."""
+    article = "an" if type_[:1] in "aeiou" else "a"
+    return f"concat({literal(f'{column}: not {article} {type_}: ')}, '\\'', left({found}, {_SHOWN}), '\\'')"
