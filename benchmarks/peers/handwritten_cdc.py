@@ -72,7 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     spark = open_session("orders_cdc", options.warehouse)
     create_tables(spark, options.merge_mode)
-    files, newest = new_files(options.landing, options.checkpoint)
+    files, newest = new_files(options.landing, options.pattern, options.checkpoint)
     if files:
         merge_silver(spark, load_bronze(spark, files))
         refresh_gold(spark)

@@ -55,7 +55,7 @@ def main() -> None:
     options = job_arguments().parse_args()
     spark = open_session("customer_orders", options.warehouse)
     create_tables(spark)
-    files, newest = new_files(options.landing, options.checkpoint)
+    files, newest = new_files(options.landing, options.pattern, options.checkpoint)
     if files:
         merge_silver(spark, load_bronze(spark, files))
         spark.sql(GOLD)

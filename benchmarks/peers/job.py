@@ -15,6 +15,7 @@ def job_arguments() -> argparse.ArgumentParser:
     parser.add_argument("--landing", type=Path, required=True)
     parser.add_argument("--warehouse", type=Path, required=True)
     parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--pattern", default="*.csv")
     return parser
 
 
@@ -31,10 +32,10 @@ def open_session(name: str, warehouse: Path) -> SparkSession:
     )
 
 
-def new_files(landing: Path, checkpoint: Path) -> tuple[list[Path], int]:
+def new_files(landing: Path, pattern: str, checkpoint: Path) -> tuple[list[Path], int]:
     """The files modified after the checkpoint, and the newest time among them in nanoseconds."""
     last = json.loads(checkpoint.read_text())["last_modified_ns"] if checkpoint.exists() else 0
-    files = [path for path in sorted(landing.glob("*.csv")) if path.stat().st_mtime_ns > last]
+    files = [path for path in sorted(landing.rglob(pattern)) if path.stat().st_mtime_ns > last]
     return files, max([last, *(path.stat().st_mtime_ns for path in files)])
 
 
