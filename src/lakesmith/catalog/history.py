@@ -7,7 +7,6 @@ branch before it was published are none: a reader never saw them.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -226,22 +225,16 @@ def _unit_seconds(word: str) -> int:
 
 
 def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> int:
+    """The last head of the log that is not later than ``moment``. Writers' clocks differ, so the log's times may go back a
+    little: it is not searched but gone through, as Iceberg does (``SnapshotUtil.nullableSnapshotIdAsOfTime``)."""
     points = tuple(_points(state))
     at_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
-    index = bisect_right(points, at_ms, key=lambda point: point[1]) - 1
-    if index < 0 or moment > now:
-        found = "in the future" if moment > now else f"before anything that is known of {state.name}"
-        raise UsageError(
-            Problem(
-                "LS231",
-                f"there is nothing to read as of {text!r}",
-                None,
-                _range(points),
-                found,
-                _HISTORY_HINT.format(state.name),
-            )
-        )
-    return points[index][0]
+    heads = [snapshot_id for snapshot_id, published_ms in points if published_ms <= at_ms]
+    if heads and moment <= now:
+        return heads[-1]
+    found = "in the future" if moment > now else f"before anything that is known of {state.name}"
+    what = f"there is nothing to read as of {text!r}"
+    raise UsageError(Problem("LS231", what, None, _range(points), found, _HISTORY_HINT.format(state.name)))
 
 
 def _range(points: tuple[tuple[int, int], ...]) -> str:
@@ -257,8 +250,8 @@ def _not_understood(state: TableState, text: str, found: str) -> UsageError:
         f"a branch or tag ({names}), the id of a snapshot, or {_range(tuple(_points(state)))}"
         ", written like 2026-01-31, 2026-01-31T12:30:00+01:00 or '2 hours ago'"
     )
-    problem = Problem("LS230", f"{text!r} is no point of {state.name}'s past", None, expected, found)
-    return UsageError(replace(problem, hint=_HISTORY_HINT.format(state.name)))
+    what = f"{text!r} is no point of {state.name}'s past"
+    return UsageError(Problem("LS230", what, None, expected, found, _HISTORY_HINT.format(state.name)))
 
 
 def _in_words(ms: int) -> str:

@@ -82,6 +82,26 @@ def test_a_rollback_to_what_the_log_has_lost_is_still_a_rollback(past: Past) -> 
     ]
 
 
+def test_going_forward_again_after_a_rollback_is_no_new_batch(past: Past) -> None:
+    for batch in (1, 2):
+        past.commit("append", batch=batch)
+    past.move("main", 1)
+    past.move("main", 2)
+    lines = describe_history(past.state())
+    assert [(line.kind.value, line.text) for line in lines[2:]] == [
+        ("rollback", "set back to batch 1"),
+        ("rollback", "set back to batch 2"),
+    ]
+
+
+def test_clocks_that_differ_do_not_hide_the_newest(past: Past) -> None:
+    for _ in range(3):
+        past.commit("append")
+    past.published = [(1, 5000), (2, 4000), (3, 6000)]
+    found = [resolve_as_of(past.state(), f"1970-01-01T00:00:0{second}", NOW) for second in (4, 5, 6)]
+    assert found == [2, 2, 3]
+
+
 def test_the_same_head_twice_in_a_row_is_one_point(past: Past) -> None:
     past.move("main", past.commit("append"))
     assert len(describe_history(past.state())) == 1

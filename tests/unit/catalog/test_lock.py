@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -130,10 +131,12 @@ def test_waiting_tells_once_whom_for_and_then_goes_on(tmp_path: Path, start_hold
 
     def on_wait(holder: Holder | None) -> None:
         told.append(holder)
-        finish(process)
+        giving_back.start()
 
+    giving_back = threading.Timer(0.5, finish, [process])
     with ProjectLock(tmp_path, "run", wait_seconds=30, on_wait=on_wait) as lock:
         assert lock.abandoned is None
+    giving_back.join()
     assert [holder.pid for holder in told if holder] == [process.pid]
 
 

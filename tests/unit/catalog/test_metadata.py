@@ -99,7 +99,12 @@ def test_the_least_of_format_1() -> None:
 
 
 def test_a_snapshot_of_format_1_has_no_sequence_and_no_refs() -> None:
-    snapshot = {"snapshot-id": 7, "timestamp-ms": 5, "manifests": ["/lake/t/m.avro"]}
+    snapshot = {
+        "snapshot-id": 7,
+        "timestamp-ms": 5,
+        "parent-snapshot-id": -1,
+        "manifests": ["/lake/t/m.avro"],
+    }
     data = version_1(**{"current-snapshot-id": 7, "snapshots": [snapshot]})
     state = parse_metadata("x.t", "/lake/t/1.json", data)
     assert state.head is not None

@@ -141,6 +141,13 @@ def test_a_broken_chain_with_a_doubt(past: Past, operation: str, counts: dict[st
     assert tagged == 4
 
 
+def test_rows_that_nobody_counted_are_not_taken_for_the_same(past: Past) -> None:
+    past.move(RECORD_TAG, past.commit("append", batch=1, total_records=5, total_equality_deletes=1))
+    first = past.commit("replace", total_records=5, total_equality_deletes=1)
+    past.commit("replace", total_records=5, total_equality_deletes=1)
+    assert "unknown then, unknown now" in refused(past.state(expired=(first,)))
+
+
 def test_a_foreign_append_after_the_compactions_is_refused_too(past: Past) -> None:
     _, first = compacted_twice(past, total_records=5)
     past.commit("append", total_records=6)
