@@ -1,7 +1,9 @@
 """The words of Spark SQL 4.1: its keywords, and its built-in functions by what they do to rows.
 
-Source: the vocabulary of Spark's ``SqlBaseLexer`` and the names and groups in its ``FunctionRegistry``. A test on a
-real Spark compares these sets with what that Spark says of itself, so that a new version cannot drift away unseen.
+Source: the vocabulary of Spark's ``SqlBaseLexer`` and the names and groups in its ``FunctionRegistry``.
+    A test on a
+real Spark compares these sets with what that Spark says of itself, so that a new version cannot drift
+    away unseen.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ SCALARS = words(
     sequence sha sha1 sha2 shiftleft shiftright shiftrightunsigned sign signum sin sinh size slice
     smallint sort_array soundex space split split_part sqrt st_asbinary st_geogfromwkb st_geomfromwkb
     st_setsrid st_srid startswith str_to_map string struct substr substring substring_index tan tanh
-    theta_difference theta_intersection theta_sketch_estimate theta_union time_diff time_trunc timestamp
+    theta_difference theta_intersection theta_sketch_estimate theta_union time_diff time time_trunc timestamp
     timestamp_ltz timestamp_micros timestamp_millis timestamp_ntz timestamp_seconds timestampadd
     timestampdiff tinyint to_avro to_binary to_char to_csv to_date to_json to_number to_protobuf to_time
     to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_utc_timestamp to_varchar

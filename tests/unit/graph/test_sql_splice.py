@@ -46,7 +46,7 @@ SPLICES = [
     ("the alias follows the sample", "SELECT a FROM bronze.orders TABLESAMPLE (10 PERCENT) REPEATABLE (3) WHERE b",
      "SELECT a FROM v1 TABLESAMPLE (10 PERCENT) REPEATABLE (3) AS `orders` WHERE b"),
     ("an alias behind a sample", "SELECT a FROM bronze.orders TABLESAMPLE (3 ROWS) o", "SELECT a FROM v1 TABLESAMPLE (3 ROWS) o"),
-    ("a pivot", "SELECT * FROM bronze.orders PIVOT (sum(a) FOR m IN (1)) p", "SELECT * FROM v1 AS `orders` PIVOT (sum(a) FOR m IN (1)) p"),
+    ("a pivot", "SELECT * FROM bronze.orders PIVOT (sum(a) FOR m IN (1))", "SELECT * FROM v1 AS `orders` PIVOT (sum(a) FOR m IN (1))"),
     ("a lateral view", "SELECT x FROM bronze.orders LATERAL VIEW explode(bronze.orders.a) e AS x",
      "SELECT x FROM v1 AS `orders` LATERAL VIEW explode(`orders`.a) e AS x"),
     ("columns named with the alias", "SELECT p FROM bronze.orders AS o(p)", "SELECT p FROM v1 AS o(p)"),
