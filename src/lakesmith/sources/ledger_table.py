@@ -114,7 +114,7 @@ def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str
     from pyiceberg.table.update.snapshot import ManageSnapshots
 
     rows = _arrow(entries)
-    with ledger.transaction() as transaction:
+    with _transaction(ledger) as transaction:
         refs = ManageSnapshots(transaction)
         for name in _branches_done_with(ledger.metadata, parent):
             refs.remove_branch(name)
@@ -148,6 +148,26 @@ def new_branch(entries: Iterable[LedgerEntry]) -> str:
     """A name no other append has: the attempt, for people, and a random part."""
     attempt = next(entry.attempt for entry in entries)
     return f"{_BRANCH}{attempt}-{uuid.uuid4().hex[:12]}"
+
+
+def _transaction(ledger: Any) -> Any:
+    """A PyIceberg transaction that works out the metadata once for each staged change.
+
+    PyIceberg 0.12 copies all of it at every look, two dozen times an append: 1.6 of 1.8 s after 700 batches.
+    """
+    from pyiceberg.table import Transaction
+    from pyiceberg.table.metadata import TableMetadata
+
+    class OnceEach(Transaction):
+        _known: tuple[int, TableMetadata] | None = None
+
+        @property
+        def table_metadata(self) -> TableMetadata:
+            if self._known is None or self._known[0] != len(self._updates):
+                self._known = (len(self._updates), super().table_metadata)
+            return self._known[1]
+
+    return OnceEach(ledger)
 
 
 def _commit_empty(ledger: Any) -> None:
