@@ -12,7 +12,7 @@ from typing import cast
 from lakesmith.quality.foreign import regex_problem
 from lakesmith.quality.lexer import Token, raw_value, string_value
 from lakesmith.quality.model import Condition, Keyword, Kind, Operator
-from lakesmith.quality.predicate import DECIMAL_DIGITS, digits_needed
+from lakesmith.quality.predicate import MOST_DIGITS, digits_needed
 from lakesmith.quality.reading import VALUE_KEYWORDS, Fault, Reader
 
 OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "between", "in", "matches", "not")
@@ -229,6 +229,6 @@ def _check_keywords(kind: Kind, values: Sequence[_Value]) -> None:
 def _check_digits(kind: Kind, values: Sequence[_Value]) -> None:
     if kind != "number":
         return
-    if sum(digits_needed([value.text for value in values])) > DECIMAL_DIGITS:
-        what = f"the numbers need more than {DECIMAL_DIGITS} digits"
+    if sum(digits_needed([value.text for value in values])) > MOST_DIGITS:
+        what = f"the numbers need more than {MOST_DIGITS} digits"
         raise Fault("LS185", what, values[0].token, found=", ".join(value.text for value in values))

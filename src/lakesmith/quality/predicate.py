@@ -7,20 +7,22 @@ NULL
     ``!=`` and ``not in`` unless the keyword NULL is among their values, and passes ``= NULL`` and ``in [..., NULL]``.
     ``ColumnLength`` takes NULL as a string of length 0, in all its forms.
 Numbers
-    The column's value is read as a number, whatever its type. A string is one if it has digits, with or without a sign, a
-    point, an exponent and white space around. What is no number (NaN too) fails the row, with ``!=`` and ``not in`` as well. Compared as doubles, and, where the doubles
-    are equal, as decimals of 38 digits, 18 of them (or as many as the rule has) behind the point: bigints and
-    decimals are compared exactly, and a double 0.1 equals ``0.1``.
+    The column's value is read as a number, whatever its type. A string is one if it has digits, with or without a
+    sign, a point, an exponent and white space around. What is no number (NaN too) fails the row, with ``!=`` and
+    ``not in`` as well. Values are compared as doubles and, where the doubles are equal, as decimals of 38 digits, 18 of
+    them (or as many as the rule has) behind the point: bigints and decimals are compared exactly, and a double 0.1
+    equals ``0.1``.
 Dates
-    ``"2024-01-31"`` is a date, not a string. The column's value is read as a date by ``try_cast``: a timestamp's
-    time of day is cut off, in the session's time zone. What is no date fails the row, with ``!=`` and ``not in`` as well.
+    ``"2024-01-31"`` is a date, not a string, unless other strings stand beside it. The column's value is read as a date by ``try_cast``: a timestamp's
+    time of day is cut off, in the session's time zone. What is no date fails the row, with ``!=`` and ``not in`` as
+    well.
 between
     is exclusive at both ends: ``between 1 and 3`` holds for 2 only; ``not between`` is its opposite.
 Strings
     are compared with the column's value cast to string, upper and lower case being different. EMPTY is the string
     of length 0, WHITESPACES_ONLY a string of one or more white space characters (Unicode's, not only spaces).
 matches
-    takes a Java regular expression that must match the whole value. An empty value is matched like any other (deequ fails it).
+    takes a Java regular expression that must match the whole value. An empty value is matched like any other.
 where
     Rows for which the filter is not TRUE pass the rule.
 
@@ -34,8 +36,8 @@ from collections.abc import Sequence
 
 from lakesmith.quality.model import Check, ColumnValues, Composite, Condition, IsComplete
 
-DECIMAL_DIGITS = 38
-"""The most digits a number in a rule may have: those of Spark's widest decimal."""
+MOST_DIGITS = 37
+"""The most digits the numbers of a rule may need: one less than those of Spark's widest decimal, see ``_decimal``."""
 
 _DECIMAL_SCALE = 18
 _WHITESPACE_ONLY = r"(?U)\A\s+\z"
@@ -129,10 +131,9 @@ def _text_among(text: str, condition: Condition) -> str:
 
 def _number_among(column: str, values: Sequence[str]) -> str:
     # A value whose double is in the list can differ from it by less than a double shows: then the decimals decide.
-    # They are NULL only where a value has too many digits for them, and there the doubles have to do.
     as_double = _in(_double(column), [f"{value}D" for value in values])
     as_decimal = _in(_decimal(column, values), [f"{value}BD" for value in values])
-    return f"{as_double} AND coalesce({as_decimal}, true)"
+    return f"{as_double} AND {as_decimal}"
 
 
 def _number_not_among(column: str, values: Sequence[str]) -> str:
@@ -169,8 +170,7 @@ def _number_compared(column: str, operator: str, value: str) -> str:
     # Rounding to a double or a decimal never turns an order around, it only makes neighbours equal: so where the
     # doubles differ they are right, and only where they are equal is the (costlier) decimal worth its look.
     double, decimal = _double(column), _decimal(column, [value])
-    tie = f"coalesce({decimal} {operator} {value}BD, {'true' if operator.endswith('=') else 'false'})"
-    return f"{double} {operator[0]} {value}D OR ({double} = {value}D AND {tie})"
+    return f"{double} {operator[0]} {value}D OR ({double} = {value}D AND {decimal} {operator} {value}BD)"
 
 
 def _double(column: str) -> str:
@@ -181,10 +181,14 @@ def _double(column: str) -> str:
 
 
 def _decimal(column: str, values: Sequence[str]) -> str:
-    """The column as the decimal that holds all the values exactly and has the most useful number of decimals."""
+    """The column as a decimal that holds all the values exactly, with 18 decimals if there is room for them.
+
+    It has room for one digit more before the point: so what is too large for it (NULL) is no double's neighbour of
+    any of the values, and the decimal need not be looked at.
+    """
     whole, fraction = digits_needed(values)
-    scale = max(fraction, min(_DECIMAL_SCALE, DECIMAL_DIGITS - whole))
-    return f"try_cast({column} AS DECIMAL({DECIMAL_DIGITS}, {scale}))"
+    scale = max(fraction, min(_DECIMAL_SCALE, MOST_DIGITS - whole))
+    return f"try_cast({column} AS DECIMAL(38, {scale}))"
 
 
 def digits_needed(values: Sequence[str]) -> tuple[int, int]:
