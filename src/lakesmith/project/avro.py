@@ -41,25 +41,27 @@ class _Unsupported(ValueError):
 
 
 def avro_columns(text: str, file: str) -> tuple[Column, ...]:
-    """The fields of a record schema as columns, each with its line. A field whose union lacks null is ``required``: False.
+    """The fields of a record schema as columns, each with its line. None of them is ``required``:
+    that a schema leaves null out says little of deletes, which often carry only their key.
 
     Raises ProjectError LS113 when the text is no JSON, no record, or a field has no Spark type (every such field).
     """
-    schema = _parsed(text, file)
-    columns, problems = [], []
-    for field in schema["fields"]:
-        place = Place(file, _line_of(text, field.get("name", "")))
+    columns, problems, types = [], [], _Types()
+    for field in _fields(text, file):
+        name, place = field.get("name"), Place(file, _line_of(text, field.get("name", "")))
         try:
-            columns.append(Column(field["name"], _type_of(field["type"], {}), field.get("doc"), place=place))
-        except (_Unsupported, KeyError) as error:
-            what = f"the Avro field {field.get('name')!r} cannot be a column"
+            columns.append(Column(field["name"], types.of(field["type"]), field.get("doc"), place=place))
+        except _Unsupported as error:
+            what = f"the Avro field {name!r} cannot be a column"
             problems.append(Problem("LS113", what, place, f"a type: {_SUPPORTED}", str(error)))
+        except KeyError as error:
+            problems.append(Problem("LS113", f"the Avro field {name!r} is not complete", place, str(error)))
     if problems:
         raise ProjectError(problems)
     return tuple(columns)
 
 
-def _parsed(text: str, file: str) -> dict[str, Any]:
+def _fields(text: str, file: str) -> list[dict[str, Any]]:
     try:
         schema: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -69,7 +71,7 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
     if not is_record or not all(isinstance(field, dict) for field in schema.get("fields") or [None]):
         what = "this Avro schema is no record"
         raise ProjectError(Problem("LS113", what, Place(file, 1), '{"type": "record", "fields": [ ... ]}'))
-    return dict(schema)
+    return list(schema["fields"])
 
 
 def _line_of(text: str, name: str) -> int:
@@ -77,36 +79,66 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
-def _type_of(schema: Any, named: Mapping[str, str]) -> str:
-    if isinstance(schema, list):
-        return _union(schema, named)
-    if isinstance(schema, str):
+class _Types:
+    """Finds the types of one schema; named types can be used again by their names, as the specification allows."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, str | None] = {}
+
+    def of(self, schema: Any) -> str:
+        """The Spark type of a schema. Raises _Unsupported, and KeyError for an attribute that is missing."""
+        if isinstance(schema, list):
+            return self._union(schema)
+        if isinstance(schema, dict):
+            return self._mapping(schema)
         if schema in _SIMPLE:
             return _SIMPLE[schema]
-        raise _Unsupported(f"the type {schema!r}")
-    if not isinstance(schema, dict):
-        raise _Unsupported(f"{schema!r}")
-    return _of_mapping(schema, named)
+        if schema in self._named:
+            return self._named[schema] or self._recursive(schema)
+        raise _Unsupported(f"the type {json.dumps(schema)}")
+
+    def _union(self, schema: list[Any]) -> str:
+        rest = [part for part in schema if part != "null"]
+        if len(rest) != 1:
+            raise _Unsupported(f"the union {json.dumps(schema)}")
+        return self.of(rest[0])
+
+    def _mapping(self, schema: Mapping[str, Any]) -> str:
+        kind, logical = schema["type"], schema.get("logicalType")
+        if kind in ("record", "enum", "fixed"):
+            return self._name(schema, kind, logical)
+        if logical == "decimal" and kind == "bytes":
+            return _decimal(schema)
+        if kind == "array":
+            return f"array<{self.of(schema['items'])}>"
+        if kind == "map":
+            return f"map<string,{self.of(schema['values'])}>"
+        return _LOGICAL.get((str(kind), str(logical))) or self.of(kind)
+
+    def _name(self, schema: Mapping[str, Any], kind: str, logical: str | None) -> str:
+        names = _names(schema)
+        self._named.update(dict.fromkeys(names))
+        if kind == "record":
+            found = f"struct<{','.join(self._field(field) for field in schema['fields'])}>"
+        else:
+            found = _decimal(schema) if logical == "decimal" else {"enum": "string", "fixed": "binary"}[kind]
+        self._named.update(dict.fromkeys(names, found))
+        return found
+
+    def _field(self, field: Mapping[str, Any]) -> str:
+        return f"{field['name']}:{self.of(field['type'])}"
+
+    @staticmethod
+    def _recursive(name: str) -> str:
+        raise _Unsupported(f"{name}, which contains itself")
 
 
-def _union(schema: list[Any], named: Mapping[str, str]) -> str:
-    rest = [part for part in schema if part != "null"]
-    if len(rest) != 1:
-        raise _Unsupported(f"the union {json.dumps(schema)}")
-    return _type_of(rest[0], named)
+def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names a type can be referred to by: with its namespace, and without."""
+    name = str(schema["name"])
+    namespace = schema.get("namespace")
+    return (name.rpartition(".")[2], f"{namespace}.{name}" if namespace else name)
 
 
-def _of_mapping(schema: Mapping[str, Any], named: Mapping[str, str]) -> str:
-    kind, logical = schema.get("type"), schema.get("logicalType")
-    if logical == "decimal" and kind in {"bytes", "fixed"}:
-        return f"decimal({schema['precision']},{schema.get('scale', 0)})"
-    if (kind, logical) in _LOGICAL:
-        return _LOGICAL[(str(kind), str(logical))]
-    if kind == "array":
-        return f"array<{_type_of(schema['items'], named)}>"
-    if kind == "map":
-        return f"map<string,{_type_of(schema['values'], named)}>"
-    if kind == "record":
-        fields = (f"{field['name']}:{_type_of(field['type'], named)}" for field in schema["fields"])
-        return f"struct<{','.join(fields)}>"
-    return {"enum": "string", "fixed": "binary"}.get(str(kind)) or _type_of(kind, named)
+def _decimal(schema: Mapping[str, Any]) -> str:
+    return f"decimal({schema['precision']},{schema.get('scale', 0)})"

@@ -99,9 +99,7 @@ class _Tables:
 
     def definitions(self) -> tuple[TableDefinition, ...]:
         """All tables that have no problem, sorted by name, each name once."""
-        levels = {
-            path: level for path in self._layout.defaults if (level := self._defaults(path)) is not None
-        }
+        levels = {path: self._level(path, DefaultsFile) for path in self._layout.defaults}
         drafts = [draft for table in self._layout.tables if (draft := self._draft(table, levels)) is not None]
         sourced = frozenset(draft.files.name for draft in drafts if draft.settings.source is not None)
         built = {draft.files.name: self._build(draft, sourced) for draft in reversed(drafts)}
@@ -119,18 +117,14 @@ class _Tables:
         self._problems += found
         return None if found else table
 
-    def _draft(self, table: TableFiles, levels: Mapping[str, Level]) -> Draft | None:
+    def _draft(self, table: TableFiles, levels: Mapping[str, Level | None]) -> Draft | None:
+        """None when a file the table needs has problems: what else is wrong with the table could only be guessed."""
         own = self._level(table.yaml, TableFile) if table.yaml else _no_settings(table)
-        if own is None:
-            return None
-        paths = reversed(self._layout.defaults_for(table))
-        above = [levels[path] for path in paths if path in levels]
+        above = [levels[path] for path in reversed(self._layout.defaults_for(table))]
         if self._header is not None and self._header.defaults is not None:
             above.append(self._header.defaults)
-        return Draft(table, own, tuple(above))
-
-    def _defaults(self, path: str) -> Level | None:
-        return self._level(path, DefaultsFile)
+        defaults = tuple(level for level in above if level is not None)
+        return None if own is None or len(defaults) < len(above) else Draft(table, own, defaults)
 
     def _level(self, path: str, model: type[BaseModel]) -> Level | None:
         filler = self._filler()
@@ -144,7 +138,7 @@ class _Tables:
         return None if filler.problems else level
 
     def _filler(self) -> Filler:
-        return Filler(self._header.variables if self._header else {})
+        return Filler(self._header.variables if self._header else None)
 
 
 def _no_settings(table: TableFiles) -> Level:

@@ -14,7 +14,8 @@ def keys_at(model: type[BaseModel], path: YamlPath) -> list[str]:
     """The keys of the mapping at ``path``, in the models' order; of several possible models, all of theirs."""
     kinds: list[Any] = [model]
     for part in path:
-        kinds = [inner for kind in kinds for inner in _below(kind, str(part))]
+        models = [inner for kind in kinds if _is_model(kind) for inner in _field(kind, str(part))]
+        kinds = models or [inner for kind in kinds for inner in _items(kind)]
     keys = (key for kind in kinds for key in _keys(kind))
     return list(dict.fromkeys(keys))
 
@@ -25,13 +26,13 @@ def _keys(kind: Any) -> list[str]:
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
-def _below(kind: Any, part: str) -> list[Any]:
-    if _is_model(kind):
-        fields = {field.alias or name: field for name, field in kind.model_fields.items()}
-        return list(_flat(fields[part].annotation)) if part in fields else []
-    if get_origin(kind) in {dict, list}:
-        return list(_flat(get_args(kind)[-1]))
-    return []
+def _field(model: type[BaseModel], name: str) -> list[Any]:
+    fields = {field.alias or key: field for key, field in model.model_fields.items()}
+    return list(_flat(fields[name].annotation)) if name in fields else []
+
+
+def _items(kind: Any) -> list[Any]:
+    return list(_flat(get_args(kind)[-1])) if get_origin(kind) in {dict, list} else []
 
 
 def _flat(annotation: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from lakesmith.project.definitions import FileFormat, History, OnBadRow, OnChangedFile, OnNewColumn
 
@@ -28,20 +28,14 @@ def _kind_of_source(value: Any) -> str:
         return "one source" if isinstance(value, SourceSettings) else "named sources"
     if not isinstance(value, dict) or not value:
         return "one source"
-    first = value.get("files")
-    named = "files" not in value or (isinstance(first, dict) and set(first) == {"files"})
-    looks_named = all(isinstance(item, dict) and "files" in item for item in value.values())
-    return "named sources" if named and looks_named else "one source"
-
-
-def _nothing_is_empty(value: Any) -> Any:
-    return {} if value is None else value
+    named = any(isinstance(item, dict) and "files" in item for item in value.values())
+    return "named sources" if named else "one source"
 
 
 class Settings(BaseModel):
     """What all models share: unknown keys are refused, and no value is turned into another type in silence."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class FileOptions(Settings):
@@ -55,7 +49,7 @@ class FileOptions(Settings):
     header: bool | None = Field(
         None,
         description="CSV and TSV: whether the first line of each file names the columns. Columns are then matched by "
-        "name, never by position. Default: true.",
+        "name, never by position; without it they are taken by position, and `columns` is needed. Default: true.",
     )
     delimiter: str | None = Field(
         None,
@@ -256,7 +250,7 @@ class TableFile(SharedSettings):
     )
     deterministic: bool = Field(
         False,
-        description="Your word that the function gives the same rows for the same inputs and handles each row by itself.",
+        description="Your word that the function gives the same rows for the same inputs, whenever it runs.",
     )
 
 
@@ -288,7 +282,7 @@ class ProjectFile(Settings):
     default_target: str | None = Field(
         None, description="The target used when none is named. Default: the only target, or `local`."
     )
-    targets: dict[SourceName, Annotated[TargetSettings, BeforeValidator(_nothing_is_empty)]] = Field(
+    targets: dict[SourceName, TargetSettings | None] = Field(
         default_factory=dict,
         description="Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in here, "
         "and only here.",

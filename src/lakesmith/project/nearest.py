@@ -10,7 +10,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like ``name``, whatever the case; None when none is like it."""
     by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
     found = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
-    return by_folded[found[0]] if found else None
+    longer = [folded for folded in by_folded if len(name) > 2 and folded.startswith(name.lower())]
+    return next((by_folded[folded] for folded in (*found, *longer)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:

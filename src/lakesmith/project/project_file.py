@@ -58,10 +58,10 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
 
 
 def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler) -> Header:
-    settings = model.targets.get(chosen, TargetSettings.model_validate({}))
+    settings = model.targets.get(chosen) or TargetSettings.model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     secrets = tuple(sorted({value for value in filler.used.values() if value}))
-    return Header(model.name, _target(chosen, settings, document), filler.variables, secrets, defaults)
+    return Header(model.name, _target(chosen, settings, document), filler.variables or {}, secrets, defaults)
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:
@@ -119,9 +119,7 @@ def _masked(problem: Problem, used: Mapping[str, str]) -> Problem:
             text = text.replace(value, f"${{{name}}}") if text and value else text
         return text
 
-    return Problem(
-        problem.code, hide(problem.what) or "", problem.place, problem.expected, hide(problem.found)
-    )
+    return replace(problem, what=hide(problem.what) or "", found=hide(problem.found), hint=hide(problem.hint))
 
 
 def _text(value: str | bool | int | float) -> str:

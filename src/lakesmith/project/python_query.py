@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import PythonQuery, TableName
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.nearest import did_you_mean, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,8 @@ def _function(tree: ast.Module, file: str, settings: PythonSettings) -> ast.Func
     if settings.function in functions:
         return functions[settings.function]
     found = ", ".join(functions) or "no function"
-    hint = did_you_mean(
-        settings.function, functions, "rename it, or name it with function: in the table's YAML"
-    )
+    known = nearest(settings.function, functions) or next(iter(functions), "…")
+    hint = f"rename it, or name it in the table's YAML: function: {known}"
     what = f"there is no function {settings.function!r}"
     expected = f"def {settings.function}(…)"
     raise ProjectError(Problem("LS116", what, Place(file, 1), expected, found, hint))

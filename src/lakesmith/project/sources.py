@@ -22,6 +22,7 @@ _FORMATS: Final = {
     ".avro": FileFormat.AVRO,
 }
 _CSV_ONLY: Final = ("header", "delimiter", "quote", "escape", "null_value", "multiline")
+_DELIMITED: Final = (FileFormat.CSV, FileFormat.TSV)
 _TEXT_ONLY: Final = ("encoding", "timestamp_format", "date_format")
 _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
 
@@ -66,6 +67,7 @@ def _source(name: str, levels: list[Level], declared: bool, problems: list[Probl
     if file_format is None:
         return None
     _check_options(levels[0], file_format, problems)
+    _check_header(levels, file_format, declared, problems)
     return FileSource(
         name=name,
         path=own.path,
@@ -96,14 +98,25 @@ def _guessed(name: str | None) -> FileFormat | None:
 
 
 def _check_options(own: Level, file_format: FileFormat, problems: list[Problem]) -> None:
-    is_csv = file_format in (FileFormat.CSV, FileFormat.TSV)
-    wrong: tuple[str, ...] = () if is_csv else _CSV_ONLY
+    wrong: tuple[str, ...] = () if file_format in _DELIMITED else _CSV_ONLY
     if file_format in (FileFormat.PARQUET, FileFormat.AVRO):
         wrong += _TEXT_ONLY
     for name in wrong:
         if (setting := find([own], name)) is not None:
             what = f"{name} has no meaning for {file_format.value} files"
             problems.append(Problem("LS105", what, setting.place, hint=f"remove {name}"))
+
+
+def _check_header(
+    levels: list[Level], file_format: FileFormat, declared: bool, problems: list[Problem]
+) -> None:
+    setting = find(levels, "header")
+    if setting is None or setting.value or declared or file_format not in _DELIMITED:
+        return
+    what = "files without a header need declared columns"
+    problems.append(
+        Problem("LS104", what, setting.place, "columns: the names and types, in the files' order")
+    )
 
 
 def _csv(levels: list[Level], file_format: FileFormat) -> CsvOptions:

@@ -272,7 +272,7 @@ class TableBuilder:
     def _unkeyed(self, name: str, setting: Setting) -> None:
         table = self._draft.files.name
         if self._is_sourced:
-            hint = f"write {name} to a table that is derived from it: from: {table}"
+            hint = f"put {name} on a table that is derived from it: from: {table}"
             self._problem(
                 "LS121",
                 f"{name} is not for sourced tables: {table} keeps every row",

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.model_keys import keys_at
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.nearest import did_you_mean, nearest
 from lakesmith.project.yaml_reader import Document, YamlPath, describe
 
 M = TypeVar("M", bound=BaseModel)
@@ -27,7 +27,14 @@ _EXPECTED: Mapping[str, str] = {
     "string_too_long": "a text of one character at most",
     "too_short": "at least one",
 }
+_SCALARS = frozenset({"str", "bool", "int", "float"})
 _NOT_YET = frozenset({("history", "type2")})
+
+
+def dotted(path: YamlPath) -> str:
+    """A path in words: ``source.files.path``, ``tags[1]``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 def validated(model: type[M], document: Document) -> M:
@@ -39,20 +46,30 @@ def validated(model: type[M], document: Document) -> M:
 
 
 def _problems(errors: list[ErrorDetails], document: Document, model: type[BaseModel]) -> Iterator[Problem]:
-    seen: set[tuple[Place, str]] = set()
+    # A union of types gives an error for each of them; the first one says it.
+    seen: set[tuple[Place | None, str]] = set()
+    meant = set(_meant(errors, document, model))
     for error in errors:
         problem = _problem(error, document, model)
-        if problem.place is None or (problem.place, problem.what) in seen:
-            continue
-        seen.add((problem.place, problem.what))
-        yield problem
+        misspelt = error["type"] == "missing" and (*document.known(error["loc"]), error["loc"][-1]) in meant
+        if (problem.place, problem.what) not in seen and not misspelt:
+            seen.add((problem.place, problem.what))
+            yield problem
+
+
+def _meant(errors: list[ErrorDetails], document: Document, model: type[BaseModel]) -> Iterator[YamlPath]:
+    """The paths that unknown keys were probably meant to be."""
+    for error in errors:
+        if error["type"] == "extra_forbidden":
+            path = document.known(error["loc"])
+            yield (*path[:-1], nearest(str(path[-1]), keys_at(model, path[:-1])) or "")
 
 
 def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
     location = error["loc"]
     path = document.known(location)
     place = document.place(*path)
-    name = ".".join(map(str, path))
+    name = dotted(path)
     if error["type"] == "extra_forbidden":
         known = keys_at(model, path[:-1])
         return Problem(
@@ -69,18 +86,20 @@ def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) ->
 
 
 def _inside(path: YamlPath) -> str:
-    return f" in {'.'.join(map(str, path[:-1]))}" if len(path) > 1 else ""
+    return f" in {dotted(path[:-1])}" if len(path) > 1 else ""
 
 
 def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
     kind, given = error["type"], error["input"]
-    if (name.rpartition(".")[2], given) in _NOT_YET:
+    if isinstance(given, str) and (name.rpartition(".")[2], given) in _NOT_YET:
         return Problem(
             "LS118", f"{name}: {given} is not supported yet", place, _from_context(error), str(given)
         )
     hint = None
     expected = _EXPECTED.get(kind) or _from_context(error)
-    if kind == "string_type" and isinstance(given, (bool, int, float)):
+    if error["loc"][-1] in _SCALARS:
+        expected = "a single value: a text, a number, true or false"
+    if kind == "string_type" and error["loc"][-1] not in _SCALARS and isinstance(given, (bool, int, float)):
         hint = "put it in quotes"
     if kind == "list_type" and isinstance(given, str):
         hint = f"write [{given}]"
@@ -95,8 +114,12 @@ def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
 def _from_context(error: ErrorDetails) -> str:
     context: dict[str, Any] = error.get("ctx") or {}
     if error["type"] in {"enum", "literal_error"}:
-        return "one of " + str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        return f"one of {choices}" if "," in choices else choices
     if error["type"] == "string_pattern_mismatch":
-        dotted = r"\." in str(context["pattern"])
-        return "a table, layer.name" if dotted else "lower-case letters, digits and _, a letter first"
+        return (
+            "a table, layer.name"
+            if r"\." in str(context["pattern"])
+            else "lower-case letters, digits and _, a letter first"
+        )
     return error["msg"]

@@ -19,10 +19,11 @@ _VARS = "vars."
 class Filler:
     """Fills references in. ``environ`` is None where the environment may not be read; see ``problems`` afterwards.
 
+    ``variables`` is None where they are not known: references to them stay as they are then.
     ``used`` collects the values taken from the environment: they may be secrets.
     """
 
-    variables: Mapping[str, str]
+    variables: Mapping[str, str] | None
     environ: Mapping[str, str] | None = None
     used: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -55,14 +56,15 @@ class Filler:
             return found.group()[1:]
         name = found.group(1)
         if name.startswith(_VARS):
-            return self._variable(name.removeprefix(_VARS), place)
+            known = self.variables
+            return found.group() if known is None else self._variable(name.removeprefix(_VARS), known, place)
         return self._environment(name, place)
 
-    def _variable(self, name: str, place: Place) -> str:
-        if name in self.variables:
-            return self.variables[name]
-        hint = did_you_mean(name, self.variables, "set it under vars: of lakesmith.yaml")
-        known = ", ".join(sorted(self.variables)) or "none is set"
+    def _variable(self, name: str, variables: Mapping[str, str], place: Place) -> str:
+        if name in variables:
+            return variables[name]
+        hint = did_you_mean(name, variables, "set it under vars: of lakesmith.yaml")
+        known = ", ".join(sorted(variables)) or "none is set"
         self.problems.append(
             Problem("LS106", f"the variable {name!r} is not set", place, f"one of vars: {known}", hint=hint)
         )

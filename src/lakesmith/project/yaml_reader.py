@@ -69,7 +69,7 @@ def describe(value: object) -> str:
         return "nothing"
     name = _NAMES.get(type(value), type(value).__name__)
     if isinstance(value, (dict, list)):
-        return name
+        return name if value else name.replace("a ", "an empty ")
     shown = str(value).lower() if isinstance(value, bool) else str(value)
     first, *rest = shown.splitlines() or [""]
     return (
@@ -117,8 +117,17 @@ def _syntax_problem(error: MarkedYAMLError, file: str) -> Problem:
         hint = "one file holds one document: remove the ---"
     if "mapping values are not allowed" in said:
         hint = "put a value that contains a colon and a space in quotes"
-    context = f"{error.context}, " if error.context and error.context != said else ""
+    context = f"{error.context}{_opened(error)}, " if error.context and error.context != said else ""
     return Problem("LS101", "this is not YAML", Place(file, line), found=f"{context}{said}", hint=hint)
+
+
+def _opened(error: MarkedYAMLError) -> str:
+    mark = error.context_mark
+    return (
+        f" that begins at line {mark.line + 1}"
+        if mark and mark.line != getattr(error.problem_mark, "line", None)
+        else ""
+    )
 
 
 class _Builder:
@@ -153,7 +162,7 @@ class _Builder:
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if str(node.tag) not in {f"{_TAG}map", f"{_TAG}seq"}:
-            self.problem("LS101", "tags are not supported", node, "a plain value", f"the tag {node.tag}")
+            self.problem("LS101", "tags are not supported", node, "a plain value", _shown_tag(node))
         if isinstance(node, MappingNode):
             return dict(self._pairs(node, path))
         for index, item in enumerate(node.value):
@@ -182,8 +191,12 @@ class _Builder:
         self.text_lines[path] = node.start_mark.line + (2 if block else 1)
         kind = str(node.tag)
         if not kind.startswith(_TAG):
-            self.problem("LS101", "tags are not supported", node, "a plain value", f"the tag {kind}")
+            self.problem("LS101", "tags are not supported", node, "a plain value", _shown_tag(node))
         return _plain_value(kind.removeprefix(_TAG), str(node.value))
+
+
+def _shown_tag(node: Node) -> str:
+    return f"the tag {str(node.tag).replace(_TAG, '!!')}"
 
 
 def _plain_value(kind: str, text: str) -> Scalar:
