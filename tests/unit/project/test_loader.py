@@ -1,0 +1,386 @@
+"""Right projects: what the files say is what the definitions say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lakesmith.errors import Place
+from lakesmith.project.definitions import (
+    Column,
+    CsvOptions,
+    FileFormat,
+    FileSource,
+    History,
+    OnBadRow,
+    OnChangedFile,
+    OnNewColumn,
+    Project,
+    PythonQuery,
+    SqlQuery,
+    TableDefinition,
+    TableName,
+)
+from lakesmith.project.files import MemoryFiles
+from lakesmith.project.loader import load_project, parse_project
+
+ORDERS = "source: {files: {path: landing/orders/, format: csv}}\n"
+
+
+def loaded(
+    files: Mapping[str, str], target: str | None = None, environ: Mapping[str, str] | None = None
+) -> Project:
+    found = parse_project(MemoryFiles({"lakesmith.yaml": "name: shop\n", **files}), target, environ or {})
+    assert found.problems == ()
+    return found.project
+
+
+def table(text: str, **others: str) -> TableDefinition:
+    files = {"tables/bronze/orders.yaml": text, **{f"tables/{name}": body for name, body in others.items()}}
+    return loaded(files).table(TableName("bronze", "orders"))
+
+
+def test_a_sourced_table_with_every_option() -> None:
+    found = table("""\
+description: Orders as they came
+owner: shop team
+tags: [orders, raw]
+source:
+  files:
+    path: landing/orders/
+    pattern: "*.csv.gz"
+    format: csv
+    header: false
+    delimiter: ";"
+    quote: "'"
+    escape: "\\\\"
+    encoding: ISO-8859-1
+    null_value: \\N
+    multiline: true
+    timestamp_format: dd.MM.yyyy HH:mm
+    date_format: dd.MM.yyyy
+    min_age: 5 minutes
+    on_new_column: ignore
+    on_changed_file: replace
+columns:
+  order_id: LONG
+  price: {type: "decimal(10, 2)", doc: in euros, required: true}
+on_bad_row: fail
+partition_by: [days(day), "bucket(4,order_id)", "`a b`"]
+history: type1
+""")
+
+    file = "tables/bronze/orders.yaml"
+    csv = CsvOptions(
+        header=False,
+        delimiter=";",
+        quote="'",
+        escape="\\",
+        encoding="ISO-8859-1",
+        null_value="\\N",
+        multiline=True,
+        timestamp_format="dd.MM.yyyy HH:mm",
+        date_format="dd.MM.yyyy",
+    )
+    assert found.sources == (
+        FileSource(
+            name="files",
+            path="landing/orders/",
+            format=FileFormat.CSV,
+            place=Place(file, 5),
+            pattern="*.csv.gz",
+            csv=csv,
+            min_age_seconds=300.0,
+            on_new_column=OnNewColumn.IGNORE,
+            on_changed_file=OnChangedFile.REPLACE,
+        ),
+    )
+    assert found.columns == (
+        Column("order_id", "bigint", place=Place(file, 22)),
+        Column("price", "decimal(10,2)", "in euros", True, Place(file, 23)),
+    )
+    assert (found.on_bad_row, found.history) == (OnBadRow.FAIL, History.TYPE1)
+    assert found.partition_by == ("days(day)", "bucket(4, order_id)", "`a b`")
+    assert (found.description, found.owner, found.tags) == (
+        "Orders as they came",
+        "shop team",
+        ("orders", "raw"),
+    )
+    assert (found.place, found.query, found.is_sourced) == (Place(file, 1), None, True)
+
+
+def test_several_sources_each_with_its_name() -> None:
+    found = table("""\
+source:
+  web: {files: {path: landing/web/, pattern: "*.jsonl"}}
+  shop:
+    files: {path: landing/shop/, format: tsv}
+""")
+
+    assert [(s.name, s.path, s.format, s.place.line) for s in found.sources] == [
+        ("web", "landing/web/", FileFormat.JSON, 2),
+        ("shop", "landing/shop/", FileFormat.TSV, 4),
+    ]
+
+
+def test_a_source_among_several_may_be_called_files() -> None:
+    found = table("source: {files: {files: {path: a/, format: csv}}, b: {files: {path: b/, format: csv}}}")
+
+    assert [source.name for source in found.sources] == ["files", "b"]
+
+
+@pytest.mark.parametrize(
+    ("written", "delimiter"),
+    [
+        ("format: csv", ","),
+        ("format: tsv", "\t"),
+        ('format: csv, delimiter: "\\t"', "\t"),
+        ("format: csv, delimiter: \\t", "\t"),
+    ],
+)
+def test_the_delimiter(written: str, delimiter: str) -> None:
+    assert table(f"source: {{files: {{path: a/, {written}}}}}").sources[0].csv.delimiter == delimiter
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"), [("columns: {a: int}", OnNewColumn.FAIL), ("", OnNewColumn.EVOLVE)]
+)
+def test_new_columns_are_refused_only_where_columns_are_declared(columns: str, expected: OnNewColumn) -> None:
+    assert table(f"{ORDERS}{columns}").sources[0].on_new_column is expected
+
+
+def test_column_names_are_text_whatever_yaml_makes_of_them_elsewhere() -> None:
+    found = table(f"{ORDERS}columns: {{on: boolean, null: int, 2024: string, true: date}}")
+
+    assert [column.name for column in found.columns] == ["on", "null", "2024", "true"]
+
+
+def test_queries_beside_inline_and_alone() -> None:
+    project = loaded(
+        {
+            "tables/silver/a.yaml": "key: [id]\n",
+            "tables/silver/a.sql": "SELECT id\nFROM bronze.x\n",
+            "tables/silver/b.yaml": "\nquery: |\n  SELECT id\n  FROM bronze.x\n",
+            "tables/gold/deep/er/c.sql": "SELECT 1 AS one",
+        }
+    )
+
+    queries = {str(table.name): table.query for table in project.tables}
+    assert queries == {
+        "gold.c": SqlQuery("SELECT 1 AS one", Place("tables/gold/deep/er/c.sql", 1)),
+        "silver.a": SqlQuery("SELECT id\nFROM bronze.x\n", Place("tables/silver/a.sql", 1)),
+        "silver.b": SqlQuery("SELECT id\nFROM bronze.x\n", Place("tables/silver/b.yaml", 3)),
+    }
+    assert project.table(TableName("silver", "a")).key == ("id",)
+
+
+def test_a_copy_leaves_out_what_lakesmith_adds_to_a_sourced_table_and_nothing_else() -> None:
+    project = loaded(
+        {
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/silver/orders.yaml": "from: bronze.orders",
+            "tables/gold/orders.yaml": "from: silver.orders",
+        }
+    )
+
+    texts = [t.query.text for t in project.tables if isinstance(t.query, SqlQuery)]
+    assert texts == [
+        "SELECT * FROM silver.orders",
+        "SELECT * EXCEPT (_source_file, _source_position, _source_modified_at, _ingested_at, _batch) "
+        "FROM bronze.orders",
+    ]
+
+
+def test_a_python_query_is_read_and_never_run() -> None:
+    source = 'raise SystemExit\n\n\ndef make(orders, gold__cities, *, silver__a__b):\n    "never"\n'
+    settings = "function: make\ninputs: {orders: bronze.orders}\ndeterministic: true\n"
+    project = loaded({"tables/silver/x.py": source, "tables/silver/x.yaml": settings})
+
+    query = project.tables[0].query
+    assert query == PythonQuery(
+        Path("tables/silver/x.py"),
+        "make",
+        source,
+        Place("tables/silver/x.py", 4),
+        (
+            ("orders", TableName("bronze", "orders")),
+            ("gold__cities", TableName("gold", "cities")),
+            ("silver__a__b", TableName("silver", "a__b")),
+        ),
+        True,
+    )
+
+
+def test_the_nearest_defaults_win_and_are_named() -> None:
+    project = loaded(
+        {
+            "lakesmith.yaml": "name: shop\ndefaults:\n  owner: everyone\n  tags: [a]\n  on_bad_row: fail\n",
+            "tables/_defaults.yaml": "tags: [b]\n",
+            "tables/bronze/_defaults.yaml": "source: {files: {format: json, min_age: 1 hour}}\nowner: ingest\n",
+            "tables/bronze/web/_defaults.yaml": "source:\n  files:\n    min_age: 2 hours\n",
+            "tables/bronze/web/orders.yaml": "source: {files: {path: a/}}\non_bad_row: quarantine\n",
+        }
+    )
+
+    found = project.tables[0]
+    assert (found.owner, found.tags, found.on_bad_row) == ("ingest", ("b",), OnBadRow.QUARANTINE)
+    assert (found.sources[0].format, found.sources[0].min_age_seconds) == (FileFormat.JSON, 7200.0)
+    assert dict(found.settings_from) == {
+        "source.files.path": Place("tables/bronze/web/orders.yaml", 1),
+        "source.files.format": Place("tables/bronze/_defaults.yaml", 1),
+        "source.files.min_age": Place("tables/bronze/web/_defaults.yaml", 3),
+        "on_bad_row": Place("tables/bronze/web/orders.yaml", 2),
+        "owner": Place("tables/bronze/_defaults.yaml", 2),
+        "tags": Place("tables/_defaults.yaml", 1),
+    }
+
+
+def test_nothing_takes_back_a_default() -> None:
+    project = loaded(
+        {
+            "tables/_defaults.yaml": "owner: everyone\n",
+            "tables/bronze/_defaults.yaml": "owner:\n",
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/silver/orders.yaml": "from: bronze.orders",
+        }
+    )
+
+    assert [t.owner for t in project.tables] == [None, "everyone"]
+
+
+def test_defaults_of_keyed_tables_do_not_concern_the_others() -> None:
+    project = loaded(
+        {
+            "tables/_defaults.yaml": "key: [id]\nlatest_by: [at]\n",
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/silver/all.yaml": "key:\nfrom: bronze.orders",
+            "tables/silver/newest.yaml": "from: bronze.orders",
+        }
+    )
+
+    assert [(str(t.name), t.key, t.latest_by) for t in project.tables] == [
+        ("bronze.orders", (), ()),
+        ("silver.all", (), ()),
+        ("silver.newest", ("id",), ("at",)),
+    ]
+
+
+def test_rules_know_their_lines() -> None:
+    found = table(f'{ORDERS}rules: |\n  Rules = [\n    IsComplete "a",\n\n    ColumnValues "b" > 0\n  ]\n')
+
+    assert [(rule.text, rule.place.line) for rule in found.rules] == [
+        ('IsComplete "a"', 4),
+        ('ColumnValues "b" > 0', 6),
+    ]
+
+
+def test_variables_are_filled_in_everywhere() -> None:
+    project = loaded(
+        {
+            "lakesmith.yaml": "name: shop\nvars: {day: 2024-01-01, n: 5, live: true}\n",
+            "tables/bronze/orders.yaml": "source: {files: {path: 'in/${vars.day}/', format: csv}}",
+            "tables/silver/a.sql": "SELECT '${vars.day}' AS d, ${ vars.n } AS n, ${vars.live} AS l, '$${vars.n}' AS t",
+        }
+    )
+
+    orders, a = project.tables
+    assert orders.sources[0].path == "in/2024-01-01/"
+    assert isinstance(a.query, SqlQuery)
+    assert a.query.text == "SELECT '2024-01-01' AS d, 5 AS n, true AS l, '${vars.n}' AS t"
+    assert project.variables == (("day", "2024-01-01"), ("live", "true"), ("n", "5"))
+
+
+TARGETS = """\
+name: shop
+default_target: local
+targets:
+  local:
+  prod:
+    catalog: {type: rest, uri: "https://${HOST}/", token: "${TOKEN}", ssl: true, warehouse: "${vars.lake}"}
+    spark: {spark.sql.shuffle.partitions: 8, spark.driver.memory: 4g}
+vars: {lake: shop}
+"""
+
+
+def test_the_environment_is_asked_only_for_the_chosen_target() -> None:
+    project = loaded({"lakesmith.yaml": TARGETS})
+
+    assert (project.target.name, project.target.type, project.secrets) == ("local", "local", ())
+
+
+def test_a_target_with_its_environment() -> None:
+    environ = {"HOST": "lake", "TOKEN": "hunter2", "OTHER": "x"}
+    project = loaded({"lakesmith.yaml": TARGETS}, "prod", environ)
+
+    assert project.target.type == "rest"
+    assert dict(project.target.catalog) == {
+        "uri": "https://lake/",
+        "token": "hunter2",
+        "ssl": "true",
+        "warehouse": "shop",
+    }
+    assert dict(project.target.spark) == {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
+    assert project.secrets == ("hunter2", "lake")
+    assert "hunter2" not in repr(project.secrets and Project(Path(), "", project.target, ()).secrets)
+
+
+def test_the_only_target_is_the_default_one() -> None:
+    text = "name: shop\ntargets:\n  prod: {catalog: {type: glue}}\n"
+
+    assert loaded({"lakesmith.yaml": text}).target.name == "prod"
+
+
+def test_a_target_that_does_not_exist() -> None:
+    found = parse_project(MemoryFiles({"lakesmith.yaml": TARGETS}), "prd", {})
+
+    assert [problem.lines() for problem in found.problems] == [
+        [
+            "LS120 lakesmith.yaml:3: there is no target 'prd'",
+            "    expected: one of local, prod",
+            "    to do: did you mean prod?",
+        ]
+    ]
+
+
+def test_a_folder_on_disk(tmp_path: Path) -> None:
+    for path, text in {
+        "lakesmith.yaml": "name: shop\n",
+        "tables/bronze/orders.yaml": f"\ufeff{ORDERS}avro_schema: schemas/orders.avsc\n",
+        "schemas/orders.avsc": '{"type": "record", "name": "o", "fields": [{"name": "a", "type": "long"}]}',
+        "tables/bronze/.hidden.sql": "not SQL",
+        "tables/bronze/__pycache__/x.py": "not Python",
+        "tables/README.md": "# tables",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+
+    found = load_project(tmp_path, environ={})
+
+    assert found.problems == ()
+    assert [str(t.name) for t in found.project.tables] == ["bronze.orders"]
+    assert found.project.tables[0].columns == (Column("a", "bigint", place=Place("schemas/orders.avsc", 1)),)
+    assert found.project.root == tmp_path
+
+
+def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "tables/silver").mkdir(parents=True)
+    (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
+    (tmp_path / "tables/silver/a.sql").write_bytes(b"SELECT 'gr\xfc\xdfe' AS a")
+
+    (problem,) = load_project(tmp_path, environ={}).problems
+
+    assert problem.lines() == [
+        "LS101 tables/silver/a.sql: tables/silver/a.sql cannot be read",
+        "    expected: UTF-8 text",
+        "    found: byte 10 is no UTF-8",
+    ]
+
+
+@pytest.mark.parametrize("example", ["customer-orders", "invoices"])
+def test_the_examples_are_right(example: str) -> None:
+    found = load_project(Path(__file__).parents[3] / "examples" / example, environ={})
+
+    assert found.problems == ()
+    assert {t.name.layer for t in found.project.tables} == {"bronze", "silver", "gold"}
