@@ -26,6 +26,7 @@ _FRAME = re.compile(
 _LOST_TASK = re.compile(r"most recent failure: .*? \(TID \d+\)(?: \([^)]*\))?: ")
 # Where the message of an AnalysisException goes on with the query plan, or a ParseException with the query.
 _DETAIL = re.compile(r"^(?:== SQL|'?[A-Z]\w+ (?:\[|unresolved)|'?[A-Z]\w+\b.*#\d|[+:]-|\s+[+:]-|\s*$)")
+_PYTHON_PLACE = re.compile(r'^ +File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _SQL_STATE = re.compile(r" SQLSTATE: \w{5}\b")
 _ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]")
 
@@ -84,8 +85,8 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
     code, what, hint = _kind(exc, text, log_path)
     causes = causes_of(text)
     root, outer = causes[-1], causes[0]
-    said = redact(_shortened(str(root)), secrets)
-    around = redact(_shortened(str(outer)), secrets) if _adds(outer, root) else None
+    said = _shortened(redact(str(root), secrets))
+    around = _shortened(redact(str(outer), secrets)) if _adds(outer, root) else None
     log = f"Spark's log: {log_path}" if log_path else None
     return Problem(
         code=code,
@@ -158,16 +159,21 @@ def _first_sentence(lines: list[str]) -> str:
     """A message without what is no message: the query, the plan, and all of a Python traceback but its end."""
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
-        ends = [
-            line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line
-        ]
-        return ends[-1] if ends else lines[0]
+        return _end_of_traceback(lines)
     kept = [lines[0]]
     for line in lines[1:]:
         if _DETAIL.match(line):
             break
         kept.append(line.strip())
     return _SQL_STATE.sub("", " ".join(kept)).strip().rstrip(";")
+
+
+def _end_of_traceback(lines: list[str]) -> str:
+    """The exception at the end of a Python traceback, with the last place outside of PySpark that it names."""
+    ends = [line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line]
+    places = [match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]]
+    place = f" ({places[-1]['file']}:{places[-1]['line']})" if places else ""
+    return f"{ends[-1] if ends else lines[0]}{place}"
 
 
 def _plain(text: str) -> Cause:

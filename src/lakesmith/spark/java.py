@@ -45,13 +45,15 @@ class JavaSearch:
     passed_over: tuple[str, ...]
 
 
-def find_java(environ: Mapping[str, str] | None = None) -> JavaRuntime:
-    """The Java to run Spark with.
+def find_java(
+    environ: Mapping[str, str] | None = None, system: tuple[Path, ...] = SYSTEM_FOLDERS, bundled: bool = True
+) -> JavaRuntime:
+    """The Java to run Spark with; the arguments are those of `look_for_java`.
 
     Raises:
         EnvironmentProblem: LS301, there is none; says what was looked at and why it was passed over.
     """
-    search = look_for_java(environ)
+    search = look_for_java(environ, system, bundled)
     if search.found is None:
         raise EnvironmentProblem(_no_java(search.passed_over))
     return search.found
