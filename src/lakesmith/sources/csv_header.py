@@ -133,17 +133,22 @@ def _decompressed(opener: Any, path: Path, size: int) -> bytes:
 
 def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
     """The shape, None when ``text`` is too short to tell."""
-    lines = itertools.dropwhile(lambda line: not line.strip(), io.StringIO(text, newline=""))
+    lines = itertools.dropwhile(_is_blank, io.StringIO(text, newline=""))
     columns: tuple[str, ...] = ()
     if source.csv.header:
         header = _header(lines, whole, source)
         if header is None and not whole:
             return None
         columns = header or ()
-    has_row = any(line.strip() for line in lines)
+    has_row = not all(map(_is_blank, lines))
     if not has_row and not whole:
         return None
     return FileShape(columns, (None,) * len(columns), empty=not has_row)
+
+
+def _is_blank(line: str) -> bool:
+    # As Spark's reader sees it: tabs make no line blank.
+    return not line.strip(" \r\n")
 
 
 def _header(lines: Iterator[str], whole: bool, source: FileSource) -> tuple[str, ...] | None:

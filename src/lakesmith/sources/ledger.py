@@ -18,6 +18,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -83,8 +84,12 @@ class LedgerStore:
         self._cache.save(new, before.plus(entries))
         return new
 
+    @cached_property
+    def _writer(self) -> Any:
+        return self._catalog.writer()
+
     def _read_table(self, table: TableName, pin: Pin, snapshot: int) -> LedgerView:
-        ledger = _retry(table, lambda: ledger_table.load(self._catalog.writer(), table, pin))
+        ledger = _retry(table, lambda: ledger_table.load(self._writer, table, pin))
         view = ledger_table.read_view(ledger, snapshot)
         self._cache.save(pin, view)
         return view
@@ -92,12 +97,11 @@ class LedgerStore:
     def _append_once(
         self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry], branch: str
     ) -> Pin:
-        catalog = self._catalog.writer()
         if pin is None or pin.snapshot is None:
-            ledger = ledger_table.load_or_create(catalog, table)
+            ledger = ledger_table.load_or_create(self._writer, table)
             parent = ledger_table.empty_snapshot(ledger)
         else:
-            ledger = ledger_table.load(catalog, table, pin)
+            ledger = ledger_table.load(self._writer, table, pin)
             parent = pin.snapshot
         rows = ledger_table.rows_at(ledger, parent) + len(entries)
         # A try before may have been committed although its answer was an error: its branch tells.

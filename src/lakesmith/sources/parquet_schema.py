@@ -22,7 +22,6 @@ _TYPES = {
     "uint16": "int",
     "uint32": "bigint",
     "uint64": "decimal(20,0)",
-    "halffloat": "float",
     "float": "float",
     "double": "double",
     "string": "string",
@@ -30,7 +29,8 @@ _TYPES = {
     "binary": "binary",
     "large_binary": "binary",
     "date32[day]": "date",
-    "null": "void",
+    # Arrow writes a column of nulls as INT32, and Spark reads that.
+    "null": "int",
 }
 
 
@@ -66,6 +66,8 @@ def _spark_type(kind: Any, int96: bool) -> str | None:
         return f"decimal({kind.precision},{kind.scale})" if kind.precision <= 38 else None
     if pt.is_dictionary(kind):
         return _spark_type(kind.value_type, int96)
+    if pt.is_duration(kind):
+        return "bigint"
     if pt.is_fixed_size_binary(kind):
         return "binary"
     if pt.is_struct(kind):

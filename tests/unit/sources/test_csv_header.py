@@ -98,6 +98,7 @@ BAD = [
     Bad("two columns of one name", "id,name,id\n1,2,3\n", "LS423", "'id' as columns 1 and 3"),
     Bad("a delimiter too many", "a,b,\n1,2,3\n", "LS424", "none for column 3 of 3"),
     Bad("a name of spaces", "a,  ,c\n1,2,3\n", "LS424", "none for column 2 of 3"),
+    Bad("a line of a tab is no blank line", "\t\na,b\n", "LS424", "none for column 1 of 1"),
     Bad("only delimiters", ",,\n1,2,3\n", "LS424", "none for column 1 of 3"),
     Bad("Latin-1 read as UTF-8", "année,b\n".encode("latin-1"), "LS425", "ann\ufffde"),
     Bad("UTF-16 read as UTF-8", "\ufeffa,b\n1,2\n".encode("utf-16-le"), "LS425", "UTF-16"),
