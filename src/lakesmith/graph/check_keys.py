@@ -8,7 +8,7 @@ from lakesmith.errors import Place, Problem
 from lakesmith.graph.columns import known_columns
 from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import Project, TableDefinition, TableName
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.project.partitions import partition_field
 
 
@@ -28,12 +28,13 @@ def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis])
 
 def _problems(table: TableDefinition, known: tuple[str, ...]) -> Iterator[Problem]:
     folded = {name.lower() for name in known}
-    shown = ", ".join(known)
+    lacking = (
+        f"{table.name} does not have" if table.is_sourced else f"the query of {table.name} does not give"
+    )
     for setting, column, place in _named(table):
         if column.lower() not in folded:
-            subject = str(table.name) if table.is_sourced else f"the query of {table.name}"
-            what = f"{setting} names the column {column!r}, which {subject} does not have"
-            yield Problem("LS134", what, place, f"one of {shown}", hint=did_you_mean(column, known))
+            what = f"{setting} names the column {column!r}, which {lacking}"
+            yield Problem("LS134", what, place, f"one of {listed(known)}", hint=did_you_mean(column, known))
 
 
 def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:

@@ -8,7 +8,7 @@ from lakesmith.errors import Place, Problem
 from lakesmith.graph.inputs import Input, inputs_of, references_of
 from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import Project, TableDefinition, TableName
-from lakesmith.project.nearest import nearest
+from lakesmith.project.nearest import listed, nearest
 
 Analyses = Mapping[TableName, SqlAnalysis]
 
@@ -49,7 +49,7 @@ def nearest_table(written: str, known: Set[TableName]) -> str:
     found = same_name[0] if same_name else nearest(written, map(str, known))
     if found:
         return f"did you mean {found}?"
-    return f"the tables are {', '.join(map(str, sorted(known)))}" if known else "there are no tables yet"
+    return f"the tables are {listed(map(str, sorted(known)))}" if known else "there are no tables yet"
 
 
 def cycle_problems(project: Project, analyses: Analyses) -> tuple[Problem, ...]:

@@ -23,7 +23,7 @@ class Analysed:
 
 
 def analyse_queries(project: Project, analyse: Callable[[str], SqlAnalysis]) -> Analysed:
-    """Analyses every query and ``delete_when``.
+    """Analyses every query, ``delete_when`` and ``where`` of a rule.
 
     Args:
         project: the tables.
@@ -47,20 +47,30 @@ def analyse_queries(project: Project, analyse: Callable[[str], SqlAnalysis]) -> 
 
 
 def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnalysis]) -> Iterator[Problem]:
-    if table.delete_when is None:
-        return
-    place = dict(table.settings_from).get("delete_when", table.place)
-    condition = SqlQuery(table.delete_when, place)
-    try:
-        found = analyse(_CONDITION + table.delete_when)
-    except SqlParseError as error:
-        yield _unreadable(error, f"delete_when of {table.name}", condition, lines_before=1)
-        return
-    if len(found.references) > 1:
-        what = f"delete_when of {table.name} reads another table"
-        yield Problem(
-            "LS136", what, place, "a condition over the row's own columns", found.references[1].name
-        )
+    for what, condition in _conditions(table):
+        try:
+            found = analyse(_CONDITION + condition.text)
+        except SqlParseError as error:
+            yield _unreadable(error, f"{what} of {table.name}", condition, lines_before=1)
+            continue
+        for reference in found.references[1:]:
+            expected = "a condition over the row's own columns"
+            yield Problem(
+                "LS136",
+                f"{what} of {table.name} reads another table",
+                condition.place,
+                expected,
+                reference.name,
+            )
+
+
+def _conditions(table: TableDefinition) -> Iterator[tuple[str, SqlQuery]]:
+    if table.delete_when is not None:
+        place = dict(table.settings_from).get("delete_when", table.place)
+        yield "delete_when", SqlQuery(table.delete_when, place)
+    for rule in table.rules:
+        for where in rule.wheres:
+            yield "where in a rule", SqlQuery(where, rule.place)
 
 
 def _unreadable(error: SqlParseError, what: str, query: SqlQuery, lines_before: int = 0) -> Problem:

@@ -6,8 +6,14 @@ from collections.abc import Mapping
 
 from lakesmith.graph.inputs import inputs_of
 from lakesmith.graph.sql_model import SqlAnalysis
-from lakesmith.project.definitions import OnNewColumn, Project, SqlQuery, TableDefinition, TableName
-from lakesmith.project.tables import ADDED_COLUMNS
+from lakesmith.project.definitions import (
+    ADDED_COLUMNS,
+    OnNewColumn,
+    Project,
+    SqlQuery,
+    TableDefinition,
+    TableName,
+)
 
 Columns = dict[TableName, tuple[str, ...] | None]
 

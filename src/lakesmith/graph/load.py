@@ -12,8 +12,10 @@ from lakesmith.graph.check_keys import column_problems
 from lakesmith.graph.check_references import cycle_problems, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.graph import Graph, build_graph
-from lakesmith.project.definitions import Project
-from lakesmith.project.loader import LoadedProject, load_project, sorted_problems
+from lakesmith.project.cache import load_cached
+from lakesmith.project.definitions import STATE_DIR, Project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loaded import LoadedProject, sorted_problems
 
 CACHE = "cache"
 """The folder inside ``.lakesmith/`` for what can be made again at any time."""
@@ -27,8 +29,9 @@ def load(
     Raises:
         ProjectError: with every problem of the project, sorted by place: those of ``load_project``, LS130 to LS136.
     """
-    loaded = load_project(root, target, environ)
-    cache = AnalysisCache(loaded.project.state_dir / CACHE)
+    folder = root.absolute() / STATE_DIR / CACHE
+    loaded = load_cached(FolderFiles(root.absolute()), target, environ, folder)
+    cache = AnalysisCache(folder)
     analysed = analyse_queries(loaded.project, cache.analyse)
     problems = (*loaded.problems, *graph_problems(loaded, analysed))
     if problems:

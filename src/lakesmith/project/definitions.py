@@ -8,9 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from lakesmith.errors import Place
 from lakesmith.quality.model import Rule
+
+STATE_DIR: Final = ".lakesmith"
+"""The folder inside a project for what is its own on this machine."""
+
+ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
+"""The columns lakesmith adds to the rows of a sourced table."""
 
 
 class FileFormat(StrEnum):
@@ -196,7 +203,7 @@ class Project:
     @property
     def state_dir(self) -> Path:
         """Where this project keeps what is its own on this machine: ``.lakesmith/``."""
-        return self.root / ".lakesmith"
+        return self.root / STATE_DIR
 
     def table(self, name: TableName) -> TableDefinition:
         """The definition of ``name``. Raises KeyError when the project has no such table."""

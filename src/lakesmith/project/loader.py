@@ -6,16 +6,16 @@ Reading (``files``) and parsing are apart: everything here works on ``ProjectFil
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Problem, ProjectError
 from lakesmith.project.definitions import Project, TableDefinition, TableName, Target
 from lakesmith.project.files import FolderFiles, ProjectFiles
 from lakesmith.project.layout import Layout, TableFiles, layout
+from lakesmith.project.loaded import LoadedProject, sorted_problems
 from lakesmith.project.models import DefaultsFile, TableFile
 from lakesmith.project.project_file import Header, read_header
 from lakesmith.project.settings import Level
@@ -23,18 +23,6 @@ from lakesmith.project.tables import Draft, TableBuilder
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
 from lakesmith.project.yaml_reader import Document, read_yaml
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedProject:
-    """A project and what is wrong with it.
-
-    With ``problems``, ``project`` has only the tables that are right; ``declared`` are the names of all of them.
-    """
-
-    project: Project
-    problems: tuple[Problem, ...]
-    declared: frozenset[TableName] = frozenset()
 
 
 def load_project(
@@ -65,18 +53,10 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
     problems += found.problems
     declared = frozenset(table.name for table in found.tables)
     tables = _Tables(files, header, found, problems).definitions()
-    return LoadedProject(_project(files, header, tables), sorted_problems(problems), declared)
-
-
-def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems by place and code, each once."""
-    unique = dict.fromkeys(problems)
-    return tuple(sorted(unique, key=_by_place))
-
-
-def _by_place(problem: Problem) -> tuple[str, int, str, str]:
-    place = problem.place or Place("")
-    return (place.file, place.line or 0, problem.code, problem.what)
+    uses_environment = header is not None and header.uses_environment
+    return LoadedProject(
+        _project(files, header, tables), sorted_problems(problems), declared, uses_environment
+    )
 
 
 def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefinition, ...]) -> Project:

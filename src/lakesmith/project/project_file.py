@@ -26,6 +26,7 @@ class Header:
     target: Target
     variables: Mapping[str, str]
     secrets: tuple[str, ...]
+    uses_environment: bool
     defaults: Level | None
 
 
@@ -61,7 +62,8 @@ def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler)
     settings = model.targets.get(chosen) or TargetSettings.model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     secrets = tuple(sorted({value for value in filler.used.values() if value}))
-    return Header(model.name, _target(chosen, settings, document), filler.variables or {}, secrets, defaults)
+    found = _target(chosen, settings, document)
+    return Header(model.name, found, filler.variables or {}, secrets, bool(filler.used), defaults)
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
+    ADDED_COLUMNS,
     Column,
     History,
     OnBadRow,
@@ -28,9 +29,6 @@ from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
-
-ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
-"""The columns lakesmith adds to the rows of a sourced table."""
 
 _ROW_LINEAGE: Final = (
     "_row_id",

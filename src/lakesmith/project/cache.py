@@ -1,0 +1,151 @@
+"""Keeps the project as it was read, so that an idle command never imports the YAML reader and the models.
+
+What is kept counts only for the very same texts, folder, target and code. A project that has problems, or a target that takes
+values from the environment, is never kept: secrets are not written to disk.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from lakesmith.errors import Place, ProjectError
+from lakesmith.project import definitions as d
+from lakesmith.project.files import ProjectFiles
+from lakesmith.project.loaded import LoadedProject
+from lakesmith.quality.model import Rule
+
+_DATACLASSES: Final = (
+    LoadedProject,
+    Place,
+    Rule,
+    d.Project,
+    d.Target,
+    d.TableDefinition,
+    d.TableName,
+    d.Column,
+    d.FileSource,
+    d.CsvOptions,
+    d.SqlQuery,
+    d.PythonQuery,
+)
+_VALUES: Final = (Path, frozenset, d.FileFormat, d.OnNewColumn, d.OnChangedFile, d.OnBadRow, d.History)
+_KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in (*_DATACLASSES, *_VALUES)}
+_CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")
+
+
+def load_cached(
+    files: ProjectFiles, target: str | None, environ: Mapping[str, str], folder: Path
+) -> LoadedProject:
+    """As ``loader.parse_project``, from what is kept in ``folder`` when nothing has changed since.
+
+    A folder that cannot be written makes the next command slower and nothing else.
+    """
+    if target is not None and not re.fullmatch(r"\w+", target):
+        return _parse(files, target, environ)
+    path = folder / (f"project-{target}.json" if target else "project.json")
+    found = _kept(path, files, target)
+    if found is not None:
+        return found
+    recorded = _Recorded(files)
+    loaded = _parse(recorded, target, environ)
+    if not loaded.problems and not loaded.uses_environment:
+        _keep(path, recorded, target, loaded)
+    return loaded
+
+
+def _parse(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> LoadedProject:
+    from lakesmith.project.loader import parse_project
+
+    return parse_project(files, target, environ)
+
+
+@dataclass
+class _Recorded:
+    """Files that remember which of them were read: those the project depends on."""
+
+    files: ProjectFiles
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        return self.files.root
+
+    def table_paths(self) -> tuple[str, ...]:
+        return self.files.table_paths()
+
+    def exists(self, path: str) -> bool:
+        return self.files.exists(path)
+
+    def read(self, path: str) -> str:
+        self.texts[path] = self.files.read(path)
+        return self.texts[path]
+
+
+def _kept(path: Path, files: ProjectFiles, target: str | None) -> LoadedProject | None:
+    try:
+        data = json.loads(path.read_bytes())
+        texts = {name: files.read(name) for name in data["files"]}
+        found = _decoded(data["loaded"]) if data["key"] == _key(files, texts, target) else None
+    except (OSError, ValueError, KeyError, TypeError, ProjectError):
+        return None
+    return found if isinstance(found, LoadedProject) else None
+
+
+def _keep(path: Path, files: _Recorded, target: str | None, loaded: LoadedProject) -> None:
+    data = {
+        "key": _key(files, files.texts, target),
+        "files": sorted(files.texts),
+        "loaded": _encoded(loaded),
+    }
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _key(files: ProjectFiles, texts: Mapping[str, str], target: str | None) -> str:
+    """Everything a project depends on: which files there are, what they say, where they lie, and the code that reads them."""
+    code = [
+        (file.name, stat.st_mtime_ns, stat.st_size)
+        for folder in _CODE
+        for file in sorted(folder.glob("*.py"))
+        if (stat := file.stat())
+    ]
+    parts = (str(files.root), target, files.table_paths(), sorted(texts.items()), code)
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _encoded(value: Any) -> Any:
+    kind = type(value)
+    if kind in _DATACLASSES:
+        return {"is": kind.__name__, **{f.name: _encoded(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Path):
+        return {"is": "Path", "value": str(value)}
+    if isinstance(value, enum.Enum):
+        return {"is": kind.__name__, "value": value.value}
+    if isinstance(value, frozenset):
+        return {"is": "frozenset", "value": [_encoded(item) for item in sorted(value)]}
+    return [_encoded(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _decoded(data: Any) -> Any:
+    if isinstance(data, list):
+        return tuple(_decoded(item) for item in data)
+    if not isinstance(data, dict):
+        return data
+    parts = {name: _decoded(part) for name, part in data.items() if name != "is"}
+    kind = _KINDS[data["is"]]
+    return kind(parts["value"]) if kind in _VALUES else kind(**parts)
