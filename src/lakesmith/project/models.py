@@ -15,6 +15,9 @@ from lakesmith.project.definitions import FileFormat, History, OnBadRow, OnChang
 NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 """What layers, tables, sources, targets and projects may be called: it is right in every catalog lakesmith works with."""
 
+VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+REFERENCE_PATTERN = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
+
 Scalar = str | bool | int | float
 Loose = Field(strict=False)
 
@@ -146,7 +149,8 @@ class ColumnSettings(Settings):
 
 
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
-TableReference = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")]
+VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
+TableReference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
 ColumnForm = Annotated[
     Annotated[str, Tag("short form")] | Annotated[ColumnSettings, Tag("long form")],
     Discriminator(_kind_of_column),
@@ -287,7 +291,7 @@ class ProjectFile(Settings):
         description="Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in here, "
         "and only here.",
     )
-    vars: dict[str, Scalar] = Field(
+    vars: dict[VariableName, Scalar] = Field(
         default_factory=dict, description="Values for `${vars.NAME}` in table files, SQL and `targets`."
     )
     defaults: DefaultsFile | None = Field(None, description="Settings of all tables, see `_defaults.yaml`.")

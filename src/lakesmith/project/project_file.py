@@ -52,7 +52,11 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     except ProjectError as error:
         problems = (*filler.problems, *(_masked(problem, filler.used) for problem in error.problems))
         raise ProjectError(problems) from None
-    problems = (*filler.problems, *_target_problems(model, document, chosen))
+    problems = (
+        *filler.problems,
+        *_target_problems(model, document, chosen),
+        *_local_problems(model, document),
+    )
     if problems:
         raise ProjectError(problems)
     return _header(model, document, chosen, filler)
@@ -95,6 +99,17 @@ def _target_problems(model: ProjectFile, document: Document, chosen: str) -> Ite
             where = place or document.place("targets")
             yield Problem(
                 "LS120", f"there is no target {name!r}", where, f"one of {', '.join(known)}", hint=hint
+            )
+
+
+def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+    for name, settings in model.targets.items():
+        catalog = settings.catalog if settings else None
+        for key in (catalog.model_extra or {}) if catalog and catalog.type == LOCAL else ():
+            what = f"the embedded catalog has no setting {key!r}"
+            place = document.place("targets", name, "catalog", key)
+            yield Problem(
+                "LS103", what, place, hint="it keeps everything in .lakesmith/ of the project's folder"
             )
 
 

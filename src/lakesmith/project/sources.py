@@ -36,7 +36,9 @@ def file_sources(
     """
     above = [found for level in defaults if (found := level.below("source", "files")) is not None]
     sources = (_source(name, [level, *above], declared, problems) for name, level in _levels(own))
-    return tuple(source for source in sources if source is not None)
+    right = tuple(source for source in sources if source is not None)
+    problems += _same_files(right)
+    return right
 
 
 def source_settings(own: Level, defaults: Sequence[Level]) -> Iterator[tuple[str, Place]]:
@@ -66,6 +68,7 @@ def _source(name: str, levels: list[Level], declared: bool, problems: list[Probl
     age = find(levels, "min_age")
     if file_format is None:
         return None
+    _check_paths(levels[0], problems)
     _check_options(levels[0], file_format, problems)
     _check_header(levels, file_format, declared, problems)
     return FileSource(
@@ -79,6 +82,31 @@ def _source(name: str, levels: list[Level], declared: bool, problems: list[Probl
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
         on_changed_file=_value(levels, "on_changed_file", OnChangedFile.FAIL),
     )
+
+
+def _same_files(sources: Sequence[FileSource]) -> Iterator[Problem]:
+    first: dict[tuple[str, str], FileSource] = {}
+    for source in sources:
+        other = first.setdefault((source.path.rstrip("/"), source.pattern), source)
+        if other is not source:
+            what = f"the sources {other.name} and {source.name} have the same files"
+            yield Problem(
+                "LS105", what, source.place, hint="each row would be taken twice: remove one of them"
+            )
+
+
+def _check_paths(own: Level, problems: list[Problem]) -> None:
+    path, pattern = find([own], "path"), find([own], "pattern")
+    if path is not None and set("*?") & set(path.value):
+        hint = "put what the names of the files have in common under pattern:"
+        problems.append(
+            Problem("LS105", "path has a wild card", path.place, "a folder", repr(path.value), hint)
+        )
+    if pattern is not None and "/" in pattern.value:
+        hint = "put the folder under path:; the folders below it are searched as well"
+        problems.append(
+            Problem("LS105", "pattern has a folder", pattern.place, "a file name", repr(pattern.value), hint)
+        )
 
 
 def _format(levels: list[Level], place: Place, problems: list[Problem]) -> FileFormat | None:

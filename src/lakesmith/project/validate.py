@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.model_keys import keys_at
+from lakesmith.project.models import NAME_PATTERN, REFERENCE_PATTERN, VARIABLE_PATTERN
 from lakesmith.project.nearest import did_you_mean, nearest
 from lakesmith.project.yaml_reader import Document, YamlPath, describe
 
@@ -26,6 +27,11 @@ _EXPECTED: Mapping[str, str] = {
     "string_too_short": "a text that is not empty",
     "string_too_long": "a text of one character at most",
     "too_short": "at least one",
+}
+_PATTERNS = {
+    NAME_PATTERN: "lower-case letters, digits and _, a letter first",
+    VARIABLE_PATTERN: "letters, digits and _, a letter first",
+    REFERENCE_PATTERN: "a table, layer.name",
 }
 _SCALARS = frozenset({"str", "bool", "int", "float"})
 _NOT_YET = frozenset({("history", "type2")})
@@ -117,9 +123,5 @@ def _from_context(error: ErrorDetails) -> str:
         choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         return f"one of {choices}" if "," in choices else choices
     if error["type"] == "string_pattern_mismatch":
-        return (
-            "a table, layer.name"
-            if r"\." in str(context["pattern"])
-            else "lower-case letters, digits and _, a letter first"
-        )
+        return _PATTERNS[str(context["pattern"])]
     return error["msg"]

@@ -11,7 +11,8 @@ from lakesmith.errors import Place, Problem
 from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.yaml_reader import Document, YamlPath
 
-_REFERENCE = re.compile(r"\$?\$\{\s*([A-Za-z_][\w.]*)\s*\}")
+_REFERENCE = re.compile(r"\$?\$\{\s*([^{}\n]*?)\s*\}")
+_NAME = re.compile(r"(vars\.)?[A-Za-z_]\w*")
 _VARS = "vars."
 
 
@@ -55,6 +56,11 @@ class Filler:
         if found.group().startswith("$$"):
             return found.group()[1:]
         name = found.group(1)
+        if not _NAME.fullmatch(name):
+            hint = "write $${ for a plain ${"
+            what = f"{found.group()} refers to nothing"
+            self.problems.append(Problem("LS106", what, place, "${vars.NAME}", hint=hint))
+            return ""
         if name.startswith(_VARS):
             known = self.variables
             return found.group() if known is None else self._variable(name.removeprefix(_VARS), known, place)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+from ruamel.yaml.reader import ReaderError
 
 from lakesmith.errors import Place, Problem, ProjectError
 
@@ -20,6 +21,7 @@ Scalar: TypeAlias = "str | int | float | bool | None"
 YamlPath: TypeAlias = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
+_SCALAR_TAGS = {"null", "bool", "int", "float", "str", "timestamp", "merge", "value"}
 _NAMES = {
     dict: "a mapping",
     list: "a list",
@@ -103,8 +105,12 @@ def _compose(text: str, file: str) -> Node | None:
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         raise ProjectError(_syntax_problem(error, file)) from error
-    except YAMLError as error:
-        raise ProjectError(Problem("LS101", "this is not YAML", Place(file), found=str(error))) from error
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        found = f"the character U+{ord(text[error.position]):04X}"
+        raise ProjectError(Problem("LS101", "this is not YAML", Place(file, line), found=found)) from error
+    except RecursionError as error:
+        raise ProjectError(Problem("LS101", "this YAML is nested too deeply", Place(file, 1))) from error
     return node
 
 
@@ -116,7 +122,7 @@ def _syntax_problem(error: MarkedYAMLError, file: str) -> Problem:
     if "another document" in said or "but found another document" in str(error):
         hint = "one file holds one document: remove the ---"
     if "mapping values are not allowed" in said:
-        hint = "put a value that contains a colon and a space in quotes"
+        hint = "mend the indentation, or put a value that contains a colon and a space in quotes"
     context = f"{error.context}{_opened(error)}, " if error.context and error.context != said else ""
     return Problem("LS101", "this is not YAML", Place(file, line), found=f"{context}{said}", hint=hint)
 
@@ -190,7 +196,7 @@ class _Builder:
         block = node.style in {"|", ">"}
         self.text_lines[path] = node.start_mark.line + (2 if block else 1)
         kind = str(node.tag)
-        if not kind.startswith(_TAG):
+        if kind.removeprefix(_TAG) not in _SCALAR_TAGS:
             self.problem("LS101", "tags are not supported", node, "a plain value", _shown_tag(node))
         return _plain_value(kind.removeprefix(_TAG), str(node.value))
 
@@ -203,7 +209,7 @@ def _plain_value(kind: str, text: str) -> Scalar:
     if kind == "null":
         return None
     if kind == "bool":
-        return text.lower() == "true"
+        return text.lower() in {"true", "yes", "on", "y"}  # the others only below %YAML 1.1
     try:
         if kind == "int":
             return int(text.replace("_", ""), 0 if text.lstrip("+-")[1:2].isalpha() else 10)

@@ -92,3 +92,15 @@ def test_all_twice_set_keys_are_told() -> None:
         ("LS102", Place("f", 2), "'a' is set twice"),
         ("LS102", Place("f", 3), "'c' is set twice"),
     ]
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 3000, "{a: " * 3000])
+def test_what_is_nested_too_deeply_is_a_problem_and_no_crash(text: str) -> None:
+    with pytest.raises(ProjectError) as caught:
+        read_yaml(text, "f")
+
+    assert [problem.code for problem in caught.value.problems] == ["LS101"]
+
+
+def test_old_words_for_true_mean_true_below_a_directive_that_asks_for_them() -> None:
+    assert read_yaml("%YAML 1.1\n---\na: yes\nb: off\n", "f").value == {"a": True, "b": False}
