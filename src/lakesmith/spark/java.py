@@ -81,6 +81,15 @@ def java_major(home: Path) -> int | None:
     return parse_major(text) or parse_major(_ask(home / "bin" / "java"))
 
 
+def has_module(java: JavaRuntime, module: str) -> bool:
+    """Whether the runtime has the module, by its `release` file; one that says nothing of modules has them all."""
+    release = java.home / "release"
+    match = (
+        re.search(r'MODULES="([^"]*)"', release.read_text(errors="replace")) if release.is_file() else None
+    )
+    return match is None or module in match[1].split()
+
+
 def parse_major(text: str) -> int | None:
     """The major version in a `release` file (``JAVA_VERSION="17.0.15"``) or in what ``java -version`` prints."""
     match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)

@@ -59,7 +59,7 @@ SPARK_OPTIONS = (
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01
-TAIL_CHARACTERS = 600
+TAIL_CHARACTERS, TAIL_LINES = 600, 4
 # Ambient settings of another Spark would change this session without a word.
 FOREIGN_VARIABLES = (
     "SPARK_HOME",
@@ -269,10 +269,12 @@ def _await_connection(plan: LaunchPlan, driver: DriverProcess, seconds: float) -
 
 
 def _last_words(log: Path) -> str:
+    """The last lines of the log, on one line."""
     try:
-        return log.read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
+        tail = log.read_text(errors="replace")[-TAIL_CHARACTERS:]
     except OSError:
         return "(nothing in its log)"
+    return " / ".join(line.strip() for line in tail.splitlines()[-TAIL_LINES:] if line.strip())
 
 
 @contextmanager
@@ -294,7 +296,7 @@ def start_failed(reasons: Sequence[str], log_path: Path) -> EnvironmentProblem:
             code="LS303",
             what="the Spark engine did not start",
             expected="a driver JVM that connects",
-            found="; ".join(reason.splitlines()[0] for reason in reasons),
+            found="; ".join(reasons),
             hint=f"the JVM's own words are in {log_path}; `lakesmith doctor` looks at Java, jars and folders",
         )
     )

