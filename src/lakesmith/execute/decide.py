@@ -35,7 +35,9 @@ class Decider:
             sources = self.lake.source_facts(table, facts)
             return plan_sourced(table, definition_fingerprint(table), facts, sources, full)
         query = self._query(node)
-        inputs: dict[TableName, TableFacts] = {upstream: self.lake.facts(upstream) for upstream in query.inputs}
+        inputs: dict[TableName, TableFacts] = {
+            upstream: self.lake.facts(upstream) for upstream in query.inputs
+        }
         return plan_derived(table, query, facts, inputs, full)
 
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
@@ -61,7 +63,9 @@ def query_of(node: Node) -> Query:
     """What planning has to know of a table's query, from its text alone."""
     fingerprint = definition_fingerprint(node.definition)
     if node.analysis is None:
-        return Query(node.inputs, None if len(node.inputs) == 1 else False, fingerprint, "it reads several tables")
+        return Query(
+            node.inputs, None if len(node.inputs) == 1 else False, fingerprint, "it reads several tables"
+        )
     shape = node.analysis.shape
     if shape.kind is ShapeKind.ROW_WISE:
         return Query(node.inputs, True, fingerprint)

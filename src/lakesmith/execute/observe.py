@@ -58,7 +58,10 @@ class Lake:
         try:
             ledger = self.ledger(table.name, facts)
             listings = [(source, self._list(source)) for source in table.sources]
-            choices = [(source, listing, self._choose(table, source, listing, ledger)) for source, listing in listings]
+            choices = [
+                (source, listing, self._choose(table, source, listing, ledger))
+                for source, listing in listings
+            ]
         except LakesmithError as error:
             return SourceFacts(problems=error.problems)
         return _gathered(choices)

@@ -111,13 +111,17 @@ def _incremental(
     states: Mapping[TableName, TableState],
     record: Record,
 ) -> Decision:
-    moved = {name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot}
+    moved = {
+        name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot
+    }
     if not moved:
         return UpToDate(table, "its inputs have not changed")
     ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
     if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
         unchanged = tuple(_range(name, states[name], record.inputs[str(name)]) for name in states)
-        return _step(table, query, facts, unchanged, Strategy.ADVANCE, "its inputs were only rearranged")
+        return _step(
+            table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
+        )
     if query.row_wise is False:
         return _step(table, query, facts, _whole(states), Strategy.FULL, query.why_not)
     (name,) = states
@@ -169,7 +173,7 @@ def _step(
         base=facts.base,
         fingerprint=query.fingerprint,
         inputs=ranges,
-        row_wise=counted and one_input and query.row_wise is True or strategy in _INCREMENTAL,
+        row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
     )
 
 

@@ -176,7 +176,11 @@ def checked_account(batch: Batch, draft: Draft) -> Account:
     added = sum(snapshot.count("added-records") for snapshot in written)
     facts = (
         ("rows before + inserted - deleted = rows after", before + account.inserted - account.deleted, after),
-        ("rows inserted and updated = rows added by the snapshots", account.inserted + account.updated, added),
+        (
+            "rows inserted and updated = rows added by the snapshots",
+            account.inserted + account.updated,
+            added,
+        ),
         *((("rows read = rows placed", account.read, _placed(batch, account)),) if draft.by_row else ()),
     )
     for law, left, right in facts:
@@ -186,8 +190,9 @@ def checked_account(batch: Batch, draft: Draft) -> Account:
 
 
 def _placed(batch: Batch, account: Account) -> int:
-    """A full refresh deletes the rows that were there, which are not among the rows it read."""
-    return account.placed - (account.deleted if batch.step.strategy is Strategy.FULL else 0)
+    """What a full refresh or a changed file deletes was there before: it is not among the rows that were read."""
+    earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES)
+    return account.placed - (account.deleted if earlier else 0)
 
 
 def live_rows(state: TableState, snapshot_id: int | None) -> int:

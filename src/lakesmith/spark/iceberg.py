@@ -58,11 +58,15 @@ class JavaTables:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm: Any = spark._jvm
+        # Iceberg resolves names in the JVM thread's active session, and a new Python thread's JVM thread has none.
+        self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
     def load(self, name: TableName) -> Any:
         """The Java table. Raises Py4JJavaError when there is none."""
         full_name = physical(name)
-        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, full_name)
+        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            self._spark._jsparkSession, full_name
+        )
 
     def open_branch(self, name: TableName, branch: str, snapshot: int | None) -> None:
         """Creates a branch at ``snapshot``, or one with no rows when it is None."""
@@ -103,7 +107,10 @@ class JavaTables:
         return main is not None and int(main.snapshotId()) == head
 
     def _published(self, table: Any, base: Any, head: int, drop_columns: Sequence[str] = ()) -> Any:
-        metadata, references = self._jvm.org.apache.iceberg.TableMetadata, self._jvm.org.apache.iceberg.SnapshotRef
+        metadata, references = (
+            self._jvm.org.apache.iceberg.TableMetadata,
+            self._jvm.org.apache.iceberg.SnapshotRef,
+        )
         builder = metadata.buildFrom(base)
         main = base.ref(MAIN)
         moved = references.branchBuilder(head) if main is None else references.builderFrom(main, head)
@@ -150,6 +157,8 @@ def _require_unmoved(base: Any, work: Work) -> None:
     if base.uuid() != work.uuid:
         raise Outdated("the table was dropped and created again while the batch ran")
     if at != work.begin:
-        raise Outdated(f"another writer moved the table from snapshot {work.begin} to {at} while the batch ran")
+        raise Outdated(
+            f"another writer moved the table from snapshot {work.begin} to {at} while the batch ran"
+        )
     if branch is None or int(branch.snapshotId()) != work.head:
         raise Outdated("the batch's working branch is not what was checked; another run took over")

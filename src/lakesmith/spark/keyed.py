@@ -59,7 +59,9 @@ class Judged:
 
     def winners(self) -> DataFrame:
         """The newest good version of each key: the table's columns and ``_delete``."""
-        order = [F.desc_nulls_last(quoted(name)) for name in (*self.table.latest_by, *(self.hidden or self.ties))]
+        order = [
+            F.desc_nulls_last(quoted(name)) for name in (*self.table.latest_by, *(self.hidden or self.ties))
+        ]
         window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(*order)
         good = self.frame.where(F.size(REASONS) == 0).withColumn(_RANK, F.row_number().over(window))
         return good.where(F.col(_RANK) == 1).select(*map(quoted, self.columns), DELETE)
@@ -85,13 +87,13 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     deletes = F.coalesce(F.expr(table.delete_when), F.lit(False)) if table.delete_when else F.lit(False)
     frame = rows.frame.withColumn(DELETE, deletes)
     no_key = F.array_compact(
-        F.array(*(F.when(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key))
+        F.array(
+            *(F.when(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key)
+        )
     )
     nothing = F.array().cast("array<string>")
     reasons = (
-        F.when(F.size(no_key) > 0, no_key)
-        .when(F.col(DELETE), nothing)
-        .otherwise(rule_reasons(table.rules))
+        F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.rules))
     )
     return Judged(frame.withColumn(REASONS, reasons), table, rows.columns, rows.hidden)
 

@@ -23,7 +23,15 @@ ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 _CLOCKS: Final = frozenset(
-    {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone", "PythonUDF"}
+    {
+        "CurrentDate",
+        "CurrentTimestamp",
+        "Now",
+        "LocalTimestamp",
+        "CurrentTime",
+        "CurrentTimeZone",
+        "PythonUDF",
+    }
 )
 
 
@@ -140,7 +148,9 @@ def _require_row_wise(frame: DataFrame) -> None:
         if not children:
             leaves += 1
         elif node.nodeName() not in _ROW_WISE_NODES:
-            raise NotIncremental(f"Spark's plan of the query has a {node.nodeName()}, which is not row by row")
+            raise NotIncremental(
+                f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
+            )
         else:
             _require_pure(node)
         waiting.extend(children)
@@ -154,7 +164,9 @@ def _require_pure(node: Any) -> None:
         expression = waiting.pop()
         kind = expression.getClass().getSimpleName()
         if not expression.deterministic() or kind in _CLOCKS or kind.endswith("Subquery"):
-            raise NotIncremental(f"the query calls {expression.prettyName()}, whose result is not fixed by the row")
+            raise NotIncremental(
+                f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
+            )
         waiting.extend(_items(expression.children()))
 
 

@@ -59,7 +59,7 @@ def _account(batch: Batch, counts: dict[str, int], keys: dict[str, int]) -> Acco
         inserted=keys["keys"] - keys["deletes"],
         deleted=live_rows(batch.state(), batch.step.base.snapshot),
         superseded=out - bad - keys["keys"],
-        filtered=max(read - out, 0),
+        filtered=read - out if batch.step.row_wise else 0,
         quarantined=bad,
         absent_deletes=keys["deletes"],
     )

@@ -41,7 +41,9 @@ def create_table(
     """Creates the namespace and the table; a table that another run has just created is left as it is."""
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{quoted(name.layer)}")
     pairs = {**_PROPERTIES, **properties}
-    text = f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
+    text = (
+        f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
+    )
     if partition_by:
         text += f" PARTITIONED BY ({', '.join(partition_by)})"
     if comment:
@@ -71,7 +73,9 @@ def require_ours(state: TableState, project: str) -> None:
         raise RunError(problem)
 
 
-def widen_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> list[str]:
+def widen_table(
+    spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]
+) -> list[str]:
     """Adds the columns that are missing and widens the types that can be; says in words what it did.
 
     Raises StateError LS507 when a column would have to change its type in a way that would need new data.

@@ -41,7 +41,9 @@ class _Counts:
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
     judged = judge(rows, batch.step.table)
-    kept = Judged(judged.frame.persist(StorageLevel.MEMORY_AND_DISK), judged.table, judged.columns, judged.hidden)
+    kept = Judged(
+        judged.frame.persist(StorageLevel.MEMORY_AND_DISK), judged.table, judged.columns, judged.hidden
+    )
     fated: DataFrame | None = None
     try:
         counts = kept.frame.agg(*kept.counts()).collect()[0].asDict()
@@ -113,7 +115,10 @@ def _tie(order: tuple[str, ...]) -> SparkColumn:
 
 
 def _count(fated: DataFrame) -> _Counts:
-    fates = [F.count_if(F.col(_FATE) == name).alias(name) for name in ("insert", "update", "delete", "older", "absent")]
+    fates = [
+        F.count_if(F.col(_FATE) == name).alias(name)
+        for name in ("insert", "update", "delete", "older", "absent")
+    ]
     row: Row = fated.agg(*fates, F.count_if(F.col(_TIE)).alias("ties")).collect()[0]
     return _Counts(**row.asDict())
 

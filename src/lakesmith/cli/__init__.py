@@ -1,0 +1,1 @@
+"""The commands and how they look. Nothing is decided here."""

@@ -1,0 +1,92 @@
+"""``lakesmith run``."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.run_view import RunView, open_view
+from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.engine import Engine
+from lakesmith.execute.session import Run
+from lakesmith.project.definitions import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the caller of ``run`` asked for. ``wait`` is in seconds."""
+
+    select: tuple[str, ...] = ()
+    full_refresh: tuple[str, ...] = ()
+    wait: float = 0.0
+
+
+def run_command(root: Path, target: str | None, options: RunOptions, as_json: bool) -> int:
+    """Runs and shows it; returns the exit code."""
+    opened = open_project(root, target)
+    full = _full(opened, options.full_refresh)
+    names = opened.names((*options.select, *options.full_refresh) if options.select else ())
+    if full and not options.select:
+        names = tuple(name for name in opened.graph.order if _touched(opened, name, full))
+    with open_view(as_json) as view:
+        run = Run(
+            opened.decider(full),
+            names,
+            lambda lock: _engine(opened, lock, view),
+            view,
+            wait_seconds=options.wait,
+        )
+        with _stopping(run):
+            return run.run()
+
+
+def _engine(opened: Opened, lock: object, view: RunView) -> Engine:
+    from lakesmith.catalog.lock import ProjectLock
+    from lakesmith.spark.open import open_engine
+
+    assert isinstance(lock, ProjectLock)
+    return open_engine(opened.lake, lock, view)
+
+
+def _full(opened: Opened, patterns: tuple[str, ...]) -> tuple[TableName, ...]:
+    names = opened.names(patterns) if patterns else ()
+    for name in names:
+        if opened.graph.node(name).definition.is_sourced:
+            raise UsageError(
+                Problem(
+                    "LS220",
+                    f"{name} cannot be rebuilt: its rows came from files, and files may be gone by now",
+                    place=opened.graph.node(name).definition.place,
+                    expected="a derived table",
+                    found="a table with a source",
+                    hint=f"to take files again, forget them: lakesmith files {name} --forget FILE",
+                )
+            )
+    return names
+
+
+def _touched(opened: Opened, name: TableName, full: tuple[TableName, ...]) -> bool:
+    return name in full or any(up in full for up in opened.graph.upstream(name))
+
+
+@contextmanager
+def _stopping(run: Run) -> Iterator[None]:
+    """Ctrl-C ends running jobs and starts no more; a second one ends the process at once."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        if run.stop.is_set():
+            raise KeyboardInterrupt
+        run.stop.set()
+        if run.engine is not None:
+            run.engine.cancel()
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

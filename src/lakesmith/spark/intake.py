@@ -1,0 +1,154 @@
+"""From a batch's files to one frame of rows: columns matched by name, each file read with its own header's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.errors import SourceError
+from lakesmith.plan.steps import FileIntake
+from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
+from lakesmith.sources.columns import NewColumn, match_columns
+from lakesmith.sources.headers import ShapeGroup, group_by_shape
+from lakesmith.sources.shape import FileShape
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.read_files import ReadGroup, ReadRequest, infer_columns, json_columns, read_files
+
+_DELIMITED = (FileFormat.CSV, FileFormat.TSV)
+_PREFIX = ("_source_", "_ingested_at", "_batch")
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A batch's rows as read: ``columns``, the source columns, ``_raw`` and ``_reasons``.
+
+    ``notes`` say what was missing, ignored or added.
+    """
+
+    rows: DataFrame
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+    headers: tuple[ReadGroup, ...]
+
+    def with_raw_columns(self, rows: DataFrame) -> DataFrame:
+        """Adds ``_raw_columns``: what the fields of a row's raw text are called, so that it can be read again."""
+        pairs = [(file.path, list(group.file_columns)) for group in self.headers for file in group.files]
+        if not pairs:
+            return rows
+        names = rows.sparkSession.createDataFrame(pairs, "_source_file string, _raw_columns array<string>")
+        return rows.join(F.broadcast(names), "_source_file", "left")
+
+
+def open_intake(batch: Batch) -> Intake:
+    """Reads the shapes of the step's files and plans their rows (nothing is read of them yet).
+
+    Raises SourceError when a file cannot be read or has columns that its source does not allow.
+    """
+    groups = {
+        intake: group_by_shape(intake.files, intake.source, batch.project.root)
+        for intake in _with_files(batch)
+    }
+    columns = _known_columns(batch) or _inferred(batch, groups)
+    notes: list[str] = []
+    for intake, shapes in groups.items():
+        columns = _matched(batch, intake, shapes, columns, notes)
+    requests = [_request(batch, intake.source, shapes, columns) for intake, shapes in groups.items()]
+    frames = [read_files(batch.spark, request) for request in requests]
+    rows = reduce(lambda one, other: one.unionByName(other), frames)
+    return Intake(
+        rows, columns, tuple(notes), tuple(group for request in requests for group in request.groups)
+    )
+
+
+def _with_files(batch: Batch) -> list[FileIntake]:
+    return [intake for intake in batch.step.intakes if intake.files]
+
+
+def _known_columns(batch: Batch) -> tuple[Column, ...]:
+    """The declared columns and, after them, those the table has got besides (inferred once, or evolved since)."""
+    declared = batch.step.table.columns
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    there = state.columns if state else ()
+    names = {column.name.lower() for column in declared}
+    grown = (
+        Column(column.name, column.type)
+        for column in there
+        if column.name.lower() not in names and not column.name.startswith(_PREFIX)
+    )
+    return (*declared, *grown)
+
+
+def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) -> tuple[Column, ...]:
+    batch.say("inferring the columns")
+    found: dict[str, Column] = {}
+    for intake, shapes in groups.items():
+        for column in infer_columns(batch.spark, intake.source, _groups(shapes, ()), batch.project.root):
+            found.setdefault(column.name.lower(), column)
+    return tuple(found.values())
+
+
+def _matched(
+    batch: Batch,
+    intake: FileIntake,
+    shapes: Sequence[ShapeGroup],
+    columns: tuple[Column, ...],
+    notes: list[str],
+) -> tuple[Column, ...]:
+    """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
+    source = intake.source
+    new: dict[str, NewColumn] = {}
+    for shape in _shapes(batch, source, shapes, columns):
+        match = match_columns(columns, shape, source.on_new_column)
+        if match.problems:
+            raise SourceError(match.problems)
+        notes.extend(note for note in match.notes if note not in notes)
+        new.update({column.name.lower(): column for column in match.new if column.name.lower() not in new})
+    return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
+
+
+def _typed(
+    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], new: Sequence[NewColumn]
+) -> tuple[Column, ...]:
+    """New columns with a type: the file's own, or, where it says nothing, what its values look like."""
+    if all(column.type for column in new):
+        return tuple(Column(column.name, column.type) for column in new)
+    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root)
+    types = {column.name.lower(): column.type for column in inferred}
+    return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
+
+
+def _shapes(
+    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
+) -> list[FileShape]:
+    """The shapes to match. JSON files have no header: theirs is the set of keys that occur in them."""
+    if source.format is FileFormat.JSON:
+        keys = json_columns(batch.spark, _request(batch, source, shapes, columns))
+        return [FileShape(keys, (None,) * len(keys))]
+    if source.format in _DELIMITED and not source.csv.header:
+        return []
+    return [group.shape for group in shapes if group.shape.columns]
+
+
+def _request(
+    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
+) -> ReadRequest:
+    typed = tuple((column.name, column.type or "string") for column in columns)
+    return ReadRequest(source, batch.project.root, _groups(shapes, columns), typed)
+
+
+def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:
+    return tuple(
+        ReadGroup(group.files, _names(group.shape, columns), tuple(kind or "" for kind in group.shape.types))
+        for group in shapes
+    )
+
+
+def _names(shape: FileShape, columns: Sequence[Column]) -> tuple[str, ...]:
+    """A file's columns in its order, each named as the table names it."""
+    match = match_columns(columns, shape, OnNewColumn.IGNORE)
+    declared = {spelling: name for name, spelling in match.present}
+    return tuple(declared.get(name, name) for name in shape.columns)

@@ -1,0 +1,52 @@
+"""Starts the engine for a project: the session's settings from its target."""
+
+from __future__ import annotations
+
+import time
+
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
+from lakesmith.execute.observe import Lake
+from lakesmith.project.definitions import Project
+from lakesmith.spark.engine import SparkEngine
+from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+
+
+def session_settings(project: Project) -> SessionSettings:
+    """What a session for the project's target is made of.
+
+    Raises EnvironmentProblem LS305 for a target whose catalog Spark is not set up for here.
+    """
+    if project.target.type != "local":
+        raise EnvironmentProblem(
+            Problem(
+                "LS305",
+                f"target {project.target.name!r} cannot be run yet",
+                place=project.target.place,
+                expected="a target of type local",
+                found=project.target.type,
+                hint="run the project on its local target: --target local",
+            )
+        )
+    state_dir = project.state_dir
+    return SessionSettings(
+        catalogs=local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
+        log_path=state_dir / "logs" / "spark.log",
+        conf=dict(project.target.spark),
+    )
+
+
+def open_session(project: Project) -> SessionHandle:
+    """A session on the project's lake. Raises EnvironmentProblem when it cannot be started."""
+    return start_session(session_settings(project)).result()
+
+
+def open_engine(lake: Lake, lock: ProjectLock, listener: Listener) -> SparkEngine:
+    """Starts Spark for a run; the lock's holder says which JVM works for it."""
+    listener(EngineStarting())
+    began = time.monotonic()
+    session = open_session(lake.project)
+    lock.note_jvm(session.jvm_pid)
+    listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
+    return SparkEngine(session, lake)
