@@ -79,7 +79,7 @@ QUERIES = [
 def lake(spark: SparkSession) -> Iterator[SparkSession]:
     """The same rows twice: as tables of the current catalog under their logical names, and as views to splice in."""
     before = spark.catalog.currentCatalog()
-    spark.catalog.setCurrentCatalog("lake")
+    spark.sql("SET CATALOG lake")
     for name, rows in ROWS.items():
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.split('.')[0]}")
         spark.sql(f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ('format-version' = '3') AS {rows}")
@@ -88,7 +88,7 @@ def lake(spark: SparkSession) -> Iterator[SparkSession]:
     for name in ROWS:
         spark.sql(f"DROP TABLE {name} PURGE")
         spark.catalog.dropTempView(VIEWS[name])
-    spark.catalog.setCurrentCatalog(before)
+    spark.sql(f"SET CATALOG {before}")
 
 
 def _rows(spark: SparkSession, query: str) -> tuple[list[str], Counter[str]]:
