@@ -57,9 +57,10 @@ class JavaTables:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
+        self._jvm = jvm
         # Iceberg resolves names in the JVM thread's active session, and a new Python thread's JVM thread has none.
-        self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
     def load(self, name: TableName) -> Any:
         """The Java table. Raises Py4JJavaError when there is none."""
