@@ -1,0 +1,35 @@
+# Everything a newcomer needs: `make demo` shows it, `make test` proves it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := build/customer-orders
+
+.PHONY: demo test check unit format docs clean
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/installed  ## makes the environment and runs the customer-orders example from files to gold
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py $(DEMO)
+
+test: $(VENV)/installed  ## all tests: units, Spark, crashes
+	$(BIN)/python -m pytest
+
+unit: $(VENV)/installed  ## the tests that need no JVM
+	$(BIN)/python -m pytest tests/unit
+
+check: $(VENV)/installed  ## style, types, and the order of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist
