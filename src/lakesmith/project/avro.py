@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import Column
+from lakesmith.project.spark_types import TypeProblem, normal_type
 
 _SIMPLE: Final = {
     "boolean": "boolean",
@@ -48,14 +49,16 @@ def avro_columns(text: str, file: str) -> tuple[Column, ...]:
     """
     columns, problems, types = [], [], _Types()
     for field in _fields(text, file):
-        name, place = field.get("name"), Place(file, _line_of(text, field.get("name", "")))
+        name, doc = field.get("name"), field.get("doc")
+        place = Place(file, _line_of(text, name))
         try:
-            columns.append(Column(field["name"], types.of(field["type"]), field.get("doc"), place=place))
-        except _Unsupported as error:
+            found = normal_type(types.of(_part(field, "type")))
+            columns.append(
+                Column(_text(field, "name"), found, doc if isinstance(doc, str) else None, place=place)
+            )
+        except (_Unsupported, TypeProblem) as error:
             what = f"the Avro field {name!r} cannot be a column"
             problems.append(Problem("LS113", what, place, f"a type: {_SUPPORTED}", str(error)))
-        except KeyError as error:
-            problems.append(Problem("LS113", f"the Avro field {name!r} is not complete", place, str(error)))
     if problems:
         raise ProjectError(problems)
     return tuple(columns)
@@ -67,14 +70,14 @@ def _fields(text: str, file: str) -> list[dict[str, Any]]:
     except json.JSONDecodeError as error:
         problem = Problem("LS113", "this Avro schema is not JSON", Place(file, error.lineno), found=error.msg)
         raise ProjectError(problem) from error
-    is_record = isinstance(schema, dict) and schema.get("type") == "record"
-    if not is_record or not all(isinstance(field, dict) for field in schema.get("fields") or [None]):
+    fields = schema.get("fields") if isinstance(schema, dict) and schema.get("type") == "record" else None
+    if not isinstance(fields, list) or not fields or not all(isinstance(field, dict) for field in fields):
         what = "this Avro schema is no record"
         raise ProjectError(Problem("LS113", what, Place(file, 1), '{"type": "record", "fields": [ ... ]}'))
-    return list(schema["fields"])
+    return fields
 
 
-def _line_of(text: str, name: str) -> int:
+def _line_of(text: str, name: Any) -> int:
     found = re.search(r'"name"\s*:\s*' + re.escape(json.dumps(name, ensure_ascii=False)), text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
 
@@ -86,7 +89,7 @@ class _Types:
         self._named: dict[str, str | None] = {}
 
     def of(self, schema: Any) -> str:
-        """The Spark type of a schema. Raises _Unsupported, and KeyError for an attribute that is missing."""
+        """The Spark type of a schema. Raises _Unsupported."""
         if isinstance(schema, list):
             return self._union(schema)
         if isinstance(schema, dict):
@@ -104,29 +107,29 @@ class _Types:
         return self.of(rest[0])
 
     def _mapping(self, schema: Mapping[str, Any]) -> str:
-        kind, logical = schema["type"], schema.get("logicalType")
+        kind, logical = _part(schema, "type"), schema.get("logicalType")
         if kind in ("record", "enum", "fixed"):
             return self._name(schema, kind, logical)
         if logical == "decimal" and kind == "bytes":
             return _decimal(schema)
         if kind == "array":
-            return f"array<{self.of(schema['items'])}>"
+            return f"array<{self.of(_part(schema, 'items'))}>"
         if kind == "map":
-            return f"map<string,{self.of(schema['values'])}>"
+            return f"map<string,{self.of(_part(schema, 'values'))}>"
         return _LOGICAL.get((str(kind), str(logical))) or self.of(kind)
 
     def _name(self, schema: Mapping[str, Any], kind: str, logical: str | None) -> str:
         names = _names(schema)
         self._named.update(dict.fromkeys(names))
         if kind == "record":
-            found = f"struct<{','.join(self._field(field) for field in schema['fields'])}>"
+            found = f"struct<{','.join(map(self._field, _list(schema, 'fields')))}>"
         else:
             found = _decimal(schema) if logical == "decimal" else {"enum": "string", "fixed": "binary"}[kind]
         self._named.update(dict.fromkeys(names, found))
         return found
 
-    def _field(self, field: Mapping[str, Any]) -> str:
-        return f"{field['name']}:{self.of(field['type'])}"
+    def _field(self, field: Any) -> str:
+        return f"{_text(field, 'name')}:{self.of(_part(field, 'type'))}"
 
     @staticmethod
     def _recursive(name: str) -> str:
@@ -135,10 +138,29 @@ class _Types:
 
 def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The names a type can be referred to by: with its namespace, and without."""
-    name = str(schema["name"])
-    namespace = schema.get("namespace")
+    name, namespace = _text(schema, "name"), schema.get("namespace")
     return (name.rpartition(".")[2], f"{namespace}.{name}" if namespace else name)
 
 
 def _decimal(schema: Mapping[str, Any]) -> str:
-    return f"decimal({schema['precision']},{schema.get('scale', 0)})"
+    return f"decimal({_part(schema, 'precision')},{schema.get('scale', 0)})"
+
+
+def _part(schema: Any, name: str) -> Any:
+    if not isinstance(schema, dict) or schema.get(name) is None:
+        raise _Unsupported(f"{json.dumps(schema)}, which has no {name}")
+    return schema[name]
+
+
+def _text(schema: Any, name: str) -> str:
+    found = _part(schema, name)
+    if not isinstance(found, str):
+        raise _Unsupported(f"{json.dumps(found)}, where {name} is no text")
+    return found
+
+
+def _list(schema: Any, name: str) -> list[Any]:
+    found = _part(schema, name)
+    if not isinstance(found, list):
+        raise _Unsupported(f"{json.dumps(found)}, where {name} is no list")
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,6 +24,11 @@ from lakesmith.project.tables import Draft, TableBuilder
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
 from lakesmith.project.yaml_reader import Document, read_yaml
+
+M = TypeVar("M", bound=BaseModel)
+
+_MENDED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
+"""What is missing may stand in a file of defaults: it is told only when all of them could be read."""
 
 
 def load_project(
@@ -94,19 +100,19 @@ class _Tables:
             self._problems += error.problems
             return None
         found = (*filler.problems, *builder.problems)
-        self._problems += found
+        self._problems += [p for p in found if draft.complete or p.code not in _MENDED_BY_DEFAULTS]
         return None if found else table
 
-    def _draft(self, table: TableFiles, levels: Mapping[str, Level | None]) -> Draft | None:
-        """None when a file the table needs has problems: what else is wrong with the table could only be guessed."""
+    def _draft(self, table: TableFiles, levels: Mapping[str, Level[DefaultsFile] | None]) -> Draft | None:
         own = self._level(table.yaml, TableFile) if table.yaml else _no_settings(table)
         above = [levels[path] for path in reversed(self._layout.defaults_for(table))]
         if self._header is not None and self._header.defaults is not None:
             above.append(self._header.defaults)
         defaults = tuple(level for level in above if level is not None)
-        return None if own is None or len(defaults) < len(above) else Draft(table, own, defaults)
+        complete = self._header is not None and len(defaults) == len(above)
+        return None if own is None else Draft(table, own, defaults, complete)
 
-    def _level(self, path: str, model: type[BaseModel]) -> Level | None:
+    def _level(self, path: str, model: type[M]) -> Level[M] | None:
         filler = self._filler()
         try:
             document = filler.document(read_yaml(self._files.read(path), path))
@@ -121,5 +127,5 @@ class _Tables:
         return Filler(self._header.variables if self._header else None)
 
 
-def _no_settings(table: TableFiles) -> Level:
+def _no_settings(table: TableFiles) -> Level[TableFile]:
     return Level(Document(table.main, {}, {(): 1}), TableFile.model_validate({}))

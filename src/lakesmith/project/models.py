@@ -148,6 +148,7 @@ class ColumnSettings(Settings):
     )
 
 
+ColumnName = Annotated[str, Field(min_length=1)]
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
 TableReference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
@@ -233,7 +234,7 @@ class TableFile(SharedSettings):
         description="The table this one is a plain copy of, such as `bronze.orders`: all of its columns but those "
         "lakesmith adds to sourced tables.",
     )
-    columns: dict[str, ColumnForm] | None = Field(
+    columns: dict[ColumnName, ColumnForm] | None = Field(
         None,
         description="The columns by name: a type, or `{type, doc, required}`. A sourced table without them has the columns of "
         "its first files; a derived table has those of its query.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import Target
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
-from lakesmith.project.models import ProjectFile, TargetSettings
+from lakesmith.project.models import DefaultsFile, ProjectFile, TargetSettings
 from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.settings import Level
 from lakesmith.project.validate import validated
@@ -27,7 +27,7 @@ class Header:
     variables: Mapping[str, str]
     secrets: tuple[str, ...]
     uses_environment: bool
-    defaults: Level | None
+    defaults: Level[DefaultsFile] | None
 
 
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from lakesmith.errors import Place
 from lakesmith.project.yaml_reader import Document, YamlPath
 
+M = TypeVar("M", bound=BaseModel, covariant=True)
+
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(Generic[M]):
     """One place settings can stand in: a model that was read from ``path`` of a document."""
 
     document: Document
-    model: BaseModel
+    model: M
     path: YamlPath = ()
 
-    def below(self, *names: str) -> Level | None:
+    def below(self, *names: str) -> Level[BaseModel] | None:
         """The level of a model inside this one; None when it is not set."""
         model: Any = self.model
         for name in names:
@@ -33,7 +35,7 @@ class Setting:
     """A value that was set, and where."""
 
     value: Any
-    level: Level
+    level: Level[BaseModel]
     path: YamlPath
 
     @property
@@ -51,7 +53,7 @@ class Setting:
         return self.level.document.place(*self.path, index)
 
 
-def find(levels: Sequence[Level], name: str) -> Setting | None:
+def find(levels: Sequence[Level[BaseModel]], name: str) -> Setting | None:
     """The setting called ``name`` of the first level that has it; None when none has, or that one takes it back."""
     for level in levels:
         if name in level.model.model_fields_set:

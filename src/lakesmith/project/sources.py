@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from lakesmith.errors import Place, Problem
 from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource, OnChangedFile, OnNewColumn
 from lakesmith.project.durations import seconds
-from lakesmith.project.models import FileOptions, SourceSettings, TableFile
+from lakesmith.project.models import DefaultsFile, FileOptions, FilesSettings, SourceSettings, TableFile
 from lakesmith.project.settings import Level, Setting, find
 
 _FORMATS: Final = {
@@ -28,7 +30,7 @@ _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in
 
 
 def file_sources(
-    own: Level, defaults: Sequence[Level], declared: bool, problems: list[Problem]
+    own: Level[TableFile], defaults: Sequence[Level[DefaultsFile]], declared: bool, problems: list[Problem]
 ) -> tuple[FileSource, ...]:
     """The sources of a table, in the order they are written; a single one is called ``files``.
 
@@ -41,7 +43,9 @@ def file_sources(
     return right
 
 
-def source_settings(own: Level, defaults: Sequence[Level]) -> Iterator[tuple[str, Place]]:
+def source_settings(
+    own: Level[TableFile], defaults: Sequence[Level[DefaultsFile]]
+) -> Iterator[tuple[str, Place]]:
     """Where each option of each source was written: ``source.files.min_age`` and the line."""
     above = [found for level in defaults if (found := level.below("source", "files")) is not None]
     for name, level in _levels(own):
@@ -51,9 +55,8 @@ def source_settings(own: Level, defaults: Sequence[Level]) -> Iterator[tuple[str
                 yield f"source.{name}.{option}", setting.place
 
 
-def _levels(own: Level) -> Iterator[tuple[str, Level]]:
+def _levels(own: Level[TableFile]) -> Iterator[tuple[str, Level[FilesSettings]]]:
     table = own.model
-    assert isinstance(table, TableFile)
     if isinstance(table.source, SourceSettings):
         yield "files", Level(own.document, table.source.files, (*own.path, "source", "files"))
     elif table.source is not None:
@@ -61,7 +64,9 @@ def _levels(own: Level) -> Iterator[tuple[str, Level]]:
             yield name, Level(own.document, source.files, (*own.path, "source", name, "files"))
 
 
-def _source(name: str, levels: list[Level], declared: bool, problems: list[Problem]) -> FileSource | None:
+def _source(
+    name: str, levels: Sequence[Level[BaseModel]], declared: bool, problems: list[Problem]
+) -> FileSource | None:
     own: Any = levels[0].model
     place = levels[0].document.place(*levels[0].path)
     file_format = _format(levels, place, problems)
@@ -95,7 +100,7 @@ def _same_files(sources: Sequence[FileSource]) -> Iterator[Problem]:
             )
 
 
-def _check_paths(own: Level, problems: list[Problem]) -> None:
+def _check_paths(own: Level[BaseModel], problems: list[Problem]) -> None:
     path, pattern = find([own], "path"), find([own], "pattern")
     if path is not None and set("*?") & set(path.value):
         hint = "put what the names of the files have in common under pattern:"
@@ -109,7 +114,7 @@ def _check_paths(own: Level, problems: list[Problem]) -> None:
         )
 
 
-def _format(levels: list[Level], place: Place, problems: list[Problem]) -> FileFormat | None:
+def _format(levels: Sequence[Level[BaseModel]], place: Place, problems: list[Problem]) -> FileFormat | None:
     own: Any = levels[0].model
     guessed = _guessed(own.pattern) or _guessed(own.path)
     found: FileFormat | None = _value(levels, "format", guessed)
@@ -125,7 +130,7 @@ def _guessed(name: str | None) -> FileFormat | None:
     return _FORMATS.get(PurePosixPath((name or "").lower().removesuffix(".gz")).suffix)
 
 
-def _check_options(own: Level, file_format: FileFormat, problems: list[Problem]) -> None:
+def _check_options(own: Level[BaseModel], file_format: FileFormat, problems: list[Problem]) -> None:
     wrong: tuple[str, ...] = () if file_format in _DELIMITED else _CSV_ONLY
     if file_format in (FileFormat.PARQUET, FileFormat.AVRO):
         wrong += _TEXT_ONLY
@@ -136,7 +141,7 @@ def _check_options(own: Level, file_format: FileFormat, problems: list[Problem])
 
 
 def _check_header(
-    levels: list[Level], file_format: FileFormat, declared: bool, problems: list[Problem]
+    levels: Sequence[Level[BaseModel]], file_format: FileFormat, declared: bool, problems: list[Problem]
 ) -> None:
     setting = find(levels, "header")
     if setting is None or setting.value or declared or file_format not in _DELIMITED:
@@ -147,7 +152,7 @@ def _check_header(
     )
 
 
-def _csv(levels: list[Level], file_format: FileFormat) -> CsvOptions:
+def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOptions:
     given = {
         name: setting.value
         for name in (*_CSV_ONLY, *_TEXT_ONLY)
@@ -170,6 +175,6 @@ def _seconds(setting: Setting, problems: list[Problem]) -> float:
         return 0.0
 
 
-def _value(levels: Sequence[Level], name: str, default: Any) -> Any:
+def _value(levels: Sequence[Level[BaseModel]], name: str, default: Any) -> Any:
     setting = find(levels, name)
     return default if setting is None else setting.value

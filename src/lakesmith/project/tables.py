@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
@@ -20,7 +22,7 @@ from lakesmith.project.definitions import (
 )
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
-from lakesmith.project.models import SharedSettings, TableFile
+from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.settings import Level, Setting, find
@@ -53,20 +55,23 @@ _OWN_ONLY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A table whose files were read. ``defaults`` are the levels above it, nearest first."""
+    """A table whose files were read.
+
+    ``defaults`` are the levels above it, nearest first; not ``complete`` when one of them could not be read.
+    """
 
     files: TableFiles
-    own: Level
-    defaults: tuple[Level, ...]
+    own: Level[TableFile]
+    defaults: tuple[Level[DefaultsFile], ...]
+    complete: bool = True
 
     @property
     def settings(self) -> TableFile:
         """What the table's own YAML says."""
-        assert isinstance(self.own.model, TableFile)
         return self.own.model
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[Level[BaseModel], ...]:
         """Where a shared setting is looked for, nearest first."""
         return (self.own, *self.defaults)
 

@@ -85,3 +85,29 @@ def test_what_is_no_record(text: str) -> None:
         avro_columns(text, "x.avsc")
 
     assert [problem.code for problem in caught.value.problems] == ["LS113"]
+
+
+@pytest.mark.parametrize(
+    "avro",
+    [
+        None,
+        5,
+        "point",
+        ["int", "string"],
+        [],
+        {},
+        {"type": "array"},
+        {"type": "map", "values": "no"},
+        {"type": "record", "name": "p"},
+        {"type": "record", "name": "p", "fields": {}},
+        {"type": "record", "name": "p", "fields": ["x"]},
+        {"type": "record", "name": 5, "fields": []},
+        {"type": "fixed", "size": 5},
+        {"type": "bytes", "logicalType": "decimal"},
+        {"type": "bytes", "logicalType": "decimal", "precision": 50},
+        {"type": "bytes", "logicalType": "decimal", "precision": "x"},
+    ],
+)
+def test_what_has_no_type(avro: Any) -> None:
+    with pytest.raises(ProjectError, match="LS113 x.avsc:1: the Avro field 'f0' cannot be a column"):
+        types(avro)
