@@ -41,6 +41,7 @@ _ROW_LINEAGE: Final = (
     "_partition",
     "_spec_id",
 )
+_KEYED_ONLY: Final = ("key", "latest_by", "delete_when")
 _OWN_ONLY: Final = (
     "description",
     "columns",
@@ -128,9 +129,11 @@ class TableBuilder:
 
     def _settings_from(self) -> Iterator[tuple[str, Place]]:
         yield from source_settings(self._draft.own, self._draft.defaults)
+        keyed = not self._is_sourced and self._find("key") is not None
         for name in (*_OWN_ONLY, *SharedSettings.model_fields):
             levels = self._draft.levels if name in SharedSettings.model_fields else (self._draft.own,)
-            if (setting := find(levels, name)) is not None:
+            setting = find(levels, name) if keyed or name not in _KEYED_ONLY else None
+            if setting is not None:
                 yield name.rstrip("_"), setting.place
 
     def _check_kind(self) -> None:
@@ -267,7 +270,7 @@ class TableBuilder:
         if key:
             found = self._value("delete_when", None)
             return {"key": key, "latest_by": self._names("latest_by"), "delete_when": found}
-        for name in ("key", "latest_by", "delete_when"):
+        for name in _KEYED_ONLY:
             if (setting := find([self._draft.own], name)) is not None and (self._is_sourced or name != "key"):
                 self._unkeyed(name, setting)
         return {}

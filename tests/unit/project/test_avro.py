@@ -109,5 +109,5 @@ def test_what_is_no_record(text: str) -> None:
     ],
 )
 def test_what_has_no_type(avro: Any) -> None:
-    with pytest.raises(ProjectError, match="LS113 x.avsc:1: the Avro field 'f0' cannot be a column"):
+    with pytest.raises(ProjectError, match=r"LS113 x\.avsc:1: the Avro field 'f0' cannot be a column"):
         types(avro)

@@ -265,6 +265,11 @@ def test_defaults_of_keyed_tables_do_not_concern_the_others() -> None:
         ("silver.all", (), ()),
         ("silver.newest", ("id",), ("at",)),
     ]
+    assert [[name for name, _ in t.settings_from if name == "latest_by"] for t in project.tables] == [
+        [],
+        [],
+        ["latest_by"],
+    ]
 
 
 def test_rules_know_their_lines() -> None:
