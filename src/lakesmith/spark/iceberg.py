@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.execute.engine import Outdated
+from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
 
 CATALOG: Final = "lake"
@@ -99,7 +100,9 @@ class JavaTables:
             if self._is_published(base, work.head):
                 return
             _require_unmoved(base, work)
-            if self._swap(operations, base, self._published(table, base, work.head, drop_columns)):
+            published = self._published(table, base, work.head, drop_columns)
+            reach("before-swap", str(name))
+            if self._swap(operations, base, published):
                 return
         raise Outdated("the table's metadata changed at every try to publish")
 
