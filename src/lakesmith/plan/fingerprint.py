@@ -20,7 +20,7 @@ def definition_fingerprint(table: TableDefinition) -> str:
         "key": table.key,
         "latest_by": table.latest_by,
         "delete_when": sql_fingerprint(table.delete_when) if table.delete_when else None,
-        "rules": sorted(rule.predicate for rule in table.rules),
+        "rules": sorted(rule.predicate for rule in table.checks),
         "columns": [(column.name, column.type) for column in table.columns],
         "history": table.history.value,
     }

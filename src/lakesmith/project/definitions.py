@@ -173,9 +173,21 @@ class TableDefinition:
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     @property
+    def checks(self) -> tuple[Rule, ...]:
+        """What every good row of the table meets: its rules, and that its required columns are not null."""
+        required = (column for column in self.columns if column.required)
+        return (*self.rules, *(_required(column, self.place) for column in required))
+
+    @property
     def is_sourced(self) -> bool:
         """True when rows enter the lake here."""
         return bool(self.sources)
+
+
+def _required(column: Column, place: Place) -> Rule:
+    quoted = "`" + column.name.replace("`", "``") + "`"
+    text = f"column {column.name} is required"
+    return Rule(text, column.place or place, (column.name,), (), f"{quoted} IS NOT NULL")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Judged:
         return [
             F.count(F.lit(1)).alias("out"),
             F.count_if(F.size(REASONS) > 0).alias("bad"),
-            *rule_counts(self.table.rules),
+            *rule_counts(self.table.checks),
         ]
 
     def observed(self, seen: Observation) -> Judged:
@@ -93,7 +93,7 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     )
     nothing = F.array().cast("array<string>")
     reasons = (
-        F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.rules))
+        F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.checks))
     )
     return Judged(frame.withColumn(REASONS, reasons), table, rows.columns, rows.hidden)
 

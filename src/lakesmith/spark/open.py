@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
 
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.observe import Lake
 from lakesmith.project.definitions import Project
@@ -46,7 +48,15 @@ def open_engine(lake: Lake, lock: ProjectLock, listener: Listener) -> SparkEngin
     """Starts Spark for a run; the lock's holder says which JVM works for it."""
     listener(EngineStarting())
     began = time.monotonic()
+    # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.
+    threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
     session = open_session(lake.project)
     lock.note_jvm(session.jvm_pid)
     listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
     return SparkEngine(session, lake)
+
+
+def _import_writer(lake: Lake) -> None:
+    # What is wrong with the catalog is raised where it is used.
+    with suppress(LakesmithError):
+        lake.catalog.writer()

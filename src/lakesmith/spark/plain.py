@@ -14,7 +14,7 @@ from lakesmith.spark.queries import QueryRows
 
 def write_plain(batch: Batch, rows: QueryRows) -> Draft:
     """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second."""
-    rules = batch.step.table.rules
+    rules = batch.step.table.checks
     judged = rows.frame.withColumn(REASONS, rule_reasons(rules))
     seen = Observation()
     measured = judged.observe(

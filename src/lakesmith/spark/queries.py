@@ -21,6 +21,9 @@ from lakesmith.spark.iceberg import physical
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
 
+_HIDDEN: Final = "_arrival"
+"""What the names of carried columns begin with, so that they meet none of the query's own."""
+
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 _CLOCKS: Final = frozenset(
     {
@@ -74,7 +77,7 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     else:
         raise TypeError(f"{batch.name} has no query")
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows.frame)
+        _require_row_wise(rows.frame, isinstance(query, PythonQuery) and query.deterministic)
     return rows
 
 
@@ -87,15 +90,14 @@ def _sql_rows(
         frame.createOrReplaceTempView(view)
         names[str(table)] = view
     analysis = analyse(query.text)
-    hidden = _carried(batch, views) if with_arrival else ()
-    carrying = add_projection(query.text, analysis, hidden) if hidden else None
-    text = query.text if carrying is None else carrying
+    carried = _carried(batch, views) if with_arrival else ()
+    carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
     try:
-        frame = batch.spark.sql(splice(text, analyse(text) if carrying else analysis, names))
+        frame = batch.spark.sql(splice(query.text, analysis, names) if carrying is None else carrying)
     finally:
         for view in names.values():
             batch.spark.catalog.dropTempView(view)
-    return QueryRows(frame, hidden if carrying else ())
+    return QueryRows(frame, () if carrying is None else tuple(_HIDDEN + name for name in carried))
 
 
 def _carried(batch: Batch, views: dict[TableName, DataFrame]) -> tuple[str, ...]:
@@ -137,8 +139,11 @@ def _load_function(batch: Batch, query: PythonQuery) -> Any:
     return getattr(module, query.function)
 
 
-def _require_row_wise(frame: DataFrame) -> None:
-    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one table."""
+def _require_row_wise(frame: DataFrame, trust_python: bool) -> None:
+    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one table.
+
+    ``trust_python``: the author says that the Python functions in it are deterministic.
+    """
     execution: Any = frame._jdf.queryExecution()
     plan, leaves = execution.analyzed(), 0
     waiting = [plan]
@@ -152,18 +157,19 @@ def _require_row_wise(frame: DataFrame) -> None:
                 f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
             )
         else:
-            _require_pure(node)
+            _require_pure(node, trust_python)
         waiting.extend(children)
     if leaves != 1:
         raise NotIncremental("Spark's plan of the query reads more than one table")
 
 
-def _require_pure(node: Any) -> None:
+def _require_pure(node: Any, trust_python: bool) -> None:
     waiting = _items(node.expressions())
     while waiting:
         expression = waiting.pop()
         kind = expression.getClass().getSimpleName()
-        if not expression.deterministic() or kind in _CLOCKS or kind.endswith("Subquery"):
+        untrusted = kind in _PYTHON and not trust_python
+        if untrusted or not expression.deterministic() or kind in _CLOCKS or kind.endswith("Subquery"):
             raise NotIncremental(
                 f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
             )

@@ -48,7 +48,7 @@ def _write(batch: Batch, judged: Judged, winners: DataFrame, seen: Observation, 
         account=_account(batch, counts, keys),
         by_row=batch.step.row_wise,
         sidecars=pins,
-        checks=checks_of(judged.table.rules, counts),
+        checks=checks_of(judged.table.checks, counts),
     )
 
 

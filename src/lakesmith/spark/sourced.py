@@ -102,7 +102,7 @@ def _delete_replaced(batch: Batch) -> int:
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files; the bad rows, if there are any, in a second."""
-    rules = batch.step.table.rules
+    rules = batch.step.table.checks
     judged = _judged(batch, intake.rows)
     seen = Observation()
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
@@ -122,7 +122,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
 
 def _judged(batch: Batch, rows: DataFrame) -> DataFrame:
     """Rows that parsed are held against the rules as well."""
-    rules = batch.step.table.rules
+    rules = batch.step.table.checks
     if not rules:
         return rows
     parsed = F.size(REASONS) == 0

@@ -61,7 +61,7 @@ def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
     """The properties a table of this project is created with."""
     properties = {OWNER: project}
     if table.owner:
-        properties["owner"] = table.owner
+        properties["lakesmith.owner"] = table.owner
     if table.tags:
         properties["lakesmith.tags"] = ",".join(table.tags)
     return properties

@@ -59,7 +59,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         return Draft(
             account=_account(rows_read(batch), counts, fates, unchanged),
             sidecars=pins,
-            checks=checks_of(kept.table.rules, counts),
+            checks=checks_of(kept.table.checks, counts),
         )
     finally:
         kept.frame.unpersist()
