@@ -32,8 +32,7 @@ _CLOCKS: Final = frozenset(
         "Now",
         "LocalTimestamp",
         "CurrentTime",
-        "CurrentTimeZone",
-        "PythonUDF",
+        "CurrentTimeZone"
     }
 )
 
