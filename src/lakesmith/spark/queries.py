@@ -26,15 +26,9 @@ _HIDDEN: Final = "_arrival"
 
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 _CLOCKS: Final = frozenset(
-    {
-        "CurrentDate",
-        "CurrentTimestamp",
-        "Now",
-        "LocalTimestamp",
-        "CurrentTime",
-        "CurrentTimeZone"
-    }
+    {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
 )
+_PYTHON: Final = frozenset({"PythonUDF"})
 
 
 @dataclass(frozen=True)
