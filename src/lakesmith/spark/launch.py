@@ -205,15 +205,15 @@ def connect(plan: LaunchPlan, driver: DriverProcess, seconds: float = START_SECO
     Raises:
         LaunchError: the JVM ended, or nothing came within `seconds`. The JVM is then gone.
     """
-    try:
-        port, secret = _await_connection(plan, driver, seconds)
-    except LaunchError:
-        driver.end(patience=0)
-        raise
+    from py4j.protocol import Py4JError
     from pyspark.java_gateway import launch_gateway
 
-    with _gateway_variables(port, secret):
-        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    try:
+        with _gateway_variables(*_await_connection(plan, driver, seconds)):
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    except (LaunchError, Py4JError, OSError) as error:
+        driver.end(patience=0)
+        raise LaunchError(str(error)) from error
     gateway.proc = driver.process
     return gateway
 

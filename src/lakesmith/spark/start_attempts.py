@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakesmith.spark.failures import causes_of, full_text
 from lakesmith.spark.java import has_module
 from lakesmith.spark.launch import (
     DriverProcess,
@@ -87,19 +88,28 @@ def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[A
         EnvironmentProblem: LS303, none of them gave a session; the session's folder is then gone.
     """
     notes: list[str] = []
+    failed: list[tuple[Attempt, str]] = []
     try:
         for way in ways:
             try:
-                return _try(plan, conf, way, notes)
+                handle = _try(plan, conf, way, notes)
             except LaunchError as error:
                 notes.append(f"{way.what} failed: {error}")
-                if way.archive:
-                    refuse(way.archive, str(error))
+                failed.append((way, str(error)))
+            else:
+                _blame_archives(failed)
+                return handle
+        raise start_failed(notes, plan.log_path)
     except BaseException:
         plan.folder.remove()
         raise
-    plan.folder.remove()
-    raise start_failed(notes, plan.log_path)
+
+
+def _blame_archives(failed: Sequence[tuple[Attempt, str]]) -> None:
+    """Only where another way served was it the archive: a wrong setting fails every way."""
+    for way, reason in failed:
+        if way.archive:
+            refuse(way.archive, reason)
 
 
 def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[str]) -> SessionHandle:
@@ -123,6 +133,7 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
     """
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     _keep_terminal_clean()
@@ -131,24 +142,15 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
         # PySpark would take whatever `python3` is on PATH for its workers: another one, in an environment not activated.
         context.pythonExec = sys.executable
         return SparkSession(context)
-    except (Py4JError, OSError) as error:
+    except (Py4JError, PySparkException, OSError) as error:
         forget_gateway()
         driver.end(patience=0)
-        raise LaunchError(f"Spark refused to start: {_cause(error)}") from error
-
-
-def _cause(error: Exception) -> str:
-    """The last cause in a Java error's text, without frames."""
-    causes = [line for line in str(error).splitlines() if line.startswith(("Caused by: ", ": "))]
-    return (causes or [str(error)])[-1].removeprefix("Caused by: ").removeprefix(": ")
+        raise LaunchError(f"Spark refused to start: {causes_of(full_text(error))[-1]}") from error
 
 
 def _maps_archive(gateway: JavaGateway) -> bool:
     """Whether the JVM uses the archive it was given: it goes on without one that it does not like, and says nothing."""
-    jvm = gateway.jvm
-    diagnostics = jvm.java.lang.Class.forName("com.sun.management.HotSpotDiagnosticMXBean")
-    bean = jvm.java.lang.management.ManagementFactory.getPlatformMXBean(diagnostics)
-    return str(bean.getVMOption("UseSharedSpaces").getValue()) == "true"
+    return "sharing" in str(gateway.jvm.java.lang.System.getProperty("java.vm.info"))
 
 
 class _WithoutPy4J(logging.Filter):
