@@ -3,8 +3,9 @@
 A file is known by its whole identity and never by being newer than something: late, back-dated and same-second files are
 taken, once. What was taken and is different now is handled as the source declares (``on_changed_file``).
 
-Only when size and modification time are equal and the inode or the change time are not (``chmod``, a copied or restored
-folder, or a rewrite that set the time back) does stat leave it open. Then the content's fingerprint decides: ask
+Where the size is equal and the rest is not (``touch``, ``chmod``, a copied or restored folder, the same file delivered
+again, or a rewrite that set the time back) stat leaves it open. Then the content's fingerprint decides, except for large
+files with another modification time: of those only samples are compared, which is not enough to call them the same. Ask
 ``uncertain_files`` for these files, compute their fingerprints, and pass them on. Without one, a file counts as changed.
 """
 
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileSource, OnChangedFile, TableName
+from lakesmith.sources.identity import WHOLE_UP_TO
 from lakesmith.sources.ledger_view import LedgerView, Row
 from lakesmith.sources.listing import Listing, printable
 from lakesmith.sources.model import FileAction, FileIdentity
@@ -118,13 +120,10 @@ def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIde
 
 
 def _is_uncertain(file: FileIdentity, row: Row) -> bool:
-    """Taken, with a fingerprint, and equal in size and modification time but not in the rest."""
-    return (
-        row[1] == FileAction.TAKEN
-        and bool(row[6])
-        and row[2:4] == (file.size, file.modified_ns)
-        and row[4:6] != (file.inode, file.changed_ns)
-    )
+    """Taken, with a fingerprint, and equal in size (a large file: in modification time too)."""
+    if row[1] != FileAction.TAKEN or not row[6] or row[2] != file.size:
+        return False
+    return file.size <= WHOLE_UP_TO or row[3] == file.modified_ns
 
 
 def _changed_problem(
