@@ -1,0 +1,212 @@
+"""Whole projects in tests: folders made by the test, run in-process on the shared JVM, each with a lake of its own.
+
+    project = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": "..."})
+    project.land("landing/orders/1.csv", "id,city\\n1,Oslo\\n")
+    assert project.run().code == 0
+    assert project.rows("bronze.orders", "id", "city") == [(1, "Oslo")]
+
+Each harness has a Spark session of its own in the shared JVM (a session has its own catalogs), whose catalog ``lake`` lies
+in the project's ``.lakesmith``, where a real run has it. Whatever the commands read without a JVM is therefore there too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from lakesmith.catalog.progress import live_rows
+from lakesmith.catalog.record import Record
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.events import Event, TableFailed, TablePublished
+from lakesmith.execute.observe import Lake
+from lakesmith.execute.session import Run
+from lakesmith.graph.graph import Graph
+from lakesmith.graph.load import load
+from lakesmith.graph.selection import select
+from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
+from lakesmith.spark.engine import SparkEngine
+from lakesmith.spark.iceberg import physical
+from lakesmith.spark.session import SessionHandle, local_catalog_conf
+from lakesmith.spark.sidecar import SidecarKind, sidecar_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROJECT_FILE = "name: {name}\ntargets: {{local: {{}}}}\n"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended: its exit code and everything it told."""
+
+    code: int
+    events: tuple[Event, ...]
+
+    @property
+    def published(self) -> dict[str, Record]:
+        """The records of the tables that were published, by their names, in that order."""
+        return {str(e.table): e.report.record for e in self.events if isinstance(e, TablePublished)}
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What failed."""
+        return [problem for e in self.events if isinstance(e, TableFailed) for problem in e.problems]
+
+    def of(self, table: str) -> list[Event]:
+        """The events of one table."""
+        return [event for event in self.events if str(_table_of(event)) == table]
+
+
+def _table_of(event: Event) -> object:
+    step = getattr(event, "step", None)
+    return step.name if step is not None else getattr(event, "table", None)
+
+
+@dataclass
+class ProjectHarness:
+    """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if there is none."""
+
+    root: Path
+    session: SessionHandle
+    files: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.write({"lakesmith.yaml": PROJECT_FILE.format(name=self.root.name), **self.files})
+        state_dir = self.root / ".lakesmith"
+        spark = self.session.spark.newSession()
+        for key, value in local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse").items():
+            spark.conf.set(key, value)
+        Lake.open(self.load()[0]).catalog.prepare()  # type: ignore[attr-defined]
+        self.handle = replace(self.session, spark=spark, stop=lambda: None)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session whose catalog ``lake`` is this project's."""
+        return self.handle.spark
+
+    # Files
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Writes files of the project, over those that are there."""
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dedent(text).removeprefix("\n"))
+
+    def land(self, name: str, content: str | bytes, modified_ns: int | None = None) -> Path:
+        """Writes a landing file as it is; ``modified_ns`` sets its modification time (nanoseconds since the epoch)."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        if modified_ns is not None:
+            os.utime(path, ns=(modified_ns, modified_ns))
+        return path
+
+    # Runs
+
+    def load(self) -> tuple[Project, Graph]:
+        """The project as a command would read it now."""
+        return load(self.root, self.target, {})
+
+    def lake(self) -> Lake:
+        """The project's lake, opened anew."""
+        return Lake.open(self.load()[0])
+
+    def run(self, *patterns: str, full: Iterable[str] = (), parallel: int = 2) -> RunResult:
+        """What ``lakesmith run PATTERNS --full-refresh FULL`` does, but for the start of the JVM."""
+        project, graph = self.load()
+        lake = Lake.open(project)
+        decider = Decider(graph, lake, frozenset(map(TableName.parse, full)))
+        names = tuple(select(graph, patterns)) if patterns else graph.order
+        events: list[Event] = []
+        run = Run(decider, names, lambda _lock: SparkEngine(self.handle, lake), events.append)
+        run.parallel = parallel
+        return RunResult(run.run(), tuple(events))
+
+    def must_run(self, *patterns: str, full: Iterable[str] = ()) -> RunResult:
+        """``run``, and it has to end well."""
+        result = self.run(*patterns, full=full)
+        assert result.code == 0, "\n".join(line for problem in result.problems for line in problem.lines())
+        return result
+
+    # What is there
+
+    def state(self, table: str) -> TableState:
+        """The table's metadata."""
+        name = TableName.parse(table)
+        state = self.lake().catalog.table(name.layer, name.name)
+        assert state is not None, f"there is no table {table}"
+        return state
+
+    def record(self, table: str) -> Record:
+        """The table's newest published record."""
+        record = self.lake().facts(TableName.parse(table)).base.record
+        assert record is not None, f"{table} was never published"
+        return record
+
+    def count(self, table: str) -> int:
+        """The table's live rows, by the snapshot's summary."""
+        head = self.state(table).head
+        return (live_rows(head) or 0) if head else 0
+
+    def frame(self, table: str, as_of: int | None = None) -> DataFrame:
+        """The table as Spark reads it, at main's head or at a snapshot."""
+        version = f" VERSION AS OF {as_of}" if as_of is not None else ""
+        return self.spark.sql(f"SELECT * FROM {physical(TableName.parse(table))}{version}")
+
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """The table's rows, sorted; all columns but those that lakesmith adds, unless some are named."""
+        frame = self.frame(table)
+        names = columns or tuple(name for name in frame.columns if name not in ADDED_COLUMNS)
+        return in_order(tuple(row) for row in frame.select(*names).collect())
+
+    def quarantine(self, table: str) -> list[dict[str, Any]]:
+        """The rows in quarantine as the published record pins them, by file and position."""
+        pin = self.record(table).sidecars.get(SidecarKind.QUARANTINE.value)
+        if pin is None or pin.snapshot is None:
+            return []
+        frame = self.frame(
+            str(sidecar_name(TableName.parse(table), SidecarKind.QUARANTINE)), as_of=pin.snapshot
+        )
+        rows = [row.asDict(recursive=True) for row in frame.collect()]
+        return sorted(
+            rows, key=lambda row: _orderable((row["source_file"], row["source_position"], row["row"]))
+        )
+
+    def copy(self, root: Path, only: Callable[[str], bool] = lambda _name: True) -> ProjectHarness:
+        """A second project with the same files (``only`` chooses by name) and a lake that is empty."""
+        files = [path for path in sorted(self.root.rglob("*")) if path.is_file()]
+        names = [str(path.relative_to(self.root)) for path in files]
+        kept = [name for name in names if not name.startswith(".lakesmith/") and only(name)]
+        other = ProjectHarness(
+            root, self.session, {"lakesmith.yaml": (self.root / "lakesmith.yaml").read_text()}
+        )
+        for name in kept:
+            content = self.root / name
+            other.land(name, content.read_bytes(), content.stat().st_mtime_ns)
+        return other
+
+
+def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows sorted by their values, None first; what has no order (maps) by its text."""
+    return sorted(rows, key=_orderable)
+
+
+def _orderable(row: Sequence[Any]) -> list[tuple[Any, ...]]:
+    return [_place(value) for value in row]
+
+
+def _place(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return (0,)
+    if isinstance(value, bool | int | float):
+        return (1, str(float(value)) == "nan", value)
+    return (2, type(value).__name__, value if isinstance(value, str | bytes) else repr(value))
