@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.run_view import RunView, open_view
+from lakesmith.cli.run_view import open_view
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.engine import Engine
+from lakesmith.execute.events import Listener
 from lakesmith.execute.session import Run
 from lakesmith.project.definitions import TableName
 
@@ -37,7 +39,7 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
         run = Run(
             opened.decider(full),
             names,
-            lambda lock: _engine(opened, lock, view),
+            lambda lock, little: _engine(opened, lock, little, view),
             view,
             wait_seconds=options.wait,
         )
@@ -45,12 +47,11 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
             return run.run()
 
 
-def _engine(opened: Opened, lock: object, view: RunView) -> Engine:
-    from lakesmith.catalog.lock import ProjectLock
+def _engine(opened: Opened, lock: ProjectLock, little: bool, view: Listener) -> Engine:
+    # Imported here: what has nothing to do starts no Spark and does not pay for its import.
     from lakesmith.spark.open import open_engine
 
-    assert isinstance(lock, ProjectLock)
-    return open_engine(opened.lake, lock, view)
+    return open_engine(opened.lake, lock, view, little)
 
 
 def _full(opened: Opened, patterns: tuple[str, ...]) -> tuple[TableName, ...]:

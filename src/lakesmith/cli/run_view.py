@@ -33,8 +33,6 @@ from lakesmith.plan.steps import Strategy, TableStep
 if TYPE_CHECKING:
     from rich.status import Status
 
-RunView = "TextView | JsonView"
-
 
 @dataclass
 class JsonView:

@@ -14,11 +14,12 @@ from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
 from lakesmith.execute.faults import reach
 from lakesmith.execute.runner import Walk
+from lakesmith.execute.size import LITTLE_BYTES, planned_bytes
 from lakesmith.plan.steps import UpToDate
 from lakesmith.project.definitions import TableName
 
-EngineFactory = Callable[[ProjectLock], Engine]
-"""Starts an engine; the lock is told which JVM works under it."""
+EngineFactory = Callable[[ProjectLock, bool], Engine]
+"""Starts an engine: the lock is told which JVM works under it, and True says that there is little data to work on."""
 
 
 @dataclass
@@ -93,7 +94,8 @@ class Run:
             for decision in decisions:
                 self._current(decision)
             return 0
-        self.engine = LazyEngine(lambda: self.start_engine(lock))
+        little = planned_bytes(self.decider.lake, decisions) <= LITTLE_BYTES
+        self.engine = LazyEngine(lambda: self.start_engine(lock, little))
         if has_work(decisions):
             # There will be work for it: it starts while the first table is being planned again.
             self.engine()

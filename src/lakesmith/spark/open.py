@@ -15,8 +15,8 @@ from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 
-def session_settings(project: Project) -> SessionSettings:
-    """What a session for the project's target is made of.
+def session_settings(project: Project, little: bool = False) -> SessionSettings:
+    """What a session for the project's target is made of; ``little``: for little data.
 
     Raises EnvironmentProblem LS305 for a target whose catalog Spark is not set up for here.
     """
@@ -36,21 +36,22 @@ def session_settings(project: Project) -> SessionSettings:
         catalogs=local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
         log_path=state_dir / "logs" / "spark.log",
         conf=dict(project.target.spark),
+        little=little,
     )
 
 
-def open_session(project: Project) -> SessionHandle:
+def open_session(project: Project, little: bool = False) -> SessionHandle:
     """A session on the project's lake. Raises EnvironmentProblem when it cannot be started."""
-    return start_session(session_settings(project)).result()
+    return start_session(session_settings(project, little)).result()
 
 
-def open_engine(lake: Lake, lock: ProjectLock, listener: Listener) -> SparkEngine:
+def open_engine(lake: Lake, lock: ProjectLock, listener: Listener, little: bool = False) -> SparkEngine:
     """Starts Spark for a run; the lock's holder says which JVM works for it."""
     listener(EngineStarting())
     began = time.monotonic()
     # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.
     threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
-    session = open_session(lake.project)
+    session = open_session(lake.project, little)
     lock.note_jvm(session.jvm_pid)
     listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
     return SparkEngine(session, lake)
