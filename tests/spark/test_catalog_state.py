@@ -18,7 +18,7 @@ from lakesmith.errors import StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from tests.spark.conftest import LakePaths
+    from tests.conftest import LakePaths
 
 pytestmark = pytest.mark.spark
 

@@ -27,7 +27,7 @@ from lakesmith.spark.start_folder import sweep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from tests.spark.conftest import LakePaths
+    from tests.conftest import LakePaths
 
 pytestmark = pytest.mark.spark
 

@@ -1,7 +1,11 @@
-"""The shared session: one JVM for all Spark tests, with an embedded catalog in a temporary folder."""
+"""The shared session: one JVM for the whole suite, with an embedded catalog in a temporary folder.
+
+``harness`` (tests/spark) runs whole projects on it, for the tests of other folders as well.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +17,8 @@ from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalo
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+sys.path.append(str(Path(__file__).parent / "spark"))
 
 
 @dataclass(frozen=True, slots=True)
