@@ -34,6 +34,8 @@ _DEAD = (
     "py4j.protocol.Py4JNetworkError",
     "Answer from Java side is empty",
     "while trying to connect to the Java server",
+    # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is missing.
+    "does not exist in the JVM",
 )
 _NO_MEMORY = (
     "java.lang.OutOfMemoryError",

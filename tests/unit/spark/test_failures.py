@@ -57,6 +57,12 @@ EXPECTED = [
     ("commit", "LS601", "Spark failed: ValidationException: Cannot set a to unknown snapshot: 77", None),
     ("oom", "LS602", "Spark ran out of memory: OutOfMemoryError: Java heap space", None),
     ("dead", "LS604", "Spark's JVM died", "Py4JNetworkError: Answer from Java side is empty"),
+    (
+        "dead_class",
+        "LS604",
+        "Spark's JVM died",
+        "Py4JError: org.apache.spark.sql.functions does not exist in the JVM",
+    ),
 ]
 
 
