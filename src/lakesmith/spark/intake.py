@@ -137,7 +137,9 @@ def _request(
     batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
 ) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
-    return ReadRequest(source, batch.project.root, _groups(shapes, columns), typed)
+    # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
+    filled = [shape for shape in shapes if not shape.shape.empty]
+    return ReadRequest(source, batch.project.root, _groups(filled, columns), typed)
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:
