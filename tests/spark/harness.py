@@ -127,7 +127,7 @@ class ProjectHarness:
         decider = Decider(graph, lake, frozenset(map(TableName.parse, full)))
         names = tuple(select(graph, patterns)) if patterns else graph.order
         events: list[Event] = []
-        run = Run(decider, names, lambda _lock: SparkEngine(self.handle, lake), events.append)
+        run = Run(decider, names, lambda _lock, _little: SparkEngine(self.handle, lake), events.append)
         run.parallel = parallel
         return RunResult(run.run(), tuple(events))
 
