@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lakesmith import __version__
-from lakesmith.errors import LakesmithError
+from lakesmith.cli.guard import guarded
 
 app = typer.Typer(
     name="lakesmith",
@@ -29,6 +29,7 @@ SelectArgument = Annotated[
     list[str] | None,
     typer.Argument(help="Tables: bronze.orders, silver.*, +gold.x (and upstream), x+ (and downstream)."),
 ]
+TableArgument = Annotated[str, typer.Argument(help="A table: bronze.orders.", show_default=False)]
 HERE = Path()
 
 
@@ -64,6 +65,119 @@ def plan(
 
 
 @app.command()
+def status(
+    select: SelectArgument = None,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what is up to date, what is behind and why."""
+    from lakesmith.cli.status import status_command
+
+    raise typer.Exit(status_command(project, target, tuple(select or ()), json))
+
+
+@app.command()
+def explain(
+    table: TableArgument,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show how a table is refreshed, why not better, and where its settings come from."""
+    from lakesmith.cli.explain import explain_command
+
+    raise typer.Exit(explain_command(project, target, table, json))
+
+
+@app.command()
+def history(
+    table: TableArgument,
+    limit: Annotated[int, typer.Option(min=0, help="How many points, the newest; 0: all.")] = 20,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show a table's past in words, with the snapshots that query --as-of takes."""
+    from lakesmith.cli.history import history_command
+
+    raise typer.Exit(history_command(project, target, table, limit, json))
+
+
+@app.command()
+def files(
+    table: TableArgument,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", help="Leave a file out from now on; its rows stay.")
+    ] = None,
+    forget: Annotated[
+        list[str] | None, typer.Option("--forget", help="Delete a file's rows, and take it again.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every file, not only the newest.")] = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show which landing files were taken, when and by which batch; leave out or forget some."""
+    from lakesmith.cli.files import FilesOptions, files_command
+
+    options = FilesOptions(tuple(skip or ()), tuple(forget or ()), every)
+    raise typer.Exit(files_command(project, target, table, options, json))
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="A SELECT in Spark SQL; - reads it from the input.")],
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", help="A snapshot, a tag or a moment: 2026-01-31T12:30, '2 hours ago'."),
+    ] = None,
+    output: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="How many rows; 0: all. A table shows 100.", show_default=False)
+    ] = None,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a query on the present or the past."""
+    from lakesmith.cli.query import QueryOptions, query_command
+
+    options = QueryOptions(sql, as_of, "json" if json else output, limit)
+    raise typer.Exit(query_command(project, target, options))
+
+
+@app.command()
+def init(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TEMPLATE] DIR", help="A shipped example, and the new folder.", show_default=False
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the shipped examples.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make a new project, empty or from one of the shipped examples."""
+    from lakesmith.cli.init import init_command
+
+    raise typer.Exit(init_command(tuple(names or ()), list_, json))
+
+
+@app.command()
+def doctor(
+    start: Annotated[bool, typer.Option("--start", help="Also start Spark, to see that it does.")] = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Look for what is missing on this machine and in this project, and say how to mend it."""
+    from lakesmith.cli.doctor import doctor_command
+
+    raise typer.Exit(doctor_command(project, target, start, json))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(f"lakesmith {__version__}")
@@ -71,12 +185,4 @@ def version() -> None:
 
 def main() -> None:
     """Runs the command line; ends the process with the exit code of ``lakesmith.errors``."""
-    try:
-        app(standalone_mode=False)
-    except LakesmithError as error:
-        print("\n".join(line for problem in error.problems for line in problem.lines()), file=sys.stderr)
-        sys.exit(error.exit_code)
-    except typer.Exit as done:
-        sys.exit(done.exit_code)
-    except typer.Abort:
-        sys.exit(130)
+    sys.exit(guarded(lambda: app(standalone_mode=False), sys.argv[1:]))

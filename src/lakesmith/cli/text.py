@@ -1,6 +1,14 @@
-"""Numbers and names as people read them."""
+"""Numbers, times and names as people read them."""
 
 from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+_STEPS = ((60.0, "s"), (60.0, "min"), (24.0, "h"), (float("inf"), "d"))
 
 
 def count(number: int, what: str, plural: str | None = None) -> str:
@@ -18,8 +26,40 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s"
 
 
-def columns_aligned(rows: list[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
+def moment(ms: int) -> str:
+    """Milliseconds since the epoch as ``2026-01-31 12:30:05 UTC``."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(ms: int) -> str:
+    """Milliseconds since the epoch as ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000).isoformat()
+
+
+def ago(ms: int, now_ms: int) -> str:
+    """How long ago, roughly: ``just now``, ``5 min ago``, ``3 h ago``, ``12 d ago``."""
+    amount = max(0, now_ms - ms) / 1000
+    for step, unit in _STEPS:
+        if amount < step:
+            return "just now" if unit == "s" and amount < 10 else f"{int(amount)} {unit} ago"
+        amount /= step
+    raise AssertionError("the last step has no end")
+
+
+def size(number: int) -> str:
+    """Bytes as ``812 B``, ``1.5 KB``, ``3.2 GB`` (of 1,000)."""
+    amount = float(number)
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def columns_aligned(rows: Sequence[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
     """Rows as lines of aligned columns; ``right`` are the numbers of those aligned to the right."""
+    if not rows:
+        return []
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
     return [
         "  ".join(
@@ -28,3 +68,21 @@ def columns_aligned(rows: list[tuple[str, ...]], right: frozenset[int] = frozens
         ).rstrip()
         for row in rows
     ]
+
+
+def titled(title: str, lines: Iterable[str]) -> list[str]:
+    """A section: its title, its lines indented below it, and an empty line before; nothing when there are no lines."""
+    body = [f"  {line}" for line in lines]
+    return ["", title, *body] if body else []
+
+
+def wrapped(text: str, indent: str = "  ") -> list[str]:
+    """A paragraph as lines no wider than the terminal, or than 110 characters elsewhere."""
+    return textwrap.wrap(
+        text, max(40, terminal_width() or 110), initial_indent=indent, subsequent_indent=indent
+    )
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that the output goes to; None when it goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -16,6 +16,8 @@ class Strategy(StrEnum):
 
     FILES = "files"
     """The files that were not taken yet are read and appended."""
+    LEDGER = "ledger"
+    """No file is read: files are skipped, or forgotten together with their rows, as asked."""
     ADVANCE = "advance"
     """The inputs moved without a change of rows (compaction): only the recorded positions move."""
     APPEND = "append"
@@ -24,6 +26,10 @@ class Strategy(StrEnum):
     """The query runs over the rows that are new in its input; the newest version of each key wins."""
     FULL = "full"
     """The query runs over its whole inputs; the result replaces the table in one commit."""
+    REPLAY = "replay"
+    """Rows are taken out of quarantine and judged again: good ones are appended, bad ones go back."""
+    DROP = "drop"
+    """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +66,42 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class FileIntake:
-    """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first."""
+    """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first.
+
+    ``skip`` and ``forget`` are not read: files to leave out from now on, and files to delete the rows of and take again.
+    """
 
     source: FileSource
     take: tuple[FileIdentity, ...] = ()
     replace: tuple[FileIdentity, ...] = ()
+    skip: tuple[FileIdentity, ...] = ()
+    forget: tuple[FileIdentity, ...] = ()
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:
         """All files that are read."""
         return self.take + self.replace
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """Which rows of a quarantine are meant; a part that is None leaves it open.
+
+    ``batch`` is the batch that found the row; ``reason`` is contained in one of its reasons, whatever the case; ``file`` is
+    its landing file, or the end of that file's path.
+    """
+
+    batch: int | None = None
+    reason: str | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        parts = (
+            f"batch {self.batch}" if self.batch is not None else "",
+            f"reason {self.reason!r}" if self.reason is not None else "",
+            f"file {self.file!r}" if self.file is not None else "",
+        )
+        return ", ".join(part for part in parts if part) or "all rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +120,7 @@ class TableStep:
     intakes: tuple[FileIntake, ...] = ()
     notes: tuple[str, ...] = ()
     row_wise: bool = False
+    bad_rows: BadRows = BadRows()
 
     @property
     def name(self) -> TableName:

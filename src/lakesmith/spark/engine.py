@@ -18,6 +18,7 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.spark.batch import Batch, Draft, finish
 from lakesmith.spark.derived import advance, derive
 from lakesmith.spark.failures import explain_failure
+from lakesmith.spark.ledger_batch import change_ledger
 from lakesmith.spark.session import SessionHandle
 from lakesmith.spark.sidecar import SidecarKind, sidecar_name
 from lakesmith.spark.sourced import take_files
@@ -27,6 +28,7 @@ Work = Callable[[Batch, Lake], tuple[str, Draft]]
 
 _WORK: Mapping[Strategy, Work] = {
     Strategy.FILES: take_files,
+    Strategy.LEDGER: change_ledger,
     Strategy.ADVANCE: advance,
     Strategy.APPEND: derive,
     Strategy.UPSERT: derive,

@@ -1,0 +1,157 @@
+"""The landing files of a table, taken and not: the ledger held against what lies in the folders now. No JVM."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from lakesmith.errors import LakesmithError, Problem, UsageError
+from lakesmith.execute.observe import Lake
+from lakesmith.plan.facts import TableFacts
+from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.nearest import did_you_mean, listed
+from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
+from lakesmith.sources.identity import fingerprints
+from lakesmith.sources.ledger_view import LedgerView
+from lakesmith.sources.listing import Listing, list_files
+from lakesmith.sources.model import FileAction, FileIdentity
+
+
+class FileState(StrEnum):
+    """What a file is to its table."""
+
+    TAKEN = "taken"
+    WAITING = "waiting"
+    TOO_YOUNG = "too_young"
+    CHANGED = "changed"
+    SKIPPED = "skipped"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """One file. ``batch`` and ``at_ms`` (since the epoch) are of its newest ledger line, None without one.
+
+    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken.
+    """
+
+    file: FileIdentity
+    source: str
+    state: FileState
+    there: bool
+    batch: int | None = None
+    at_ms: int | None = None
+
+    @property
+    def path(self) -> str:
+        """The file's path as the ledger and the rows have it."""
+        return self.file.path
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed."""
+
+    lines: tuple[FileLine, ...]
+    problems: tuple[Problem, ...] = ()
+
+    def of(self, *states: FileState) -> tuple[FileLine, ...]:
+        """The files in one of the states."""
+        return tuple(line for line in self.lines if line.state in states)
+
+
+def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileReport:
+    """What became of each file of a sourced table. Raises as reading its ledger does."""
+    ledger = lake.ledger(table.name, facts)
+    lines: dict[str, FileLine] = {}
+    problems: list[Problem] = []
+    for source in table.sources:
+        try:
+            lines |= _source_lines(lake, source, ledger)
+        except LakesmithError as error:
+            problems += error.problems
+    for path in ledger:
+        if path not in lines:
+            lines[path] = _gone(ledger, path)
+    return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems))
+
+
+def _source_lines(lake: Lake, source: FileSource, ledger: LedgerView) -> dict[str, FileLine]:
+    root = lake.project.root
+    listing = list_files(source, root, time.time_ns())
+    uncertain = uncertain_files(listing, ledger)
+    choice = choose_files(source, listing, ledger, fingerprints(uncertain, root) if uncertain else {})
+    states = dict(_states(listing, choice))
+    return {
+        file.path: _line(file, source.name, states.get(file.path, FileState.TAKEN), ledger)
+        for file in (*listing.found, *listing.waiting)
+    }
+
+
+def _states(listing: Listing, choice: FileChoice) -> Iterator[tuple[str, FileState]]:
+    yield from ((file.path, FileState.WAITING) for file in choice.take)
+    for changed in (choice.replace, choice.changed, choice.ignored_changed):
+        yield from ((file.path, FileState.CHANGED) for file in changed)
+    yield from ((file.path, FileState.SKIPPED) for file in choice.skipped)
+    yield from ((file.path, FileState.TOO_YOUNG) for file in listing.waiting)
+
+
+def _line(file: FileIdentity, source: str, state: FileState, ledger: LedgerView) -> FileLine:
+    row = ledger.rows.get(file.path)
+    if row is None or row[1] == FileAction.FORGOTTEN:
+        return FileLine(file, source, state, True)
+    return FileLine(file, source, state, True, row[8], row[9])
+
+
+_GONE_STATES = {
+    FileAction.TAKEN: FileState.TAKEN,
+    FileAction.SKIPPED: FileState.SKIPPED,
+    FileAction.FORGOTTEN: FileState.FORGOTTEN,
+}
+
+
+def _gone(ledger: LedgerView, path: str) -> FileLine:
+    entry = ledger[path]
+    return FileLine(entry.file, entry.source, _GONE_STATES[entry.action], False, entry.batch, entry.at_ms)
+
+
+def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path) -> tuple[FileLine, ...]:
+    """The files that ``texts`` name: as ``files`` shows them, by a path from ``here``, or by a name only one has.
+
+    Raises UsageError: LS210 no such file, LS211 a name that several have.
+    """
+    by_path = {line.path: line for line in report.lines}
+    found = [_find(by_path, text, root, here) for text in texts]
+    return tuple(dict.fromkeys(found))
+
+
+def _find(by_path: dict[str, FileLine], text: str, root: Path, here: Path) -> FileLine:
+    from_here = os.path.abspath(here / text)  # noqa: PTH100 - links keep their names, as in listings
+    inside = os.path.relpath(from_here, root)
+    for path in (text, inside, from_here):
+        if path in by_path:
+            return by_path[path]
+    same_name = [path for path in by_path if Path(path).name == text]
+    if len(same_name) == 1:
+        return by_path[same_name[0]]
+    if same_name:
+        raise UsageError(
+            Problem("LS211", f"{text} is the name of several files", None, "one of", listed(same_name))
+        )
+    raise UsageError(_unknown(text, by_path))
+
+
+def _unknown(text: str, known: Iterable[str]) -> Problem:
+    by_name = {Path(path).name: path for path in known}
+    hint = did_you_mean(text, known) or did_you_mean(Path(text).name, by_name)
+    return Problem(
+        "LS210",
+        f"no file is called {text}: none was taken, and none is waiting",
+        None,
+        "a file of this table, as lakesmith files --all shows it",
+        hint=hint,
+    )

@@ -1,0 +1,88 @@
+"""Skipping and forgetting files: a batch of its own that reads no file, planned like any other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakesmith.errors import Problem, StateError, UsageError
+from lakesmith.execute.file_report import FileLine, FileState
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.steps import FileIntake, Strategy, TableStep
+from lakesmith.project.definitions import FileSource, TableDefinition
+
+
+def ledger_step(
+    table: TableDefinition,
+    fingerprint: str,
+    facts: TableFacts,
+    skip: Sequence[FileLine],
+    forget: Sequence[FileLine],
+) -> TableStep:
+    """The step that enters files in the ledger as skipped or forgotten, and deletes the rows of the forgotten ones.
+
+    Raises UsageError LS212 (a file in both lists), LS213 (forgetting what was never taken or skipped), LS214 (a table
+    that is not built yet and declares no columns to build it with), and StateError with the table's own problem.
+    """
+    if facts.problem is not None:
+        raise StateError(facts.problem)
+    _check(table, facts, skip, forget)
+    intakes = tuple(_intake(source, skip, forget) for source in _sources(table, (*skip, *forget)))
+    return TableStep(
+        table=table,
+        strategy=Strategy.LEDGER,
+        reason="as asked",
+        base=facts.base,
+        # The definition that made the rows there are: this batch makes none.
+        fingerprint=facts.base.record.fingerprint if facts.base.record else fingerprint,
+        intakes=tuple(intake for intake in intakes if intake.skip or intake.forget),
+        row_wise=True,
+    )
+
+
+def _intake(source: FileSource, skip: Sequence[FileLine], forget: Sequence[FileLine]) -> FileIntake:
+    return FileIntake(
+        source,
+        skip=tuple(line.file for line in skip if line.source == source.name),
+        forget=tuple(line.file for line in forget if line.source == source.name),
+    )
+
+
+def _sources(table: TableDefinition, lines: Sequence[FileLine]) -> tuple[FileSource, ...]:
+    """The table's sources; a file of a source that was renamed since is entered under its old name."""
+    known = {source.name: source for source in table.sources}
+    first = table.sources[0]
+    old = {line.source for line in lines} - known.keys()
+    renamed = (FileSource(name, first.path, first.format, first.place, first.pattern) for name in sorted(old))
+    return (*table.sources, *renamed)
+
+
+def _check(
+    table: TableDefinition, facts: TableFacts, skip: Sequence[FileLine], forget: Sequence[FileLine]
+) -> None:
+    both = {line.path for line in skip} & {line.path for line in forget}
+    if both:
+        raise UsageError(
+            Problem("LS212", f"{min(both)} can be skipped or forgotten, not both", None, "one of the two")
+        )
+    fresh = [line for line in forget if line.batch is None or line.state is FileState.FORGOTTEN]
+    if fresh:
+        raise UsageError(
+            Problem(
+                "LS213",
+                f"{fresh[0].path} was never taken, so there is nothing to forget",
+                None,
+                "a file that was taken or skipped",
+                fresh[0].state.value,
+                "it is taken by the next run" if fresh[0].there else None,
+            )
+        )
+    if facts.state is None and not table.columns:
+        raise UsageError(
+            Problem(
+                "LS214",
+                f"{table.name} has not taken any file yet, and its columns are to be inferred from its files",
+                table.place,
+                "a table that was built, or declared columns",
+                hint="declare columns:, or move the file out of the folder until the first run is through",
+            )
+        )

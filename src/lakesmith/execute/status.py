@@ -1,0 +1,147 @@
+"""What is up to date, what is behind and why: read from metadata and landing folders, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lakesmith.catalog.progress import live_rows
+from lakesmith.catalog.record import Record
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.observe import Lake
+from lakesmith.execute.positions import InputChange, InputPosition, input_positions
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
+from lakesmith.project.definitions import TableName
+
+SIDECAR_LAYER = "lakesmith"
+"""The namespace of the tables beside a table."""
+
+WORK_PREFIX = "lakesmith_work_"
+"""How the branches of batches under way begin."""
+
+
+class Standing(StrEnum):
+    """How a table stands."""
+
+    UP_TO_DATE = "up_to_date"
+    BEHIND = "behind"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """One table as it stands.
+
+    ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken now;
+    ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and ``published_ms`` when it
+    was committed (since the epoch); both None when nothing was ever published. ``rows`` and ``quarantined`` are counts
+    now, None where the summaries do not tell. ``notes`` are what else a person should know.
+    """
+
+    name: TableName
+    standing: Standing
+    why: str
+    record: Record | None = None
+    published_ms: int | None = None
+    rows: int | None = None
+    quarantined: int | None = 0
+    files_waiting: int = 0
+    inputs: tuple[InputPosition, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
+    """How each of ``names`` stands, in the graph's order: a table is behind, too, when one it is made from is."""
+    wanted = set(names)
+    needed = wanted.union(*(decider.graph.upstream(name) for name in wanted))
+    found: dict[TableName, TableStatus] = {}
+    for name in decider.graph.order:
+        if name in needed:
+            found[name] = _status(decider, name, found)
+    return tuple(status for name, status in found.items() if name in wanted)
+
+
+def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
+    lake, facts = decider.lake, decider.lake.facts(name)
+    decision = decider.decide(name)
+    inputs = input_positions(lake, facts, decider.graph.node(name).inputs)
+    late = tuple(
+        up for up in decider.graph.node(name).inputs if known[up].standing is not Standing.UP_TO_DATE
+    )
+    standing, why = _standing(decision, inputs, late)
+    progress = facts.progress
+    return TableStatus(
+        name=name,
+        standing=standing,
+        why=why,
+        record=progress.record if progress else None,
+        published_ms=progress.snapshot.committed_ms if progress else None,
+        rows=_rows(facts.state),
+        quarantined=quarantined_rows(lake, name, facts),
+        files_waiting=decision.file_count if isinstance(decision, TableStep) else 0,
+        inputs=inputs,
+        notes=(*_decision_notes(decision), *facts_notes(facts)),
+        problem=decision.problem if isinstance(decision, Refused) else None,
+    )
+
+
+def _standing(
+    decision: Decision, inputs: tuple[InputPosition, ...], late: tuple[TableName, ...]
+) -> tuple[Standing, str]:
+    match decision:
+        case Refused(_, problem):
+            return Standing.REFUSED, problem.what
+        case UpToDate(_, reason, _) if not late:
+            return Standing.UP_TO_DATE, reason
+        case TableStep() if not decision.inputs:
+            return Standing.BEHIND, f"{decision.reason} waiting"
+    told = [_told(position) for position in inputs if position.change is not InputChange.NOTHING]
+    if not told and isinstance(decision, TableStep):
+        told = [decision.reason]
+    late_told = [f"{name} is behind" for name in late if not any(str(name) in text for text in told)]
+    return Standing.BEHIND, "; ".join([*told, *late_told])
+
+
+def _told(position: InputPosition) -> str:
+    if position.change is InputChange.APPENDED:
+        return f"{position.text} in {position.table}"
+    return f"{position.table}: {position.text}"
+
+
+def _rows(state: TableState | None) -> int | None:
+    if state is None or state.head is None:
+        return None if state is None else 0
+    return live_rows(state.head)
+
+
+def quarantined_rows(lake: Lake, name: TableName, facts: TableFacts) -> int | None:
+    """The rows in the table's quarantine as its record pins it; None when that version cannot be found."""
+    record = facts.base.record
+    pin = record.sidecars.get("quarantine") if record else None
+    if pin is None or pin.snapshot is None:
+        return 0
+    state = lake.catalog.table(SIDECAR_LAYER, f"{name.layer}__{name.name}__quarantine")
+    snapshot = state.snapshots.get(pin.snapshot) if state and state.uuid == pin.uuid else None
+    return live_rows(snapshot) if snapshot else None
+
+
+def _decision_notes(decision: Decision) -> tuple[str, ...]:
+    return decision.notes if isinstance(decision, TableStep | UpToDate) else ()
+
+
+def facts_notes(facts: TableFacts) -> Iterator[str]:
+    """What others did to the table since its last batch, and what a batch that did not end left behind."""
+    for snapshot in facts.progress.foreign if facts.progress else ():
+        if snapshot.operation != "replace":
+            yield f"another tool changed its rows: snapshot {snapshot.snapshot_id} ({snapshot.operation})"
+    left = [ref for ref in facts.state.refs if ref.startswith(WORK_PREFIX)] if facts.state else []
+    if left:
+        yield (
+            f"{len(left)} unpublished batch{'es' if len(left) > 1 else ''} under way or left behind by a run that"
+            " failed: nothing of it counts, and the next run tidies up"
+        )

@@ -1,0 +1,93 @@
+"""A batch that only changes what counts as taken: files are skipped, or forgotten together with their rows.
+
+A forgotten file is taken again by the next run. Its rows, and its bad rows in quarantine, go in the same commit that says
+so, so that no reader and no later run ever meets them twice or not at all.
+"""
+
+from __future__ import annotations
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.observe import LEDGER_PIN, Lake
+from lakesmith.sources.ledger import hash_entries
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.derived import prepare_table
+from lakesmith.spark.quarantine import COLUMNS
+from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
+from lakesmith.spark.sourced import SYSTEM_COLUMNS
+from lakesmith.spark.tables import literal
+
+
+def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Writes the step's lines to the ledger and deletes the rows of the files that are forgotten."""
+    prepared = prepare_table(batch, (*batch.step.table.columns, *SYSTEM_COLUMNS)) if _is_new(batch) else []
+    entries = _entries(batch)
+    base = batch.step.base.record
+    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    batch.pass_point("after-intent")
+    table_uuid = batch.open_branch()
+    forgotten = [file.path for intake in batch.step.intakes for file in intake.forget]
+    deleted = _delete(batch, forgotten) if forgotten else 0
+    sidecars = _clear_quarantine(batch, forgotten) if forgotten else {}
+    return table_uuid, Draft(
+        Account(deleted=deleted),
+        by_row=False,
+        sidecars={**sidecars, LEDGER_PIN: pin},
+        ledger_hash=hash_entries(entries),
+        warnings=(*prepared, *_said(batch)),
+    )
+
+
+def _is_new(batch: Batch) -> bool:
+    return batch.catalog.table(batch.name.layer, batch.name.name) is None
+
+
+def _entries(batch: Batch) -> list[LedgerEntry]:
+    def entry(file: FileIdentity, source: str, action: FileAction) -> LedgerEntry:
+        return LedgerEntry(file, source, action, batch.attempt, batch.number, batch.started_ms)
+
+    skipped = [
+        entry(file, intake.source.name, FileAction.SKIPPED)
+        for intake in batch.step.intakes
+        for file in intake.skip
+    ]
+    forgotten = [
+        entry(file, intake.source.name, FileAction.FORGOTTEN)
+        for intake in batch.step.intakes
+        for file in intake.forget
+    ]
+    return skipped + forgotten
+
+
+def _delete(batch: Batch, paths: list[str]) -> int:
+    """Deletes the files' rows on the branch; returns how many there were, counted apart from the deleting."""
+    if batch.step.base.snapshot is None:
+        return 0
+    batch.say(f"deleting the rows of {len(paths)} forgotten file{'s' if len(paths) > 1 else ''}")
+    where = f"WHERE _source_file IN ({', '.join(map(literal, paths))})"
+    found = batch.spark.sql(f"SELECT count(*) FROM {batch.target} {where}").head()
+    count = int(found[0]) if found else 0
+    if count:
+        batch.spark.sql(f"DELETE FROM {batch.target} {where}")
+    batch.pass_point("after-delete")
+    return count
+
+
+def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
+    """Takes the files' bad rows out of quarantine: they come back with the file, if they are still bad."""
+    if pinned(batch.step.base.record, SidecarKind.QUARANTINE) is None:
+        return {}
+    writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
+    writer.open()
+    listed = ", ".join(map(literal, paths))
+    batch.spark.sql(f"DELETE FROM {writer.target} WHERE source_file IN ({listed})")
+    batch.pass_point("after-quarantine")
+    return {writer.kind.value: writer.pin()}
+
+
+def _said(batch: Batch) -> list[str]:
+    said = []
+    for intake in batch.step.intakes:
+        said += [f"{file.path} is skipped from now on" for file in intake.skip]
+        said += [f"{file.path} was forgotten" for file in intake.forget]
+    return said

@@ -1,0 +1,139 @@
+"""Runs one query of a person: Spark SQL over the lake, read-only, on the present or the past."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import Problem, UsageError
+from lakesmith.graph.sql_analysis import analyse
+from lakesmith.graph.sql_splice import splice
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg import physical
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical"
+_WRITING = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement", f"{_PLANS}.UnaryCommand")
+"""What Spark's parser makes of everything that is no query."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the other.
+
+    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; structs and maps are dicts.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
+@contextmanager
+def run_query(
+    spark: SparkSession, sql: str, as_of: Mapping[TableName, int] | None = None, limit: int | None = None
+) -> Iterator[QueryResult]:
+    """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
+
+    Args:
+        spark: a session on the project's lake; its current catalog becomes the lake.
+        sql: logical names (``bronze.orders``) mean tables of the lake.
+        as_of: the snapshot that each table of the query is read at; None: all as they are now.
+        limit: the most rows to compute; None: all.
+
+    Raises UsageError LS241 for anything but a query, SqlParseError as ``splice``, and what Spark raises.
+    """
+    spark.sql(f"USE {CATALOG_NAME}")
+    text = sql if as_of is None else _at(sql, as_of)
+    _require_query(spark, text)
+    frame = spark.sql(text)
+    if limit is not None:
+        frame = frame.limit(limit)
+    with _utc():
+        yield _result(frame, stream=limit is None)
+
+
+def _result(frame: DataFrame, stream: bool) -> QueryResult:
+    fields = frame.schema.fields
+    # A whole result is brought over part by part: it may be larger than this process.
+    found = frame.toLocalIterator(prefetchPartitions=True) if stream else iter(frame.collect())
+    rows = (tuple(_plain(v, field.dataType) for v, field in zip(row, fields, strict=True)) for row in found)
+    names, types = zip(*((field.name, field.dataType.simpleString()) for field in fields), strict=True)
+    return QueryResult(names, types, rows)
+
+
+def _plain(value: Any, kind: DataType) -> Any:
+    """A value of PySpark's as QueryResult has it."""
+    if value is None:
+        return None
+    match kind:
+        case TimestampType():
+            return value.replace(tzinfo=UTC)
+        case ArrayType():
+            return [_plain(item, kind.elementType) for item in value]
+        case MapType():
+            return {_plain(k, kind.keyType): _plain(v, kind.valueType) for k, v in value.items()}
+        case StructType():
+            return {
+                field.name: _plain(v, field.dataType) for field, v in zip(kind.fields, value, strict=True)
+            }
+    return value
+
+
+def _at(sql: str, as_of: Mapping[TableName, int]) -> str:
+    names = {str(name): f"{physical(name)} VERSION AS OF {snapshot}" for name, snapshot in as_of.items()}
+    return splice(sql, analyse(sql), names)
+
+
+def _require_query(spark: SparkSession, sql: str) -> None:
+    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a query."""
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    plan = session.sessionState().sqlParser().parsePlan(sql)
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    kinds = [jvm.java.lang.Class.forName(name, False, loader) for name in _WRITING]
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if any(kind.isInstance(node) for kind in kinds):
+            raise not_a_query(str(node.nodeName()))
+        children = node.children()
+        waiting.extend(children.apply(number) for number in range(children.size()))
+
+
+def not_a_query(found: str) -> UsageError:
+    """The error for anything but a SELECT."""
+    return UsageError(
+        Problem(
+            "LS241",
+            "only a SELECT can be run: tables change by their definitions alone",
+            None,
+            "SELECT, WITH ... SELECT, FROM ... or VALUES",
+            found,
+            "to change a table, change its file and run lakesmith run",
+        )
+    )
+
+
+@contextmanager
+def _utc() -> Iterator[None]:
+    """PySpark makes a timestamp a local time of this process, which is ambiguous for an hour a year: UTC is not."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
+        time.tzset()
