@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -181,6 +183,10 @@ def doctor(
 def version() -> None:
     """Print the version."""
     typer.echo(f"lakesmith {__version__}")
+
+
+if find_spec("lakesmith.cli.quarantine_app") is not None:
+    app.add_typer(import_module("lakesmith.cli.quarantine_app").app, name="quarantine")
 
 
 def main() -> None:

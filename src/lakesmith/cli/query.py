@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.query_output import FORMATS, write_result
-from lakesmith.errors import LakesmithError, Problem, RunError, UsageError
+from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import TableName
@@ -49,7 +49,7 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     """Runs the query and prints its rows; 0.
 
     Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS242 (an unknown format), LS243 (SQL that
-    cannot be followed to the past), LS230, LS231 (no such point of the past); RunError with Spark's root cause.
+    cannot be followed to the past), LS244 (SQL that Spark refuses), LS230, LS231 (no such point of the past); RunError with Spark's root cause.
     """
     if options.output not in FORMATS:
         hint = did_you_mean(options.output, FORMATS)
@@ -152,7 +152,7 @@ def _waiting(text: str) -> AbstractContextManager[object]:
 
 def _run(session: SessionHandle, sql: str, as_of: dict[TableName, int] | None, options: QueryOptions) -> None:
     from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+    from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     from lakesmith.spark.failures import explain_failure
     from lakesmith.spark.query import run_query
@@ -162,7 +162,9 @@ def _run(session: SessionHandle, sql: str, as_of: dict[TableName, int] | None, o
         # One row more than is shown tells whether there are more.
         with run_query(session.spark, sql, as_of, None if most is None else most + 1) as result:
             write_result(result, options.output, most, sys.stdout)
-    except (LakesmithError, BrokenPipeError):
-        raise
+    except (ParseException, AnalysisException) as error:
+        problem = explain_failure(error, None)
+        said = problem.what.removeprefix("Spark failed: ")
+        raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from pathlib import Path
 from types import FrameType
 
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.run_view import open_view
+from lakesmith.cli.run_view import JsonView, TextView, open_view
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
@@ -43,15 +45,20 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
             view,
             wait_seconds=options.wait,
         )
-        with _stopping(run):
-            return run.run()
+        with _stopping(run, view):
+            code = run.run()
+    return INTERRUPTED if run.stop.is_set() else code
 
 
 def _engine(opened: Opened, lock: ProjectLock, little: bool, view: Listener) -> Engine:
     # Imported here: what has nothing to do starts no Spark and does not pay for its import.
+    from lakesmith.spark.live import follow
     from lakesmith.spark.open import open_engine
 
-    return open_engine(opened.lake, lock, view, little)
+    engine = open_engine(opened.lake, lock, view, little)
+    if isinstance(view, TextView) and view.status is not None:
+        follow(engine.session.spark, view.progress)
+    return engine
 
 
 def _full(opened: Opened, patterns: tuple[str, ...]) -> tuple[TableName, ...]:
@@ -76,15 +83,16 @@ def _touched(opened: Opened, name: TableName, full: tuple[TableName, ...]) -> bo
 
 
 @contextmanager
-def _stopping(run: Run) -> Iterator[None]:
-    """Ctrl-C ends running jobs and starts no more; a second one ends the process at once."""
+def _stopping(run: Run, view: TextView | JsonView) -> Iterator[None]:
+    """Ctrl-C ends running jobs and starts no more; a second one, or one before there is an engine, ends the process."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        if run.stop.is_set():
+        if run.stop.is_set() or run.engine is None:
             raise KeyboardInterrupt
         run.stop.set()
-        if run.engine is not None:
-            run.engine.cancel()
+        view.stopping()
+        # Not here: the main thread may be in the middle of a call to the JVM.
+        threading.Thread(target=run.engine.cancel, name="cancel", daemon=True).start()
 
     previous = signal.signal(signal.SIGINT, stop)
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.record import Account
-from lakesmith.cli.text import columns_aligned, count, duration
+from lakesmith.cli.text import columns_aligned, count, duration, terminal_width
 from lakesmith.execute.events import Event, RunFinished, TableCurrent, TableFailed, TableHeld, TablePublished
 
 _FATES = (
@@ -34,7 +35,18 @@ def _accounts(published: Sequence[TablePublished]) -> list[str]:
     ]
     header = ("table", "how", "read", *(title for _, title in fates), "rows now", "time")
     rows = [_row(event, [field for field, _ in fates]) for event in published]
-    return columns_aligned([header, *rows], right=frozenset(range(2, len(header))))
+    lines = columns_aligned([header, *rows], right=frozenset(range(2, len(header))))
+    width = terminal_width()
+    return _in_words(published) if width and max(map(len, lines)) > width else lines
+
+
+def _in_words(published: Sequence[TablePublished]) -> list[str]:
+    """The accounts where a table would be wider than the terminal."""
+    records = [(event, event.report.record) for event in published]
+    return [
+        f"{event.table} ({record.kind}, {duration(event.seconds)}): {account_in_words(record.account)}"
+        for event, record in records
+    ]
 
 
 def _row(event: TablePublished, fates: Iterable[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ from lakesmith.execute.events import (
     LockWaiting,
     PhaseStarted,
     RunFinished,
-    RunStarted,
     TableCurrent,
     TableFailed,
     TableHeld,
@@ -29,62 +29,111 @@ from lakesmith.execute.events import (
     TableStarted,
 )
 from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+
+_STYLES = {TableFailed: "bold red", TablePublished: "green", TableRedone: "yellow", TableHeld: "yellow"}
+"""The first line of these events has a colour, on a terminal."""
+
+
+@dataclass
+class Output:
+    """Where lines go. When its reader has gone away (``| head``) they go nowhere: the run itself goes on."""
+
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    closed: bool = False
+
+    def write(self, line: str) -> None:
+        """Writes a line."""
+        if self.closed:
+            return
+        try:
+            print(line, file=self.out, flush=True)
+        except BrokenPipeError:
+            self.closed = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 
 @dataclass
 class JsonView:
     """One JSON object a line, as things happen."""
 
-    out: TextIO = field(default_factory=lambda: sys.stdout)
+    output: Output = field(default_factory=Output)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            print(json.dumps(event_as_dict(event)), file=self.out, flush=True)
+            self.output.write(json.dumps(event_as_dict(event)))
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed: the events that follow tell."""
 
 
 @dataclass
 class TextView:
-    """Lines for people. ``status`` is the live line of a terminal, None elsewhere: there, phases are lines too."""
+    """Lines for people. ``status`` is the live line of a terminal: what each table is at, and the rows so far."""
 
-    out: TextIO = field(default_factory=lambda: sys.stdout)
+    output: Output = field(default_factory=Output)
     status: Status | None = None
     events: list[Event] = field(default_factory=list)
+    _phases: dict[TableName, str] = field(default_factory=dict)
+    _rows: str = ""
+    _stopping: bool = False
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
             self.events.append(event)
-            for line in self._lines(event):
-                self._say(line)
+            self._note_phase(event)
+            for number, line in enumerate(self._lines(event)):
+                self._say(line, _STYLES.get(type(event)) if number == 0 else None)
 
-    def _say(self, line: str) -> None:
-        if self.status is not None:
-            self.status.console.print(line, markup=False, highlight=False)
+    def progress(self, text: str) -> None:
+        """What Spark has done of its present work, in words: for the live line."""
+        with self._lock:
+            self._rows = text
+            self._show()
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed: says what happens now."""
+        with self._lock:
+            self._stopping = True
+            self._say("stopping: what is not published yet is left as it was (Ctrl-C again ends at once)")
+
+    def _say(self, line: str, style: str | None = None) -> None:
+        if self.status is None:
+            self.output.write(line)
         else:
-            print(line, file=self.out, flush=True)
+            self.status.console.print(line, markup=False, highlight=False, soft_wrap=True, style=style)
 
     def _lines(self, event: Event) -> list[str]:
         match event:
-            case PhaseStarted(table, phase):
-                return self._progress(f"{table}: {phase}")
-            case RunStarted():
-                return []
-            case EngineStarting():
-                return self._progress("starting Spark")
             case RunFinished():
                 return summary_lines(self.events)
-            case _:
-                return said(event)
+            case TableFailed(table) if self._stopping:
+                return [f"{table}: stopped; nothing of its batch was published"]
+        return said(event)
 
-    def _progress(self, text: str) -> list[str]:
+    def _note_phase(self, event: Event) -> None:
+        match event:
+            case PhaseStarted(table, phase):
+                self._phases[table] = phase
+            case TablePublished(table) | TableFailed(table) | TableRedone(table):
+                self._phases.pop(table, None)
+                self._rows = ""
+        self._show("starting Spark" if isinstance(event, EngineStarting) else "")
+
+    def _show(self, instead: str = "") -> None:
         if self.status is None:
-            return []
-        self.status.update(text)
-        return []
+            return
+        from rich.markup import escape
+
+        at = [f"{table}: {phase}" for table, phase in self._phases.items()]
+        parts = [*at, *([self._rows] if at and self._rows else [])]
+        self.status.update(escape(instead or ", ".join(parts) or "looking for what is new"))
 
 
 def said(event: Event) -> list[str]:
@@ -135,7 +184,7 @@ def open_view(as_json: bool) -> Iterator[TextView | JsonView]:
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        with Console().status("reading the lake") as status:
+        with Console().status("looking for what is new") as status:
             yield TextView(status=status)
     else:
         yield TextView()
