@@ -187,5 +187,9 @@ def _is_contention(error: Exception) -> bool:
     if isinstance(error, ValueError):
         # How PyIceberg tells that another snapshot was added between reading the metadata and committing to it.
         return "older than last sequence number" in str(error)
+    if type(error).__name__ == "IntegrityError":
+        # Two first ledgers of a lake make their namespace at once, and PyIceberg inserts without looking.
+        return True
     text = str(error).lower()
-    return type(error).__name__ == "OperationalError" and ("locked" in text or "busy" in text)
+    busy = ("locked", "busy", "already exists")
+    return type(error).__name__ == "OperationalError" and any(word in text for word in busy)

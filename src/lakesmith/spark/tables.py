@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.owner import OWNER, foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.project.definitions import Column, TableDefinition, TableName
-from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.iceberg import CATALOG, physical, quoted
 
 _PROPERTIES: Final = {
     "format-version": "3",
@@ -39,7 +43,7 @@ def create_table(
     comment: str | None = None,
 ) -> None:
     """Creates the namespace and the table; a table that another run has just created is left as it is."""
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{quoted(name.layer)}")
+    _ensure_namespace(spark, name.layer)
     pairs = {**_PROPERTIES, **properties}
     text = (
         f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
@@ -50,6 +54,24 @@ def create_table(
         text += f" COMMENT {literal(comment)}"
     text += f" TBLPROPERTIES ({', '.join(f'{literal(k)}={literal(v)}' for k, v in sorted(pairs.items()))})"
     spark.sql(text)
+
+
+def _ensure_namespace(spark: SparkSession, layer: str) -> None:
+    statement = f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{quoted(layer)}"
+    try:
+        spark.sql(statement)
+    except (Py4JError, PySparkException):
+        # Iceberg looks and then inserts, so two first tables of a layer get in each other's way. Now it is there.
+        spark.sql(statement)
+
+
+def _make_namespace(spark: SparkSession, layer: str) -> None:
+    text = f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(layer)}"
+    try:
+        spark.sql(text)
+    except (Py4JError, PySparkException):
+        # Embedded catalogs look first and make it then: two tables of a new layer can meet there. Now it is there.
+        spark.sql(text)
 
 
 def _column_ddl(column: Column) -> str:

@@ -1,0 +1,58 @@
+"""Tables that come into being at the same moment, in a lake that is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.project.definitions import Column, TableName
+from lakesmith.sources.ledger import LedgerStore
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.spark.tables import create_table
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+
+def at_once(*actions: Callable[[], object]) -> None:
+    """Calls all of them in threads that begin together; raises what one of them raises."""
+    barrier = Barrier(len(actions))
+
+    def one(action: Callable[[], object]) -> None:
+        barrier.wait()
+        action()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        for future in [pool.submit(one, action) for action in actions]:
+            future.result()
+
+
+@pytest.mark.spark
+def test_two_first_tables_of_a_layer(tmp_path: Path, session: SessionHandle) -> None:
+    spark = ProjectHarness(tmp_path / "shop", session).spark
+
+    def create(layer: str, name: str) -> Callable[[], None]:
+        return lambda: create_table(spark, TableName(layer, name), [Column("id", "bigint")], {})
+
+    for number in range(8):
+        at_once(create(f"layer_{number}", "one"), create(f"layer_{number}", "two"))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_first_two_ledgers(tmp_path: Path, number: int) -> None:
+    catalog = LocalCatalog(tmp_path / "catalog.db", tmp_path / "warehouse")
+
+    def append(table: str) -> Callable[[], object]:
+        store = LedgerStore(catalog, tmp_path / table)
+        file = FileIdentity(f"landing/{table}.csv", 1, 2, 3, 4, "")
+        entry = LedgerEntry(file, "files", FileAction.TAKEN, "a" * 32, 1, 5)
+        return lambda: store.append(TableName("bronze", table), None, [entry])
+
+    at_once(append("one"), append("two"), append("three"))
