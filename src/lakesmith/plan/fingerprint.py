@@ -34,4 +34,5 @@ def _query_fingerprint(query: SqlQuery | PythonQuery | None) -> str | None:
     if isinstance(query, SqlQuery):
         return sql_fingerprint(query.text)
     arguments = [(parameter, str(name)) for parameter, name in query.arguments]
-    return json.dumps([ast.dump(ast.parse(query.source)), query.function, arguments])
+    # Not ast.dump: what that writes differs from one version of Python to the next.
+    return json.dumps([ast.unparse(ast.parse(query.source)), query.function, arguments])

@@ -1,0 +1,276 @@
+"""The walk over the tables: their order, what a failure holds up and what it does not, and when a batch is done again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory import MemoryEngine, MemoryLake, project_of
+
+from lakesmith.errors import Problem, QualityError, RunError, StateError
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.engine import NotIncremental, Outdated
+from lakesmith.execute.events import (
+    Event,
+    TableCurrent,
+    TableFailed,
+    TableHeld,
+    TablePublished,
+    TableRedone,
+)
+from lakesmith.execute.runner import TRIES, Walk
+from lakesmith.execute.session import Run
+from lakesmith.plan.steps import Strategy, TableStep, UpToDate, Waiting
+from lakesmith.project.definitions import TableName
+
+SHOP = {
+    "bronze__orders": "files",
+    "bronze__cities": "files",
+    "silver__orders": "SELECT id FROM bronze.orders",
+    "silver__cities": "SELECT id FROM bronze.cities",
+    "gold__both": "SELECT o.id FROM silver.orders o JOIN silver.cities c ON o.id = c.id",
+    "gold__top": "SELECT max(id) AS id FROM gold.both",
+}
+
+
+@dataclass
+class Shop:
+    """A project in memory with its lake and its engine."""
+
+    root: Path
+    tables: dict[str, str] = field(default_factory=lambda: dict(SHOP))
+    full: frozenset[TableName] = frozenset()
+    events: list[Event] = field(default_factory=list)
+    started: int = 0
+
+    def __post_init__(self) -> None:
+        project, self.graph = project_of(self.root, **self.tables)
+        self.lake = MemoryLake(project)
+        self.engine = MemoryEngine(self.lake)
+
+    def decider(self) -> Decider:
+        return Decider(self.graph, self.lake, self.full)  # type: ignore[arg-type]
+
+    def start(self) -> MemoryEngine:
+        self.started += 1
+        return self.engine
+
+    def walk(self, *names: str, **options: Any) -> int:
+        """Walks over the named tables, or all."""
+        self.events.clear()
+        chosen = tuple(map(TableName.parse, names)) or self.graph.order
+        return Walk(self.decider(), chosen, self.start, self.events.append, **options).run()
+
+    def told(self, kind: type[Event]) -> list[str]:
+        """The tables of the events of a kind."""
+        return [str(event.table) for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """Files have arrived in both sources."""
+    shop = Shop(tmp_path / "shop")
+    shop.lake.land("bronze.orders", "1.csv")
+    shop.lake.land("bronze.cities", "1.csv")
+    return shop
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def action() -> None:
+        raise error
+
+    return action
+
+
+def fails(error: type[RunError | QualityError | StateError], code: str = "LS600") -> Callable[[], None]:
+    return raising(error(Problem(code, "it failed")))
+
+
+def test_every_table_comes_after_the_tables_it_reads(shop: Shop) -> None:
+    assert shop.walk() == 0
+    done = [name for name, _ in shop.engine.done]
+    assert sorted(done) == sorted(map(str, shop.graph.order))
+    for name in shop.graph.order:
+        assert all(done.index(str(up)) < done.index(str(name)) for up in shop.graph.node(name).inputs)
+
+
+def test_what_is_new_flows_through_and_nothing_else_is_done(shop: Shop) -> None:
+    shop.walk()
+    shop.engine.done.clear()
+    shop.lake.land("bronze.orders", "2.csv")
+    assert shop.walk() == 0
+    assert shop.engine.done == [
+        ("bronze.orders", Strategy.FILES),
+        ("silver.orders", Strategy.APPEND),
+        ("gold.both", Strategy.FULL),
+        ("gold.top", Strategy.FULL),
+    ]
+    assert shop.told(TableCurrent) == ["bronze.cities", "silver.cities"]
+
+
+def test_a_failure_holds_up_what_is_made_from_it_and_nothing_else(shop: Shop) -> None:
+    shop.engine.before = {"silver.orders": [fails(RunError)]}
+    assert shop.walk() == 1
+    assert shop.told(TableFailed) == ["silver.orders"]
+    assert {event.table.name: event.because for event in shop.events if isinstance(event, TableHeld)} == {
+        "both": (TableName("silver", "orders"),),
+        "top": (TableName("gold", "both"),),
+    }
+    assert sorted(shop.told(TablePublished)) == ["bronze.cities", "bronze.orders", "silver.cities"]
+
+
+def test_the_next_walk_takes_up_what_failed(shop: Shop) -> None:
+    shop.engine.before = {"silver.orders": [fails(RunError)]}
+    shop.walk()
+    assert shop.walk() == 0
+    assert shop.told(TablePublished) == ["silver.orders", "gold.both", "gold.top"]
+
+
+def test_a_failed_table_that_was_not_selected_holds_nothing(shop: Shop) -> None:
+    shop.walk()
+    shop.lake.problems[TableName("bronze", "orders")] = Problem("LS410", "a file changed")
+    shop.lake.land("bronze.cities", "2.csv")
+    assert shop.walk("bronze.cities", "silver.cities", "gold.both") == 0
+    assert shop.told(TablePublished) == ["bronze.cities", "silver.cities", "gold.both"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [(RunError, QualityError, 3), (QualityError, RunError, 3), (RunError, StateError, 1)],
+)
+def test_the_exit_code_is_the_highest(shop: Shop, first: Any, second: Any, code: int) -> None:
+    shop.engine.before = {"bronze.orders": [fails(first)], "bronze.cities": [fails(second)]}
+    assert shop.walk() == code
+
+
+def test_a_refused_table_fails_with_its_problem(shop: Shop) -> None:
+    problem = Problem("LS410", "a file changed")
+    shop.lake.problems[TableName("bronze", "orders")] = problem
+    assert shop.walk() == 1
+    (failed,) = (event for event in shop.events if isinstance(event, TableFailed))
+    assert (failed.problems, failed.exit_code) == ((problem,), 1)
+    assert "silver.cities" in shop.told(TablePublished)
+
+
+def test_a_table_whose_inputs_have_no_data_waits_without_failing(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "shop")
+    shop.lake.land("bronze.orders", "1.csv")
+    assert shop.walk() == 0
+    assert shop.told(TablePublished) == ["bronze.orders", "silver.orders"]
+    reasons = {str(event.table): event.reason for event in shop.events if isinstance(event, TableCurrent)}
+    assert reasons["gold.both"] == "silver.cities has no data yet"
+    assert reasons["bronze.cities"] == "no file has arrived yet"
+
+
+def test_a_batch_whose_ground_moved_is_planned_and_done_again(shop: Shop) -> None:
+    def another_file() -> None:
+        shop.lake.land("bronze.orders", "2.csv")
+        raise Outdated("a file changed while it was read")
+
+    shop.engine.before = {"bronze.orders": [another_file]}
+    assert shop.walk() == 0
+    assert shop.told(TableRedone) == ["bronze.orders"]
+    assert shop.engine.tries["bronze.orders"] == 2
+    assert shop.lake.taken[TableName("bronze", "orders")] == {"1.csv", "2.csv"}
+
+
+def test_a_batch_that_somebody_else_has_done_is_not_done_again(shop: Shop) -> None:
+    def by_another() -> None:
+        MemoryEngine(shop.lake).run_step(step, shop.events.append)
+        raise Outdated("another writer moved the table")
+
+    step = shop.decider().decide(TableName("bronze", "orders"))
+    assert isinstance(step, TableStep)
+    shop.engine.before = {"bronze.orders": [by_another]}
+    assert shop.walk("bronze.orders") == 0
+    assert (shop.engine.tries["bronze.orders"], shop.engine.done) == (1, [])
+    assert shop.told(TableCurrent) == ["bronze.orders"]
+
+
+def test_a_table_that_never_stands_still_is_given_up(shop: Shop) -> None:
+    shop.engine.before = {"bronze.orders": [raising(Outdated("it moved"))] * (TRIES + 1)}
+    assert shop.walk("bronze.orders") == 1
+    (failed,) = (event for event in shop.events if isinstance(event, TableFailed))
+    assert failed.problems[0].code == "LS612"
+    assert shop.engine.tries["bronze.orders"] == TRIES
+
+
+def test_what_spark_does_not_confirm_is_done_in_full_with_the_reason(shop: Shop) -> None:
+    shop.walk()
+    shop.lake.land("bronze.orders", "2.csv")
+    shop.engine.before = {"silver.orders": [raising(NotIncremental("it calls rand"))]}
+    assert shop.walk() == 0
+    steps = [event.step for event in shop.events if isinstance(event, TablePublished)]
+    found = {str(step.name): (step.strategy, step.reason) for step in steps}
+    assert found["silver.orders"] == (Strategy.FULL, "it calls rand")
+
+
+def test_independent_tables_are_worked_on_side_by_side(shop: Shop) -> None:
+    both = threading.Barrier(2, timeout=10)
+    meet = [lambda: both.wait() and None]
+    shop.engine.before = {"bronze.orders": list(meet), "bronze.cities": list(meet)}
+    assert shop.walk(parallel=2) == 0
+
+
+def test_a_stopped_walk_begins_no_further_table(shop: Shop) -> None:
+    stop = threading.Event()
+    shop.engine.before = {"bronze.cities": [stop.set]}
+    assert shop.walk(parallel=1, stop=stop) == 130
+    assert shop.told(TablePublished) == ["bronze.cities"]
+
+
+# The whole run
+
+
+def run(shop: Shop) -> int:
+    shop.events.clear()
+    names = shop.graph.order
+    return Run(shop.decider(), names, lambda *_: shop.start(), shop.events.append).run()
+
+
+def test_an_idle_run_starts_no_engine(shop: Shop) -> None:
+    assert run(shop) == 0
+    assert (shop.started, shop.engine.closed) == (1, 1)
+    assert run(shop) == 0
+    assert (shop.started, shop.engine.closed) == (1, 1)
+    assert shop.told(TableCurrent) == [str(name) for name in shop.graph.order]
+
+
+def test_a_run_with_nothing_but_waiting_starts_no_engine(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "shop")
+    assert run(shop) == 0
+    assert shop.started == 0
+
+
+def test_the_engine_is_closed_when_tables_fail(shop: Shop) -> None:
+    shop.engine.before = {"bronze.orders": [fails(RunError)]}
+    assert run(shop) == 1
+    assert shop.engine.closed == 1
+
+
+# The plan
+
+
+def test_the_plan_says_what_waits_for_what(shop: Shop) -> None:
+    shop.walk()
+    shop.lake.land("bronze.orders", "2.csv")
+    decisions = {str(item.name): item for item in shop.decider().decide_all(shop.graph.order)}
+    assert isinstance(decisions["bronze.orders"], TableStep)
+    assert decisions["silver.orders"] == Waiting(
+        shop.graph.node(TableName("silver", "orders")).definition, (TableName("bronze", "orders"),)
+    )
+    assert isinstance(decisions["gold.top"], Waiting)
+    assert isinstance(decisions["silver.cities"], UpToDate)
+
+
+def test_a_full_refresh_is_done_though_nothing_is_new(shop: Shop) -> None:
+    shop.walk()
+    shop.engine.done.clear()
+    shop.full = frozenset({TableName("silver", "orders")})
+    assert shop.walk() == 0
+    assert shop.engine.done[0] == ("silver.orders", Strategy.FULL)
+    assert [name for name, _ in shop.engine.done] == ["silver.orders", "gold.both", "gold.top"]
