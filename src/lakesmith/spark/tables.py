@@ -7,8 +7,6 @@ from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.owner import OWNER, foreign_owner
@@ -63,15 +61,6 @@ def _ensure_namespace(spark: SparkSession, layer: str) -> None:
     except (Py4JError, PySparkException):
         # Iceberg looks and then inserts, so two first tables of a layer get in each other's way. Now it is there.
         spark.sql(statement)
-
-
-def _make_namespace(spark: SparkSession, layer: str) -> None:
-    text = f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(layer)}"
-    try:
-        spark.sql(text)
-    except (Py4JError, PySparkException):
-        # Embedded catalogs look first and make it then: two tables of a new layer can meet there. Now it is there.
-        spark.sql(text)
 
 
 def _column_ddl(column: Column) -> str:
