@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lakesmith.catalog.record import Record
+from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import Problem, StateError
 
@@ -83,6 +83,28 @@ def find_progress(state: TableState) -> Progress | None:
     if not chain and RECORD_TAG not in state.refs:
         return None
     return _tagged_progress(state, tuple(reversed(chain)))
+
+
+def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
+    """A snapshot from the middle of a batch that another tool has set main back to; None when there is none.
+
+    Such a snapshot has rows of the batch and not yet its record: to go on from it would take the batch's files again. It is
+    told from another engine's commit, on which a batch was built, by main's log: that was main's head before the batch.
+    """
+    foreign = {snapshot.snapshot_id: snapshot for snapshot in progress.foreign}
+    first_seen: dict[int, int] = {}
+    for at, (snapshot_id, _) in enumerate(state.published):
+        first_seen.setdefault(snapshot_id, at)
+    for snapshot_id, at in first_seen.items() if foreign else ():
+        published = state.snapshots.get(snapshot_id)
+        if published is None or SUMMARY_KEY not in published.summary:
+            continue
+        for inner in state.ancestors(published.parent_id):
+            if first_seen.get(inner.snapshot_id, at) < at:
+                break
+            if inner.snapshot_id in foreign:
+                return inner
+    return None
 
 
 def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...]) -> Progress:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, live_rows
+from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
@@ -31,7 +32,7 @@ def plan_sourced(
     table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts, full: bool = False
 ) -> Decision:
     """The decision for a table whose rows come from files."""
-    problem = facts.problem or next(iter(sources.problems), None)
+    problem = facts.problem or _cut(table, facts) or next(iter(sources.problems), None)
     if problem is not None:
         return Refused(table, problem)
     files = sum(len(intake.files) for intake in sources.intakes)
@@ -50,6 +51,21 @@ def plan_sourced(
         intakes=sources.intakes,
         notes=sources.notes,
         row_wise=True,
+    )
+
+
+def _cut(table: TableDefinition, facts: TableFacts) -> Problem | None:
+    """What to say when main stands in the middle of a batch: its rows are there, and that its files were taken is not."""
+    cut = cut_batch(facts.state, facts.progress) if facts.state and facts.progress else None
+    if cut is None:
+        return None
+    return Problem(
+        "LS505",
+        f"{table.name} was set back into the middle of a batch by another tool",
+        place=table.place,
+        expected="main at a snapshot that a batch was published with",
+        found=f"snapshot {cut.snapshot_id}, which has rows of a batch and not yet its record",
+        hint=f"roll it back to a snapshot that 'lakesmith history {table.name}' names, and run again",
     )
 
 
