@@ -35,11 +35,17 @@ class Intake:
     headers: tuple[ReadGroup, ...]
 
     def with_raw_columns(self, rows: DataFrame) -> DataFrame:
-        """Adds ``_raw_columns``: what the fields of a row's raw text are called, so that it can be read again."""
-        pairs = [(file.path, list(group.file_columns)) for group in self.headers for file in group.files]
+        """Adds ``_raw_columns``, what the fields of a row's raw text are called, and ``_raw_types``, their types as DDL where
+        the file has types: so that it can be read again."""
+        pairs = [
+            (file.path, list(group.file_columns), group.types)
+            for group in self.headers
+            for file in group.files
+        ]
         if not pairs:
             return rows
-        names = rows.sparkSession.createDataFrame(pairs, "_source_file string, _raw_columns array<string>")
+        schema = "_source_file string, _raw_columns array<string>, _raw_types string"
+        names = rows.sparkSession.createDataFrame(pairs, schema)
         return rows.join(F.broadcast(names), "_source_file", "left")
 
 
@@ -52,7 +58,7 @@ def open_intake(batch: Batch) -> Intake:
         intake: group_by_shape(intake.files, intake.source, batch.project.root)
         for intake in _with_files(batch)
     }
-    columns = _known_columns(batch) or _inferred(batch, groups)
+    columns = known_columns(batch) or _inferred(batch, groups)
     notes: list[str] = []
     for intake, shapes in groups.items():
         columns = _matched(batch, intake, shapes, columns, notes)
@@ -68,7 +74,7 @@ def _with_files(batch: Batch) -> list[FileIntake]:
     return [intake for intake in batch.step.intakes if intake.files]
 
 
-def _known_columns(batch: Batch) -> tuple[Column, ...]:
+def known_columns(batch: Batch) -> tuple[Column, ...]:
     """The declared columns and, after them, those the table has got besides (inferred once, or evolved since)."""
     declared = batch.step.table.columns
     state = batch.catalog.table(batch.name.layer, batch.name.name)

@@ -15,7 +15,10 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, OnBadRow
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.replay_json import exact_json, types_of
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
+from lakesmith.spark.tables import literal
 
 REASONS: Final = "_reasons"
 """The column that holds why a row is bad: an array of strings, empty for a good row."""
@@ -26,9 +29,11 @@ COLUMNS: Final = (
     Column("reasons", "array<string>", "everything that is wrong with the row"),
     Column("source_file", "string", "the landing file, where known"),
     Column("source_position", "bigint", "the row's position in its file, from 1, where known"),
-    Column("raw", "string", "the text of a row that did not parse"),
+    Column("source_modified_at", "timestamp", "when the landing file was last written, where known"),
+    Column("raw", "string", "a row that did not parse: its text, or a JSON of it where the file has types"),
     Column("raw_columns", "array<string>", "the columns of the raw text, in its file's order"),
     Column("row", "string", "a row that parsed, as JSON"),
+    Column("row_types", "string", "the types of the JSON's fields, as DDL"),
     Column("quarantined_at", "timestamp", "when the batch began"),
 )
 
@@ -73,29 +78,33 @@ def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
 def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -> dict[str, Pin]:
     """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
 
-    ``rows`` has ``_reasons``, ``columns`` and, where known, ``_source_file``, ``_source_position``, ``_raw`` and
-    ``_raw_columns``. A full refresh judges everything anew, so it starts from an empty quarantine. Where there are no bad
-    rows and never were, nothing is made and the result is empty.
+    ``rows`` has ``_reasons``, ``columns`` and, where known, ``_source_file``, ``_source_position``,
+    ``_source_modified_at``, ``_raw``, ``_raw_columns`` and ``_raw_types``. A full refresh judges everything anew, so it starts from an empty quarantine; a file that was changed
+    in place is judged anew, so its earlier bad rows go. Where there are no bad rows and never were, nothing is made and the result is empty.
 
     Raises RunError LS611 when another number of rows arrived there than were found bad.
     """
     anew = batch.step.strategy is Strategy.FULL
-    if not bad and not (anew and pinned(batch.step.base.record, SidecarKind.QUARANTINE)):
+    replaced = [file.path for intake in batch.step.intakes for file in intake.replace]
+    if not bad and not ((anew or replaced) and pinned(batch.step.base.record, SidecarKind.QUARANTINE)):
         return {}
     batch.say(f"setting {bad} bad rows aside")
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
     writer.open()
     if anew:
         writer.clear()
+    elif replaced:
+        writer.clear(f"source_file IN ({', '.join(map(literal, replaced))})")
     if bad:
         writer.append(_quarantine_rows(batch, rows, columns))
     if writer.count_added() != bad:
-        raise _miscounted(batch, bad, writer.count_added())
+        raise miscounted(batch, bad, writer.count_added())
     batch.pass_point("after-quarantine")
     return {writer.kind.value: writer.pin()}
 
 
-def _miscounted(batch: Batch, expected: int, found: int) -> RunError:
+def miscounted(batch: Batch, expected: int, found: int) -> RunError:
+    """LS611: not as many rows arrived in the quarantine as were sent there."""
     return RunError(
         Problem(
             "LS611",
@@ -109,20 +118,22 @@ def _miscounted(batch: Batch, expected: int, found: int) -> RunError:
 
 def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     present = set(rows.columns)
-    parsed = F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)))
 
     def known(name: str, kind: str) -> SparkColumn:
         return (F.col(name) if name in present else F.lit(None)).cast(kind)
 
-    raw = known("_raw", "string")
+    raw, types = known("_raw", "string"), F.lit(types_of(rows.schema, columns))
+    whole = exact_json([(name, F.col(quoted(name)), rows.schema[name].dataType) for name in columns])
     return rows.select(
         F.lit(batch.attempt).alias("attempt"),
         F.lit(batch.number).cast("bigint").alias("batch"),
         F.col(REASONS).alias("reasons"),
         known("_source_file", "string").alias("source_file"),
         known("_source_position", "bigint").alias("source_position"),
+        known("_source_modified_at", "timestamp").alias("source_modified_at"),
         raw.alias("raw"),
         known("_raw_columns", "array<string>").alias("raw_columns"),
-        F.when(raw.isNull(), parsed).alias("row"),
+        F.when(raw.isNull(), whole).alias("row"),
+        F.when(raw.isNull(), types).otherwise(known("_raw_types", "string")).alias("row_types"),
         F.timestamp_millis(F.lit(batch.started_ms)).alias("quarantined_at"),
     )

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.read_sql import name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 SOURCE_FILE = "_source_file"
 SOURCE_POSITION = "_source_position"
@@ -31,11 +36,19 @@ class ReadGroup:
     file_types: tuple[str, ...] = ()
     matches: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def types(self) -> str | None:
+        """The columns with their types as DDL; None where they are not known."""
+        if not self.file_types or not all(self.file_types):
+            return None
+        pairs = zip(self.file_columns, self.file_types, strict=True)
+        return ", ".join(f"{name(column)} {type_}" for column, type_ in pairs)
+
     def index(self, column: str) -> int | None:
         """Which of ``file_columns`` holds the declared ``column``: matched, of the same name, or the same but for case."""
         wanted = dict(self.matches).get(column, column)
         for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
-            found = [i for i, name in enumerate(self.file_columns) if same(name)]
+            found = [i for i, text in enumerate(self.file_columns) if same(text)]
             if len(found) == 1:
                 return found[0]
         return None
@@ -43,9 +56,14 @@ class ReadGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL type."""
+    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL type.
+
+    ``records``: what would be found in the files, where it is at hand already; no file is read then. Texts (CSV, JSON) are in
+    ``_value``; Parquet and Avro rows in columns of their own; the last three columns are the provenance.
+    """
 
     source: FileSource
     root: Path
     groups: tuple[ReadGroup, ...]
     columns: tuple[tuple[str, str], ...]
+    records: DataFrame | None = None

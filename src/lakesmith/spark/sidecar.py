@@ -16,7 +16,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import Column, TableName
-from lakesmith.spark.batch import Batch
+from lakesmith.spark.batch import Batch, live_rows
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.tables import create_table, require_ours
 
@@ -68,9 +68,14 @@ class SidecarWriter:
         """Adds rows (matched by name)."""
         rows.writeTo(self.target).append()
 
-    def clear(self) -> None:
-        """Takes all rows away: what a full refresh starts with."""
-        self._batch.spark.sql(f"DELETE FROM {self.target} WHERE true")
+    def clear(self, where: str = "true") -> None:
+        """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL) is true."""
+        self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
+
+    def live_rows(self) -> int:
+        """The rows on the batch's branch now, as its head's summary says."""
+        state = self._state()
+        return live_rows(state, state.refs[self._batch.branch])
 
     def count_added(self) -> int:
         """The rows this batch added, as the snapshots' summaries say."""

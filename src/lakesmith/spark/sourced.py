@@ -19,7 +19,7 @@ from lakesmith.project.definitions import Column
 from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.batch import Batch, Draft, live_rows
 from lakesmith.spark.derived import prepare_table
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
@@ -94,33 +94,33 @@ def _delete_replaced(batch: Batch) -> int:
     listed = ", ".join(map(literal, paths))
     batch.spark.sql(f"DELETE FROM {batch.target} WHERE _source_file IN ({listed})")
     batch.pass_point("after-delete")
-    return sum(
-        snapshot.count("added-position-deletes") or snapshot.count("deleted-records")
-        for snapshot in batch.written()
-    )
+    # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows once more.
+    state = batch.state()
+    return live_rows(state, batch.step.base.snapshot) - live_rows(state, state.refs[batch.branch])
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files; the bad rows, if there are any, in a second."""
     rules = batch.step.table.checks
-    judged = _judged(batch, intake.rows)
+    judged = judge_rows(batch, intake.rows)
     seen = Observation()
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     measured = judged.observe(seen, *counts, *rule_counts(rules))
     batch.say("writing")
-    _good(batch, measured, intake.columns).writeTo(batch.target).append()
+    good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
     batch.pass_point("after-data")
     found = seen.get
     bad_rows = judged.where(F.size(REASONS) > 0)
     stop_if_asked(batch, found["bad"], bad_rows)
     names = [column.name for column in intake.columns]
-    pins = set_aside(batch, intake.with_raw_columns(bad_rows), names, found["bad"]) if found["bad"] else {}
+    aside = intake.with_raw_columns(bad_rows) if found["bad"] else bad_rows
+    pins = set_aside(batch, aside, names, found["bad"])
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     account = Account(read=found["read"], inserted=written, deleted=replaced, quarantined=found["bad"])
     return Draft(account, sidecars=pins, checks=checks_of(rules, found))
 
 
-def _judged(batch: Batch, rows: DataFrame) -> DataFrame:
+def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
     """Rows that parsed are held against the rules as well."""
     rules = batch.step.table.checks
     if not rules:
@@ -129,7 +129,8 @@ def _judged(batch: Batch, rows: DataFrame) -> DataFrame:
     return rows.withColumn(REASONS, F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS)))
 
 
-def _good(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Those of the rows that nothing is wrong with, as the table has them."""
     good = rows.where(F.size(REASONS) == 0)
     return good.select(
         *(quoted(column.name) for column in columns),

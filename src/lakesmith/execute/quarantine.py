@@ -1,0 +1,76 @@
+"""A table's quarantine without a JVM: how much is in it, and the steps that replay or drop bad rows.
+
+The steps are decided as a run decides its own, on fresh state at every try.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import TableState
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.observe import Lake
+from lakesmith.execute.status import SIDECAR_LAYER, quarantined_rows
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
+from lakesmith.project.definitions import TableDefinition, TableName
+
+QUARANTINE_PIN = "quarantine"
+"""The name under which a table's record pins its quarantine."""
+
+
+@dataclass
+class QuarantineDecider(Decider):
+    """Decides on tables' quarantines instead of their rows. ``strategy`` is REPLAY or DROP."""
+
+    strategy: Strategy = Strategy.REPLAY
+    bad_rows: BadRows = field(default_factory=BadRows)
+
+    def decide(self, name: TableName) -> Decision:
+        """The step that replays or drops the bad rows that are meant."""
+        table, facts = self.graph.node(name).definition, self.lake.facts(name)
+        if facts.problem is not None:
+            return Refused(table, facts.problem)
+        if quarantined_rows(self.lake, name, facts) == 0:
+            return UpToDate(table, "nothing is in its quarantine")
+        return plan_quarantine(table, facts, self.strategy, self.bad_rows)
+
+
+def plan_quarantine(
+    table: TableDefinition, facts: TableFacts, strategy: Strategy, bad_rows: BadRows
+) -> TableStep:
+    """The step on a table that has a record. A replay is by the present definition; a drop leaves what the table is."""
+    record = facts.base.record
+    assert record is not None
+    is_replay = strategy is Strategy.REPLAY
+    return TableStep(
+        table=table,
+        strategy=strategy,
+        reason=f"bad rows are judged again: {bad_rows}" if is_replay else f"bad rows are dropped: {bad_rows}",
+        base=facts.base,
+        fingerprint=definition_fingerprint(table) if is_replay else record.fingerprint,
+        inputs=_as_before(record),
+        row_wise=True,
+        bad_rows=bad_rows,
+    )
+
+
+def _as_before(record: Record) -> tuple[InputRange, ...]:
+    """The inputs' positions as they are: nothing is read of them."""
+    return tuple(
+        InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0)
+        for name, pin in record.inputs.items()
+    )
+
+
+def quarantine_state(lake: Lake, name: TableName) -> TableState | None:
+    """The table beside a table that holds its bad rows; None when there never was one."""
+    return lake.catalog.table(SIDECAR_LAYER, f"{name.layer}__{name.name}__{QUARANTINE_PIN}")
+
+
+def quarantine_pin(facts: TableFacts) -> Pin | None:
+    """The version of the quarantine that belongs to the table's published record; None when it has none."""
+    record = facts.base.record
+    return record.sidecars.get(QUARANTINE_PIN) if record else None
