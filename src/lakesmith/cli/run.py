@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.run_view import JsonView, TextView, open_view
 from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
 from lakesmith.execute.session import Run
@@ -23,11 +24,12 @@ from lakesmith.project.definitions import TableName
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the caller of ``run`` asked for. ``wait`` is in seconds."""
+    """What the caller of ``run`` asked for. ``wait`` is in seconds; ``command`` is what the lock's holder is called."""
 
     select: tuple[str, ...] = ()
     full_refresh: tuple[str, ...] = ()
     wait: float = 0.0
+    command: str = "run"
 
 
 def run_command(root: Path, target: str | None, options: RunOptions, as_json: bool) -> int:
@@ -37,12 +39,20 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
     names = opened.names((*options.select, *options.full_refresh) if options.select else ())
     if full and not options.select:
         names = tuple(name for name in opened.graph.order if _touched(opened, name, full))
+    return run_and_show(opened, opened.decider(full), names, options, as_json)
+
+
+def run_and_show(
+    opened: Opened, decider: Decider, names: Sequence[TableName], options: RunOptions, as_json: bool
+) -> int:
+    """Runs what ``decider`` decides on ``names`` and shows it; returns the exit code."""
     with open_view(as_json) as view:
         run = Run(
-            opened.decider(full),
+            decider,
             names,
             lambda lock, little: _engine(opened, lock, little, view),
             view,
+            command=options.command,
             wait_seconds=options.wait,
         )
         with _stopping(run, view):

@@ -171,6 +171,8 @@ def _doing(step: TableStep) -> str:
             return f"moving on, {step.reason}"
         case Strategy.FULL:
             return f"full refresh, {step.reason}"
+        case Strategy.REPLAY | Strategy.DROP:
+            return step.reason
         case Strategy.LEDGER:
             return "entering files in the ledger"
     return f"{step.strategy.value}, {step.reason}"

@@ -19,6 +19,7 @@ from lakesmith.spark.batch import Batch, Draft, finish
 from lakesmith.spark.derived import advance, derive
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.ledger_batch import change_ledger
+from lakesmith.spark.replay import drop, replay
 from lakesmith.spark.session import SessionHandle
 from lakesmith.spark.sidecar import SidecarKind, sidecar_name
 from lakesmith.spark.sourced import take_files
@@ -33,6 +34,8 @@ _WORK: Mapping[Strategy, Work] = {
     Strategy.APPEND: derive,
     Strategy.UPSERT: derive,
     Strategy.FULL: derive,
+    Strategy.REPLAY: replay,
+    Strategy.DROP: drop,
 }
 
 
