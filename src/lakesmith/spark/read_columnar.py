@@ -14,11 +14,10 @@ from lakesmith.spark.read_scan import Scan, absolute_paths, read_portions, recor
 from lakesmith.spark.read_sql import any_of, case, name
 from lakesmith.spark.read_types import (
     TextFormats,
-    inexact,
+    exact_from_text,
     plain,
     precision_and_scale,
     reason,
-    typed_from_text,
 )
 
 _ISO = TextFormats()
@@ -79,7 +78,7 @@ def _value(field: str, from_type: str, type_: str) -> str:
     if from_type == kind:
         return field
     if from_type == "string":
-        return typed_from_text(field, kind, _ISO)
+        return exact_from_text(field, kind, _ISO)
     return f"try_cast({field} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {type_})"
 
 
@@ -88,10 +87,7 @@ def _bad(field: str, value: str, from_type: str, kind: str) -> str | None:
     if from_type == kind:
         return None
     lost = f"{value} IS NULL"
-    if from_type == "string":
-        odd = inexact(field, value, kind, _ISO)
-        lost = f"{lost} OR {odd}" if odd else lost
-    elif (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES):
+    if (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES):
         lost = f"{lost} OR NOT (try_cast({value} AS {from_type}) <=> {field})"
     return f"{field} IS NOT NULL AND ({lost})"
 

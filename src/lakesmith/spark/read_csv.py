@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.spark.read_request import PROVENANCE, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import (
     VALUE,
     Scan,
@@ -20,17 +20,29 @@ from lakesmith.spark.read_scan import (
     stream_records,
     text_records,
 )
-from lakesmith.spark.read_sql import any_of, case, literal, options
-from lakesmith.spark.read_types import TextFormats
+from lakesmith.spark.read_sql import any_of, case, literal, name, not_null, options
+from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, reason
 
-FAULT = "_fault"
 _MAX_FIELDS = 20_000  # Spark's parser gives up (and the job with it) at 20,480 fields
 
 
+def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """The rows as ``read_files`` gives them; None when there are no files.
+
+    All that is made of a record is made in one projection: with several the fields would be copied from row to row.
+    """
+    return read_portions(spark, request, _group_rows)
+
+
 def csv_texts(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Every record: ``_value``, the provenance, ``_fault`` (why the record as a whole is bad, or NULL), and each
-    declared column as text, named ``s0``, ``s1``, … None when there are no files."""
-    return read_portions(spark, request, _group_texts)
+    """The good records with each declared column as text, named ``s0``, ``s1``, … None when there are no files."""
+
+    def texts(scan: Scan, group: ReadGroup) -> DataFrame:
+        columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
+        good = _parsed(scan, group).where(f"{_fault(group, request.source.csv)} IS NULL")
+        return good.selectExpr(*(f"{text} AS s{i}" for i, text in enumerate(columns)))
+
+    return read_portions(spark, request, texts)
 
 
 def formats(request: ReadRequest) -> TextFormats:
@@ -38,21 +50,56 @@ def formats(request: ReadRequest) -> TextFormats:
     return TextFormats.of(request.source.csv)
 
 
-def _group_texts(scan: Scan, group: ReadGroup) -> DataFrame:
+def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
+    request = scan.request
+    texts = _texts(request, group)
+    fault = _fault(group, request.source.csv)
+    wrong = {i: _wrong(text, request, i) for i, text in enumerate(texts) if text is not None}
+    bad = f"({any_of((f'{fault} IS NOT NULL', *(odd for odd in wrong.values() if odd)))})"
+    reasons = [case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items() if odd]
+    why = f"IF({fault} IS NOT NULL, array({fault}), {not_null(reasons)})"
+    return _parsed(scan, group).selectExpr(
+        *(
+            f"{_value(texts[i], request, i)} AS {name(column)}"
+            for i, (column, _) in enumerate(request.columns)
+        ),
+        *PROVENANCE,
+        f"IF({bad}, make_valid_utf8({VALUE}), NULL) AS {RAW}",
+        f"IF({bad}, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+    )
+
+
+def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
+    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted."""
     csv = scan.request.source.csv
     scanned = stream_records if needs_stream(csv) else text_records
-    records = scanned(scan, group, csv.header)
-    parsed = records.selectExpr("*", f"{_parse(group, csv)} AS r")
-    texts = [f"{_text(column, group, csv)} AS s{i}" for i, (column, _) in enumerate(scan.request.columns)]
-    return parsed.selectExpr(VALUE, *PROVENANCE, f"{_fault(group, csv)} AS {FAULT}", *texts)
+    records = scanned(scan, group, csv.header).selectExpr("*", f"{_parse(group, csv)} AS r")
+    return records.selectExpr(VALUE, *PROVENANCE, *(f"r.{field}" for field in _field_names(group)))
 
 
-def _text(column: str, group: ReadGroup, csv: CsvOptions) -> str:
-    index = group.index(column)
-    if index is None:
-        return "CAST(NULL AS STRING)"
-    field = f"r.c{index}"
-    return field if csv.null_value is None else f"nullif({field}, {literal(csv.null_value)})"
+def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
+    """SQL of each declared column's text; None for a column that the files do not have."""
+    null = request.source.csv.null_value
+    indexes = (group.index(column) for column, _ in request.columns)
+    fields = (None if index is None else f"c{index}" for index in indexes)
+    return [f"nullif({field}, {literal(null)})" if field and null is not None else field for field in fields]
+
+
+def _value(text: str | None, request: ReadRequest, index: int) -> str:
+    type_ = request.columns[index][1]
+    return f"CAST(NULL AS {type_})" if text is None else exact_from_text(text, type_, formats(request))
+
+
+def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
+    type_ = request.columns[index][1]
+    if plain(type_) == "string":
+        return None
+    return f"{text} IS NOT NULL AND {_value(text, request, index)} IS NULL"
+
+
+def _reason(text: str, request: ReadRequest, index: int) -> str:
+    column, type_ = request.columns[index]
+    return reason(column, plain(type_), text)
 
 
 def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
@@ -63,6 +110,11 @@ def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
     return f"from_csv(IF({few}, {ended}, NULL), {literal(f'{fields}, z STRING, bad STRING')}, {options(settings)})"
 
 
+def _field_names(group: ReadGroup) -> list[str]:
+    """What ``_parse`` gives: the fields, the one added at the end of the line, and the line if it did not fit."""
+    return [*(f"c{i}" for i in range(len(group.file_columns))), "z", "bad"]
+
+
 def _count(text: str, part: str) -> str:
     gone = f"octet_length({text}) - octet_length(replace({text}, {literal(part)}, ''))"
     return f"(({gone}) div {len(part.encode())})"
@@ -70,11 +122,11 @@ def _count(text: str, part: str) -> str:
 
 def _fault(group: ReadGroup, csv: CsvOptions) -> str:
     utf8 = f"not valid {csv.encoding}"
-    strange = f"instr({VALUE}, '\\uFFFD') > 0" if csv.encoding.upper() != "UTF-8" else "false"
+    strange = f"contains({VALUE}, '\\uFFFD')" if csv.encoding.upper() != "UTF-8" else "false"
     branches = [
         (f"NOT is_valid_utf8({VALUE}) OR {strange}", literal(utf8)),
-        (f"instr({VALUE}, '\\u0000') > 0", literal("a NUL byte in the row")),
-        ("r IS NULL OR r.bad IS NOT NULL", _misfit(group, csv)),
+        (f"contains({VALUE}, '\\u0000')", literal("a NUL byte in the row")),
+        ("bad IS NOT NULL OR z IS NULL", _misfit(group, csv)),
         *_misquoted(group, csv),
         *_repeated_header(group, csv),
     ]
@@ -116,16 +168,17 @@ def _misquoted(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
     """
     if not csv.quote:
         return []
-    begins = any_of(f"startswith(r.c{i}, {literal(csv.quote)})" for i in range(len(group.file_columns)))
+    begins = any_of(f"startswith(c{i}, {literal(csv.quote)})" for i in range(len(group.file_columns)))
     strict = _parse(group, csv, ("unescapedQuoteHandling", "SKIP_VALUE"))
-    return [(f"({begins}) AND NOT (r <=> {strict})", literal("text after a closing quote"))]
+    as_it_is = ", ".join(f"'{field}', {field}" for field in _field_names(group))
+    quoted = f"contains({VALUE}, {literal(csv.quote)})"
+    differs = f"NOT (named_struct({as_it_is}) <=> {strict})"
+    return [(f"{quoted} AND ({begins}) AND {differs}", literal("text after a closing quote"))]
 
 
 def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
     """A header in the middle: files were put together. A row of one column may well hold the column's name."""
     if not csv.header or len(group.file_columns) < 2:
         return []
-    same = " AND ".join(
-        f"lower(r.c{i}) <=> {literal(column.lower())}" for i, column in enumerate(group.file_columns)
-    )
+    same = " AND ".join(f"c{i} <=> {literal(column)}" for i, column in enumerate(group.file_columns))
     return [(same, literal("the header again"))]

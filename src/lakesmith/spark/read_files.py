@@ -11,14 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileFormat
 from lakesmith.spark.read_columnar import columnar_rows
-from lakesmith.spark.read_csv import FAULT, csv_texts, formats
+from lakesmith.spark.read_csv import csv_rows
 from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.read_infer import infer_columns
 from lakesmith.spark.read_json import json_columns, json_rows
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, ReadGroup, ReadRequest
-from lakesmith.spark.read_scan import VALUE
-from lakesmith.spark.read_sql import any_of, case, name
-from lakesmith.spark.read_types import inexact, plain, reason, typed_from_text
+from lakesmith.spark.read_request import RAW, REASONS, ReadGroup, ReadRequest
+from lakesmith.spark.read_sql import name
+from lakesmith.spark.read_types import plain
 
 __all__ = [
     "ReadGroup",
@@ -47,7 +46,8 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
         (:func:`unreadable_file` names it).
     """
     if request.source.format in (FileFormat.CSV, FileFormat.TSV):
-        rows = _csv_rows(spark, request)
+        _refuse_nested(request)
+        rows = csv_rows(spark, request)
     elif request.source.format is FileFormat.JSON:
         rows = json_rows(spark, request)
     else:
@@ -60,45 +60,6 @@ def result_schema(request: ReadRequest) -> str:
     declared = [f"{name(column)} {type_}" for column, type_ in request.columns]
     provenance = ("_source_file string", "_source_position bigint", "_source_modified_at timestamp")
     return ", ".join((*declared, *provenance, f"{RAW} string", f"{REASONS} array<string>"))
-
-
-def _csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    _refuse_nested(request)
-    texts = csv_texts(spark, request)
-    if texts is None:
-        return None
-    dates = formats(request)
-    typed = [
-        f"{typed_from_text(f's{i}', type_, dates)} AS t{i}" for i, (_, type_) in enumerate(request.columns)
-    ]
-    judged = texts.selectExpr("*", *typed)
-    wrong = {
-        i: _wrong(i, type_, request)
-        for i, (_, type_) in enumerate(request.columns)
-        if plain(type_) != "string"
-    }
-    bad = f"({any_of((f'{FAULT} IS NOT NULL', *wrong.values()))})"
-    reasons = [
-        case([(f"{FAULT} IS NULL AND ({condition})", f"array({_reason(i, request)})")], "array()")
-        for i, condition in wrong.items()
-    ]
-    whole = case([(f"{FAULT} IS NOT NULL", f"array({FAULT})")], "array()")
-    columns = [f"t{i} AS {name(column)}" for i, (column, _) in enumerate(request.columns)]
-    raw = f"IF({bad}, make_valid_utf8({VALUE}), NULL) AS {RAW}"
-    none = "CAST(array() AS array<string>)"
-    why = f"IF({bad}, concat({', '.join((none, whole, *reasons))}), {none}) AS {REASONS}"
-    return judged.selectExpr(*columns, *PROVENANCE, raw, why)
-
-
-def _wrong(index: int, type_: str, request: ReadRequest) -> str:
-    text, value = f"s{index}", f"t{index}"
-    odd = inexact(text, value, type_, formats(request))
-    return f"{text} IS NOT NULL AND ({value} IS NULL" + (f" OR {odd})" if odd else ")")
-
-
-def _reason(index: int, request: ReadRequest) -> str:
-    column, type_ = request.columns[index]
-    return reason(column, plain(type_), f"s{index}")
 
 
 def _refuse_nested(request: ReadRequest) -> None:

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, NullType, StringType, StructType, _parse_datatype_json_string
 
 from lakesmith.project.definitions import Column, FileFormat, FileSource
-from lakesmith.spark.read_csv import FAULT, csv_texts, formats
+from lakesmith.spark.read_csv import csv_texts, formats
 from lakesmith.spark.read_json import json_sample
 from lakesmith.spark.read_request import ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import literal, name
-from lakesmith.spark.read_types import TextFormats, typed_from_text
+from lakesmith.spark.read_types import TextFormats, exact_from_text
 
 SAMPLE_ROWS = 10_000
 SAMPLE_FILES = 20
@@ -51,7 +51,7 @@ def infer_columns(
     texts = csv_texts(spark, request)
     if texts is None:
         return _columns(dict.fromkeys(names, "string"))
-    sample = texts.where(f"{FAULT} IS NULL").limit(SAMPLE_ROWS)
+    sample = texts.limit(SAMPLE_ROWS)
     found = _text_types(sample, [f"s{i}" for i in range(len(names))], formats(request))
     return _columns(dict(zip(names, found, strict=True)))
 
@@ -82,9 +82,7 @@ def _text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list
 def _is(text: str, kind: str, dates: TextFormats) -> str:
     declared = (kind == "date" and dates.date) or (kind == "timestamp" and dates.timestamp)
     looks = "true" if declared else f"{text} RLIKE '{_LOOKS[kind]}'"
-    # Of an infinite double the text cannot be had back.
-    finite = f" AND abs(try_cast({text} AS double)) < double('Infinity')" if kind == "double" else ""
-    fits = f"{looks} AND {typed_from_text(text, kind, dates)} IS NOT NULL{finite}"
+    fits = f"{looks} AND {exact_from_text(text, kind, dates)} IS NOT NULL"
     return f"IF({text} IS NULL, NULL, {fits})"
 
 

@@ -13,11 +13,10 @@ from lakesmith.spark.read_sql import any_of, literal, name
 from lakesmith.spark.read_types import (
     MAX_PRECISION,
     TextFormats,
-    inexact,
+    exact_from_text,
     plain,
     precision_and_scale,
     roomy_scale,
-    typed_from_text,
 )
 
 _ISO = TextFormats()
@@ -47,7 +46,7 @@ def exact(read: str, type_: str, depth: int = 0) -> str:
     """SQL that turns what was read into the declared type."""
     kind = plain(type_)
     if kind in _AS_TEXT:
-        return typed_from_text(read, kind, _ISO)
+        return exact_from_text(read, kind, _ISO)
     outer, inner = _parts(kind)
     if reading_type(kind) == kind:
         return read
@@ -62,15 +61,14 @@ def exact(read: str, type_: str, depth: int = 0) -> str:
             f"{literal(field)}, {exact(f'{read}.{name(field)}', of, depth)}" for field, of in _fields(inner)
         )
         return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
-    return f"try_cast({read} AS {kind})"
+    return f"try_cast({read} AS {kind})"  # a decimal: the digits are counted in exact_or_null
 
 
 def exact_or_null(read: str, value: str, type_: str, depth: int = 0) -> str | None:
     """SQL that is true when something was read that ``value`` does not say; None: that cannot be."""
     kind = plain(type_)
     if kind in _AS_TEXT:
-        odd = inexact(read, value, kind, _ISO)
-        return f"{read} IS NOT NULL AND ({value} IS NULL OR {odd})"
+        return f"{read} IS NOT NULL AND {value} IS NULL"
     if precision_and_scale(kind):
         return f"{read} IS NOT NULL AND NOT ({read} <=> {value})"
     if kind in ("double", "float"):

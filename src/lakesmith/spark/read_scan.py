@@ -27,7 +27,7 @@ from lakesmith.spark.read_request import (
     ReadGroup,
     ReadRequest,
 )
-from lakesmith.spark.read_sql import literal, name, options
+from lakesmith.spark.read_sql import case, literal, name, options
 
 VALUE = "_value"
 BLOCK_BYTES = 128 * 1024 * 1024
@@ -202,11 +202,21 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
     local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
     prefixes = sorted({_prefixes(file.path, _absolute(file.path, request)) for file in files}, reverse=True)
-    shown = local
+    shown, usual = local, []
     for absolute, relative in reversed(prefixes):
-        cut = f"concat({literal(relative)}, substr({local}, {len(absolute) + 1}))"
-        shown = f"IF(startswith({local}, {literal(absolute)}), {cut}, {shown})"
-    return shown
+        shown = (
+            f"IF(startswith({local}, {literal(absolute)}), {_renamed(local, absolute, relative)}, {shown})"
+        )
+    for absolute, relative in prefixes:
+        uri = "file://" + absolute
+        condition = f"startswith({raw}, {literal(uri)}) AND NOT contains({raw}, '%')"
+        usual.append((condition, _renamed(raw, uri, relative)))
+    return case(usual, shown)  # the usual case first: it is asked of every row
+
+
+def _renamed(path: str, start: str, instead: str) -> str:
+    rest = f"substr({path}, {len(start) + 1})"
+    return f"concat({literal(instead)}, {rest})" if instead else rest
 
 
 def _prefixes(path: str, absolute: str) -> tuple[str, str]:

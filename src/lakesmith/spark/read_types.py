@@ -56,8 +56,14 @@ def precision_and_scale(type_: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def typed_from_text(text: str, type_: str, formats: TextFormats) -> str:
-    """SQL that turns the string expression ``text`` into ``type_``; NULL where that fails."""
+def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
+    """SQL that turns the string expression ``text`` into ``type_``; NULL unless the text is exactly such a value."""
+    value = _typed(text, type_, formats)
+    odd = _inexact(text, value, type_, formats)
+    return f"IF({odd}, NULL, {value})" if odd else value
+
+
+def _typed(text: str, type_: str, formats: TextFormats) -> str:
     kind = plain(type_)
     if kind == "date" and formats.date:
         return f"try_to_date({text}, {literal(formats.date)})"
@@ -68,19 +74,17 @@ def typed_from_text(text: str, type_: str, formats: TextFormats) -> str:
     return text if kind == "string" else f"try_cast({text} AS {kind})"
 
 
-def inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
-    """SQL that is true when ``value`` (not NULL, made from ``text``) is not just what the text says; None: it always is.
+def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
+    """SQL that is true when ``value``, made from ``text``, is not just what the text says; None: it always is.
 
     The cheap test stands first in each, so that only unusual texts pay for the exact one.
     """
     kind = plain(type_)
     if kind == "date" and not formats.date:
-        usual = f"octet_length({text}) = 10 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
-        return (
-            f"NOT (({usual} AND instr({text}, 'T') = 0 AND instr({text}, ' ') = 0) OR {text} RLIKE '{_DATE}')"
-        )
+        usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
+        return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
     if kind == "timestamp" and not formats.timestamp:
-        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
+        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
     if kind == "timestamp_ntz" and not formats.timestamp:
         return f"NOT ({text} RLIKE '{_LOCAL}')"
@@ -91,18 +95,20 @@ def inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | No
 
 def _inexact_float(text: str, value: str) -> str:
     # Java reads '5d', '5f' and hexadecimal numbers, and a number too large becomes infinite.
-    odd = f"abs({value}) = double('Infinity') OR right(rtrim({text}), 1) IN ('d', 'D', 'f', 'F')"
-    hexadecimal = f"instr({text}, 'x') > 0 OR instr({text}, 'X') > 0"
-    return f"({odd} OR {hexadecimal}) AND NOT ({text} RLIKE '(?i)^\\\\s*[+-]?inf(inity)?\\\\s*$')"
+    letters = " OR ".join(f"endswith({text}, '{last}')" for last in "dDfF ")
+    odd = f"abs({value}) = double('Infinity') OR {letters} OR contains({text}, 'x') OR contains({text}, 'X')"
+    number = f"{text} RLIKE '^[\\\\s\\\\d+.eE-]*$' AND abs({value}) < double('Infinity')"
+    named = f"{text} RLIKE '(?i)^\\\\s*[+-]?(inf(inity)?|nan)\\\\s*$'"
+    return f"({odd}) AND NOT ({number} OR {named})"
 
 
 def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
     shape = precision_and_scale(kind)
     if shape is None:
         return None
-    point = f"instr({text}, '.')"
-    short = f"{point} = 0 OR octet_length({text}) - {point} <= {shape[1]}"
-    no_exponent = f"instr({text}, 'e') = 0 AND instr({text}, 'E') = 0"
+    last = f"octet_length({text}) - instr({text}, '.') <= {shape[1]}"
+    short = f"substr({text}, {-1 - shape[1]}, 1) = '.' OR NOT contains({text}, '.') OR {last}"
+    no_exponent = f"NOT contains({text}, 'e') AND NOT contains({text}, 'E')"
     digits = f"{text} RLIKE '^\\\\s*[+-]?\\\\d*[.]\\\\d{{0,{shape[1]}}}0*\\\\s*$'"
     wide = f"try_cast({text} AS decimal({MAX_PRECISION},{roomy_scale(*shape)})) <=> {value}"
     return f"NOT ((({short}) AND {no_exponent}) OR {digits} OR (NOT ({no_exponent}) AND {wide}))"
