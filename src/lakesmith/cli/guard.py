@@ -23,8 +23,8 @@ from lakesmith.project.definitions import STATE_DIR, Project
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""
 
-PIPE_CLOSED = 141
-"""The exit code when the reader of the output went away: 128 and SIGPIPE's number."""
+PIPE_CLOSED = 1
+"""The exit code when the reader of the output went away, as Click has it and Python's documentation advises."""
 
 DEBUG = "LAKESMITH_DEBUG"
 """Set to 1: an error nobody foresaw is shown with its stack trace."""

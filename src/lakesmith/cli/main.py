@@ -191,4 +191,4 @@ if find_spec("lakesmith.cli.quarantine_app") is not None:
 
 def main() -> None:
     """Runs the command line; ends the process with the exit code of ``lakesmith.errors``."""
-    sys.exit(guarded(lambda: app(standalone_mode=False), sys.argv[1:]))
+    sys.exit(guarded(lambda: app(prog_name="lakesmith", standalone_mode=False), sys.argv[1:]))

@@ -1,0 +1,37 @@
+"""Commands called in this process."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from shop import Cli, Said, Shop
+
+from lakesmith.cli.guard import guarded
+from lakesmith.cli.main import app
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Calls the command line in this process."""
+
+    def call(*arguments: object) -> Said:
+        words = [str(argument) for argument in arguments]
+        capsys.readouterr()
+        code = guarded(lambda: app(words, prog_name="lakesmith", standalone_mode=False), words)
+        return Said(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A copy of the example, nothing run yet."""
+    root = tmp_path / "shop"
+    shutil.copytree(
+        EXAMPLES / "customer-orders", root, ignore=shutil.ignore_patterns(".mypy_cache", ".lakesmith")
+    )
+    return Shop(root)
