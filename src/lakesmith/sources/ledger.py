@@ -163,6 +163,9 @@ def _retry(table: TableName, step: Callable[[], _T]) -> _T:
         try:
             return step()
         except Exception as error:
+            if type(error).__name__ == "OperationalError" and not _is_contention(error):
+                # SQLAlchemy's word of a full disk, or of a file that may not be written.
+                raise OSError(str(error).splitlines()[0]) from error
             if not _is_contention(error):
                 raise
             last = error

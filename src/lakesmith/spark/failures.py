@@ -37,6 +37,7 @@ _DEAD = (
     # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is missing.
     "does not exist in the JVM",
 )
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED", "database is locked", "database table is locked")
 _NO_MEMORY = (
     "java.lang.OutOfMemoryError",
     "SparkOutOfMemoryError",
@@ -78,8 +79,8 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
         secrets: values that must not be shown.
 
     Returns:
-        LS602 out of memory, LS603 disk full, LS604 the JVM died, LS605 not permitted or read-only, else LS601. A
-        LakesmithError gives its own first problem.
+        LS602 out of memory, LS603 disk full, LS604 the JVM died, LS605 not permitted or read-only, LS702 the catalog is
+        locked, else LS601. A LakesmithError gives its own first problem.
     """
     if isinstance(exc, LakesmithError):
         return exc.problems[0]
@@ -173,7 +174,9 @@ def _first_sentence(lines: list[str]) -> str:
 def _end_of_traceback(lines: list[str]) -> str:
     """The exception at the end of a Python traceback, with the last place outside of PySpark that it names."""
     ends = [line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line]
-    places = [match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]]
+    places = [
+        match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]
+    ]
     place = f" ({places[-1]['file']}:{places[-1]['line']})" if places else ""
     return f"{ends[-1] if ends else lines[0]}{place}"
 
@@ -204,11 +207,22 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "a file or folder may not be read or written",
             "check its owner, permissions and mount",
         )
+    if is_locked(text):
+        return (
+            "LS702",
+            "another process keeps the catalog locked",
+            "let the other process finish, or end it, and run again",
+        )
     if _any(_DEAD, text) or isinstance(exc, ConnectionError):
         if _any(_NO_MEMORY, _tail(log_path)):
             return _out_of_memory()
         return "LS604", "Spark's JVM died", "run again: what was not published is done anew"
     return "LS601", "Spark failed", None
+
+
+def is_locked(text: str) -> bool:
+    """Whether the text of an exception says that the embedded catalog stayed locked for as long as it was waited for."""
+    return _any(_LOCKED, text)
 
 
 def _out_of_memory() -> tuple[str, str, str]:

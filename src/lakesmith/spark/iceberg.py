@@ -6,7 +6,6 @@ rolled back. It is a compare-and-swap on freshly read metadata instead (see ``pu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.failures import is_locked
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
@@ -53,6 +53,17 @@ class Work:
     head: int
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """Columns that leave the table's schema, and then columns (old name, new name) that are renamed."""
+
+    drop: tuple[str, ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
+
+
+_NO_CHANGE: Final = SchemaChange()
+
+
 class JavaTables:
     """Iceberg tables of the session's catalog, freshly loaded at each call."""
 
@@ -86,11 +97,11 @@ class JavaTables:
         append.commit()
         return int(self.load(name).refs().get(branch).snapshotId())
 
-    def publish(self, name: TableName, work: Work, drop_columns: Sequence[str] = ()) -> None:
+    def publish(self, name: TableName, work: Work, schema: SchemaChange = _NO_CHANGE) -> None:
         """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
 
         Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
-        on the metadata that the commit swaps. ``drop_columns`` leave the table's schema in the same commit.
+        on the metadata that the commit swaps. ``schema`` is changed in the same commit.
         Raises Outdated otherwise.
         """
         for _ in range(_PUBLISH_TRIES):
@@ -100,7 +111,7 @@ class JavaTables:
             if self._is_published(base, work.head):
                 return
             _require_unmoved(base, work)
-            published = self._published(table, base, work.head, drop_columns)
+            published = self._published(table, base, work.head, schema)
             reach("before-swap", str(name))
             if self._swap(operations, base, published):
                 return
@@ -110,7 +121,7 @@ class JavaTables:
         main = metadata.ref(MAIN)
         return main is not None and int(main.snapshotId()) == head
 
-    def _published(self, table: Any, base: Any, head: int, drop_columns: Sequence[str] = ()) -> Any:
+    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = _NO_CHANGE) -> Any:
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,
@@ -123,11 +134,8 @@ class JavaTables:
         for ref in list(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
-        if drop_columns:
-            update = table.updateSchema()
-            for column in drop_columns:
-                update.deleteColumn(column)
-            builder.setCurrentSchema(update.apply(), base.lastColumnId())
+        if schema.drop:
+            builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
 
     def _swap(self, operations: Any, base: Any, updated: Any) -> bool:
@@ -136,7 +144,13 @@ class JavaTables:
             operations.commit(base, updated)
         except Py4JJavaError as error:
             kind = str(error.java_exception.getClass().getSimpleName())
-            if kind not in ("CommitFailedException", "CommitStateUnknownException", "UncheckedSQLException"):
+            unknown = kind in (
+                "CommitFailedException",
+                "CommitStateUnknownException",
+                "UncheckedSQLException",
+            )
+            # A locked catalog was waited for by the driver already, for long: that is the time to say so.
+            if not unknown or is_locked(str(error)):
                 raise
             return False
         return True
@@ -153,6 +167,15 @@ class JavaTables:
         operations = table.operations()
         base = operations.refresh()
         self._swap(operations, base, self._published(table, base, int(head.snapshotId())))
+
+
+def _changed(update: Any, schema: SchemaChange) -> Any:
+    """The schema with the changes."""
+    for column in schema.drop:
+        update.deleteColumn(column)
+    for old, new in schema.rename:
+        update.renameColumn(old, new)
+    return update.apply()
 
 
 def _require_unmoved(base: Any, work: Work) -> None:

@@ -58,6 +58,13 @@ EXPECTED = [
     ("oom", "LS602", "Spark ran out of memory: OutOfMemoryError: Java heap space", None),
     ("dead", "LS604", "Spark's JVM died", "Py4JNetworkError: Answer from Java side is empty"),
     (
+        "locked",
+        "LS702",
+        "another process keeps the catalog locked: SQLiteException: [SQLITE_BUSY] The database file is locked (database is "
+        "locked)",
+        None,
+    ),
+    (
         "dead_class",
         "LS604",
         "Spark's JVM died",
