@@ -60,7 +60,7 @@ EXPECTED = [
     (
         "locked",
         "LS702",
-        "another process keeps the catalog locked: SQLiteException: [SQLITE_BUSY] The database file is locked (database is "
+        "another process keeps the catalog locked: [SQLITE_BUSY] The database file is locked (database is "
         "locked)",
         None,
     ),
