@@ -64,7 +64,7 @@ class Session:
             if isinstance(event, TablePublished) and event.table == SILVER:
                 seconds.append(event.seconds)
 
-        Run(self.opened.decider(), self.opened.names(()), lambda _: self.engine, listen).run()
+        Run(self.opened.decider(), self.opened.names(()), lambda _lock, _little: self.engine, listen).run()
         return seconds[-1]
 
     def copy_for_peer(self) -> None:
