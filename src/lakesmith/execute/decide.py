@@ -11,8 +11,9 @@ from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.planner import Query, plan_derived, plan_sourced
+from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.steps import Decision, TableStep, Waiting
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import PythonQuery, TableName
 
 
 @dataclass
@@ -63,14 +64,21 @@ def query_of(node: Node) -> Query:
     """What planning has to know of a table's query, from its text alone."""
     fingerprint = definition_fingerprint(node.definition)
     if node.analysis is None:
-        return Query(
-            node.inputs, None if len(node.inputs) == 1 else False, fingerprint, "it reads several tables"
-        )
+        why_not = _why_not(node)
+        return Query(node.inputs, False if why_not else None, fingerprint, why_not or "")
     shape = node.analysis.shape
     if shape.kind is ShapeKind.ROW_WISE:
         return Query(node.inputs, True, fingerprint)
     reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
     return Query(node.inputs, False, fingerprint, reason)
+
+
+def _why_not(node: Node) -> str | None:
+    """Why a Python table is not even tried row by row."""
+    if len(node.inputs) != 1:
+        return "it reads several tables"
+    query = node.definition.query
+    return why_not_row_wise(query.source) if isinstance(query, PythonQuery) else None
 
 
 def has_work(decisions: Sequence[Decision]) -> bool:

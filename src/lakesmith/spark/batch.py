@@ -23,7 +23,7 @@ from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
-from lakesmith.spark.iceberg import JavaTables, Work, branch_of, physical
+from lakesmith.spark.iceberg import NO_CHANGE, JavaTables, SchemaChange, Work, branch_of, physical
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Draft:
     """What a batch has written and what it says of it: to be checked, recorded and published.
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
-    ``drop_columns`` are columns the table has and its definition no longer gives: they go with the publish.
+    ``schema`` is what becomes of the table's columns with the publish.
     """
 
     account: Account
@@ -121,7 +121,7 @@ class Draft:
     files: int = 0
     ledger_hash: str | None = None
     warnings: tuple[str, ...] = ()
-    drop_columns: tuple[str, ...] = ()
+    schema: SchemaChange = NO_CHANGE
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
@@ -138,7 +138,7 @@ def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     batch.say("publishing")
     batch.pass_point("before-publish")
     work = Work(table_uuid, batch.branch, batch.step.base.snapshot, head)
-    batch.java.publish(batch.name, work, draft.drop_columns)
+    batch.java.publish(batch.name, work, draft.schema)
     batch.pass_point("after-publish")
     return BatchReport(record, head, draft.warnings)
 

@@ -15,10 +15,18 @@ from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableDefinition
 from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
-from lakesmith.spark.queries import QueryRows, query_rows
+from lakesmith.spark.queries import QueryRows, Retyped, query_rows
 from lakesmith.spark.rebuild import rebuild_keyed
-from lakesmith.spark.tables import create_table, require_ours, table_properties, widen_table
+from lakesmith.spark.tables import (
+    STAND_IN,
+    can_widen,
+    create_table,
+    require_ours,
+    table_properties,
+    widen_table,
+)
 from lakesmith.spark.upsert import upsert
 
 
@@ -27,25 +35,52 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     table = batch.step.table
     batch.say("planning the query")
     rows = query_rows(batch, with_arrival=bool(table.key))
-    warnings = prepare_table(batch, _columns(table, rows))
-    gone = _gone(batch, rows)
+    columns = _columns(table, rows)
+    retyped = _retyped(batch, columns)
+    warnings = prepare_table(batch, _standing_in(columns, retyped))
+    gone = _gone(batch, rows, retyped)
     table_uuid = batch.open_branch()
-    draft = _write(batch, _with_gone(rows, gone))
+    draft = _write(batch, replace(_with_gone(rows, gone), retyped=retyped))
     said = [f"column {column.name} is no longer in the query and was dropped" for column in gone]
-    dropped = tuple(column.name for column in gone)
-    return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), drop_columns=dropped)
+    schema = SchemaChange(
+        drop=(*(column.name for column in gone), *(change.name for change in retyped)),
+        rename=tuple((change.stand_in, change.name) for change in retyped),
+    )
+    return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), schema=schema)
 
 
-def _gone(batch: Batch, rows: QueryRows) -> list[ColumnState]:
+def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
+    """In a rebuild, the columns whose type changes to one that the old does not widen to.
+
+    Until the publish, which swaps them, the table has both: the old one, and the new one under another name.
+    """
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    if state is None or batch.step.strategy is not Strategy.FULL:
+        return ()
+    there = {column.name.lower(): column for column in state.columns}
+    pairs = [(column, there[column.name.lower()]) for column in columns if column.name.lower() in there]
+    return tuple(
+        Retyped(old.name, f"{STAND_IN}{batch.attempt[:8]}_{old.name}", old.type)
+        for new, old in pairs
+        if new.type not in (None, old.type) and not can_widen(old.type, new.type or "")
+    )
+
+
+def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[Column]:
+    names = {change.name.lower(): change.stand_in for change in retyped}
+    return [replace(column, name=names.get(column.name.lower(), column.name)) for column in columns]
+
+
+def _gone(batch: Batch, rows: QueryRows, retyped: Sequence[Retyped]) -> list[ColumnState]:
     """The columns that the table has and the query does not give."""
-    given = {name.lower() for name in rows.columns}
+    given = {name.lower() for name in (*rows.columns, *(change.stand_in for change in retyped))}
     return [column for column in batch.state().columns if column.name.lower() not in given]
 
 
 def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
     """Until the publish drops them, such columns have to be written too: as nulls."""
     nulls = {column.name: F.lit(None).cast(column.type) for column in gone}
-    return QueryRows(rows.frame.withColumns(nulls), rows.hidden) if nulls else rows
+    return replace(rows, frame=rows.frame.withColumns(nulls)) if nulls else rows
 
 
 def _write(batch: Batch, rows: QueryRows) -> Draft:
@@ -83,6 +118,8 @@ def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
 
 def _column(table: TableDefinition, name: str, schema: StructType, declared: Column | None) -> Column:
     kind = schema[name].dataType.simpleString()
+    if declared and declared.type not in (None, kind):
+        raise _otherwise_declared(table, declared, kind)
     if kind == "void":
         raise RunError(
             Problem(
@@ -95,3 +132,16 @@ def _column(table: TableDefinition, name: str, schema: StructType, declared: Col
             )
         )
     return Column(name, kind, declared.doc if declared else None, place=declared.place if declared else None)
+
+
+def _otherwise_declared(table: TableDefinition, declared: Column, found: str) -> RunError:
+    return RunError(
+        Problem(
+            "LS609",
+            f"the query of {table.name} gives the column {declared.name} another type than is declared",
+            place=declared.place or table.place,
+            expected=declared.type,
+            found=found,
+            hint=f"CAST it to {declared.type} in the query, or declare {found}",
+        )
+    )

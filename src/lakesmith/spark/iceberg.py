@@ -61,7 +61,7 @@ class SchemaChange:
     rename: tuple[tuple[str, str], ...] = ()
 
 
-_NO_CHANGE: Final = SchemaChange()
+NO_CHANGE: Final = SchemaChange()
 
 
 class JavaTables:
@@ -97,7 +97,7 @@ class JavaTables:
         append.commit()
         return int(self.load(name).refs().get(branch).snapshotId())
 
-    def publish(self, name: TableName, work: Work, schema: SchemaChange = _NO_CHANGE) -> None:
+    def publish(self, name: TableName, work: Work, schema: SchemaChange = NO_CHANGE) -> None:
         """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
 
         Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
@@ -121,7 +121,7 @@ class JavaTables:
         main = metadata.ref(MAIN)
         return main is not None and int(main.snapshotId()) == head
 
-    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = _NO_CHANGE) -> Any:
+    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE) -> Any:
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,

@@ -25,15 +25,15 @@ from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.quarantine import REASONS, rule_counts, rule_reasons
 from lakesmith.spark.queries import QueryRows
 
-DELETE: Final = "_delete"
+DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
 
-_RANK: Final = "_rank"
+_RANK: Final = "_lakesmith_rank"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A query's rows with ``_reasons`` (empty: good) and ``_delete`` added."""
+    """A query's rows with ``_reasons`` (empty: good) and ``DELETE`` added."""
 
     frame: DataFrame
     table: TableDefinition
@@ -58,7 +58,7 @@ class Judged:
         return Judged(self.frame.observe(seen, *self.counts()), self.table, self.columns, self.hidden)
 
     def winners(self) -> DataFrame:
-        """The newest good version of each key: the table's columns and ``_delete``."""
+        """The newest good version of each key: the table's columns and ``DELETE``."""
         order = [
             F.desc_nulls_last(quoted(name)) for name in (*self.table.latest_by, *(self.hidden or self.ties))
         ]

@@ -25,7 +25,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
     )
     good = measured.where(F.size(REASONS) == 0).select(*(f"`{name}`" for name in rows.columns))
     batch.say("writing")
-    _write(batch, good)
+    _write(batch, rows.stored(good))
     batch.pass_point("after-data")
     counts = seen.get
     bad_rows = judged.where(F.size(REASONS) > 0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.engine import NotIncremental
@@ -17,6 +18,7 @@ from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.iceberg import physical
+from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
@@ -31,26 +33,41 @@ _CLOCKS: Final = frozenset(
 _PYTHON: Final = frozenset({"PythonUDF"})
 
 
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A column of the table whose type changes: it is written under the name ``stand_in`` until the publish."""
+
+    name: str
+    stand_in: str
+    old_type: str
+
+
 @dataclass(frozen=True)
 class QueryRows:
     """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table."""
 
     frame: DataFrame
     hidden: tuple[str, ...] = ()
+    retyped: tuple[Retyped, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The table's own columns, in order."""
         return tuple(name for name in self.frame.columns if name not in self.hidden)
 
+    def stored(self, rows: DataFrame) -> DataFrame:
+        """Rows with the table's columns, as the table has to be written until the publish changes its columns."""
+        for change in self.retyped:
+            rows = rows.withColumnRenamed(change.name, change.stand_in)
+            rows = rows.withColumn(change.name, F.lit(None).cast(change.old_type))
+        return rows
+
 
 def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
     """The rows of an input in a planned range, and no newer ones."""
     name = physical(input_range.table)
-    if input_range.end is None:
-        return spark.table(name).limit(0)
-    if input_range.start is None:
-        return spark.sql(f"SELECT * FROM {name} VERSION AS OF {input_range.end}")
+    if input_range.start is None or input_range.end is None:
+        return read_version(spark, input_range.table, input_range.end)
     reader = spark.read.format("iceberg").option("start-snapshot-id", input_range.start)
     return reader.option("end-snapshot-id", input_range.end).load(name)
 

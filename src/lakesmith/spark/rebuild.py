@@ -26,17 +26,19 @@ def rebuild_keyed(batch: Batch, rows: QueryRows) -> Draft:
     if batch.step.table.delete_when:
         winners = winners.persist(StorageLevel.DISK_ONLY)
     try:
-        return _write(batch, judged, winners, seen, won)
+        return _write(batch, judged, winners, rows, seen, won)
     finally:
         winners.unpersist()
 
 
-def _write(batch: Batch, judged: Judged, winners: DataFrame, seen: Observation, won: Observation) -> Draft:
+def _write(
+    batch: Batch, judged: Judged, winners: DataFrame, rows: QueryRows, seen: Observation, won: Observation
+) -> Draft:
     deletes = F.count_if(F.col(DELETE)).alias("deletes")
     counted = winners.observe(won, F.count(F.lit(1)).alias("keys"), deletes)
     batch.say("writing")
     alive = counted.where(~F.col(DELETE)).select(*map(quoted, judged.columns))
-    alive.writeTo(batch.target).overwrite(F.lit(True))
+    rows.stored(alive).writeTo(batch.target).overwrite(F.lit(True))
     batch.pass_point("after-data")
     counts, keys = seen.get, won.get
     stop_if_asked(batch, counts["bad"], judged.bad)

@@ -15,10 +15,11 @@ from lakesmith.catalog.owner import OWNER
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import Problem, StateError
+from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.spark.batch import Batch, live_rows
 from lakesmith.spark.iceberg import physical
-from lakesmith.spark.tables import create_table, require_ours
+from lakesmith.spark.tables import conform_table, create_table, require_ours
 
 SIDECAR_LAYER = "lakesmith"
 """The namespace of every sidecar."""
@@ -51,9 +52,19 @@ class SidecarWriter:
         self.name = sidecar_name(batch.name, kind)
         self.target = physical(self.name, batch.branch)
 
-    def open(self) -> None:
-        """Makes the table if need be, and the branch: with the rows the last record pins, and no others."""
+    def open(self) -> bool:
+        """Makes the table if need be, and the branch: with the rows the last record pins, and no others.
+
+        Where the table's columns were others, they are changed and the branch has no rows; True tells that. A full refresh
+        begins without rows, whatever became of those that are pinned.
+        """
         pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
+        changed = conform_table(self._batch.spark, self.name, state, self._columns)
+        anew = changed or self._batch.step.strategy is Strategy.FULL
+        self._open_branch(state, None if anew else pin)
+        return changed
+
+    def _open_branch(self, state: TableState, pin: Pin | None) -> None:
         if pin is not None:
             _require_pinned(state, pin)
             self._batch.java.open_branch(self.name, self._batch.branch, pin.snapshot)

@@ -24,6 +24,11 @@ _PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
 }
 
+STAND_IN: Final = "_lakesmith_new_"
+"""How the name of a column begins that takes another's place when its batch is published."""
+
+_KEEP: Final = "_lakesmith_keep"
+
 _WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
 
 
@@ -101,6 +106,29 @@ def widen_table(
         elif column.type is not None and there.type != column.type:
             done.append(_widen(spark, name, column, there.type))
     return done
+
+
+def conform_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> bool:
+    """Gives a table exactly the columns ``wanted``; True when it had others, whose values are then nulls.
+
+    Earlier snapshots keep the columns and values they were written with.
+    """
+    there = {column.name: column.type for column in state.columns}
+    types = {column.name: column.type for column in wanted}
+    if there == types:
+        return False
+    alter = f"ALTER TABLE {physical(name)}"
+    # A table is never without a column, not even between two of these steps.
+    if _KEEP not in there:
+        spark.sql(f"{alter} ADD COLUMN {_KEEP} int")
+    for column in there.keys() - {_KEEP}:
+        if types.get(column) != there[column]:
+            spark.sql(f"{alter} DROP COLUMN {quoted(column)}")
+    added = [column for column in wanted if there.get(column.name) != column.type]
+    if added:
+        spark.sql(f"{alter} ADD COLUMNS ({', '.join(map(_column_ddl, added))})")
+    spark.sql(f"{alter} DROP COLUMN {_KEEP}")
+    return True
 
 
 def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> str:

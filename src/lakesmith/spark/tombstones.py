@@ -38,11 +38,12 @@ def bury(batch: Batch, deletes: DataFrame, count: int) -> dict[str, Pin]:
     if not count and not (anew and pinned(batch.step.base.record, SidecarKind.TOMBSTONES)):
         return {}
     names = tombstone_columns(batch)
-    types = {field.name: field.dataType.simpleString() for field in deletes.schema.fields}
+    found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}
+    types = {name: found[name.lower()] for name in names}
     writer = SidecarWriter(batch, SidecarKind.TOMBSTONES, [Column(name, types[name]) for name in names])
-    writer.open()
-    if anew:
-        writer.clear()
+    earlier = None if anew else read_tombstones(batch)
+    if writer.open() and earlier is not None:
+        writer.append(earlier.select(*(F.col(quoted(name)).cast(types[name]) for name in names)))
     if count:
         writer.append(deletes.where(F.col(DELETE)).select(*map(quoted, names)))
     batch.pass_point("after-tombstones")

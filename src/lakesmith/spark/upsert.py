@@ -7,6 +7,7 @@ both would plan a right outer join and sort the whole table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
@@ -16,14 +17,17 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account
 from lakesmith.spark.batch import Batch, Draft, rows_read
-from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.keyed import DELETE, Judged, judge, same_key, version
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
 from lakesmith.spark.tombstones import bury, read_tombstones, tombstone_columns
+from lakesmith.spark.versions import read_version
 
-_FATE = "_fate"
-_TIE = "_tie"
+_FATE = "_lakesmith_fate"
+_TIE = "_lakesmith_tie"
+_THERE = "_lakesmith_there"
+_VERSION = "_lakesmith_version"
 
 
 @dataclass(frozen=True)
@@ -75,31 +79,31 @@ def _with_fates(batch: Batch, judged: Judged) -> DataFrame:
     known = _known_versions(batch, judged.ties)
     hits = known.alias("k").join(F.broadcast(keys.alias("w")), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
-        F.max(version("k", order)).alias("_version"), F.max("_there").alias("_there")
+        F.max(version("k", order)).alias(_VERSION), F.max(_THERE).alias(_THERE)
     )
     joined = winners.alias("n").join(newest.alias("k"), same_key("n", "k", table), "left")
     return joined.select("n.*", _fate(order).alias(_FATE), _tie(order).alias(_TIE))
 
 
 def _known_versions(batch: Batch, ties: tuple[str, ...]) -> DataFrame:
-    """Key and version of the rows that are there (``_there``) and of the tombstones."""
+    """Key and version of the rows that are there (``_THERE``) and of the tombstones."""
     columns = tombstone_columns(batch)
     # Pinned, not read from the branch: should Spark have to compute this again after the merge, it must not see it.
-    pinned = batch.spark.sql(f"SELECT * FROM {physical(batch.name)} VERSION AS OF {batch.step.base.snapshot}")
-    there = pinned.withColumns({DELETE: F.lit(False), "_there": F.lit(True)})
-    there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), "_there")
+    there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
+    there = there.withColumns({DELETE: F.lit(False), _THERE: F.lit(True)})
+    there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), _THERE)
     buried = read_tombstones(batch)
     if buried is None:
         return there
-    buried = buried.withColumn("_there", F.lit(False))
+    buried = buried.withColumn(_THERE, F.lit(False))
     if DELETE in ties:
         buried = buried.withColumn(DELETE, F.lit(True))
     return there.unionByName(buried, allowMissingColumns=True)
 
 
 def _fate(order: tuple[str, ...]) -> SparkColumn:
-    is_there = F.coalesce(F.col("k._there"), F.lit(False))
-    older = F.col("k._version").isNotNull() & (version("n", order) < F.col("k._version"))
+    is_there = F.coalesce(F.col(f"k.{_THERE}"), F.lit(False))
+    older = F.col(f"k.{_VERSION}").isNotNull() & (version("n", order) < F.col(f"k.{_VERSION}"))
     deletes = F.col(f"n.{DELETE}")
     return (
         F.when(older, "older")
@@ -111,7 +115,7 @@ def _fate(order: tuple[str, ...]) -> SparkColumn:
 
 
 def _tie(order: tuple[str, ...]) -> SparkColumn:
-    return F.coalesce(F.col("k._there") & (version("n", order) == F.col("k._version")), F.lit(False))
+    return F.coalesce(F.col(f"k.{_THERE}") & (version("n", order) == F.col(f"k.{_VERSION}")), F.lit(False))
 
 
 def _count(fated: DataFrame) -> _Counts:
@@ -141,7 +145,7 @@ def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...], ties: boo
     view = f"lakesmith_{batch.attempt.replace('-', '')}_changes"
     # A key that comes again as it is there must not be written again: tables below would take it for a change.
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in columns)
-    changed = f" AND NOT (s.{_TIE} AND {same})" if ties else ""
+    changed = f" AND NOT (s.{_TIE} AND {same})" if ties and _comparable(changes, columns) else ""
     on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in batch.step.table.key)
     sets = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)
     F.broadcast(changes).createOrReplaceTempView(view)
@@ -153,6 +157,12 @@ def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...], ties: boo
         )
     finally:
         batch.spark.catalog.dropTempView(view)
+
+
+def _comparable(rows: DataFrame, columns: Sequence[str]) -> bool:
+    """False where a column has no equality in Spark: then a row that comes again is written again."""
+    kinds = (rows.schema[name].dataType.simpleString() for name in columns)
+    return not any("map<" in kind or "variant" in kind for kind in kinds)
 
 
 def _account(read: int, counts: dict[str, int], fates: _Counts, unchanged: int) -> Account:
