@@ -96,10 +96,14 @@ class Batch:
         return state.uuid
 
     def written(self) -> tuple[Snapshot, ...]:
-        """The snapshots this batch has made on its branch so far, oldest first."""
+        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the branch is gone."""
         state = self.state()
+        if self.branch not in state.refs:
+            raise Outdated(
+                "the batch's working branch is gone: the table was replaced, or another run took over"
+            )
         mine: list[Snapshot] = []
-        for snapshot in state.ancestors(state.refs.get(self.branch)):
+        for snapshot in state.ancestors(state.refs[self.branch]):
             if snapshot.snapshot_id == self.step.base.snapshot:
                 break
             mine.append(snapshot)

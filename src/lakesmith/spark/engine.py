@@ -55,12 +55,13 @@ class SparkEngine:
         try:
             table_uuid, draft = _WORK[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
-            _settle(batch, draft)
+            untidy = self._settle(batch, draft)
+            batch.pass_point("after-sidecars")
         except (LakesmithError, Outdated, NotIncremental):
             raise
         except (Py4JError, PySparkException, OSError) as error:
             raise self._explained(step, error) from error
-        return replace(report, warnings=(*step.notes, *report.warnings))
+        return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
 
     def cancel(self) -> None:
         """Ends running jobs as soon as possible."""
@@ -74,10 +75,13 @@ class SparkEngine:
         problem = explain_failure(error, Path(self.session.log_path))
         return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))
 
-
-def _settle(batch: Batch, draft: Draft) -> None:
-    """Tidies the sidecars after the publish: what is published does not depend on it."""
-    for kind in SidecarKind:
-        if kind.value in draft.sidecars:
-            batch.java.settle_sidecar(sidecar_name(batch.name, kind), batch.branch)
-    batch.pass_point("after-sidecars")
+    def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
+        """Tidies the sidecars after the publish; what is published does not depend on it, so a failure is only told."""
+        try:
+            for kind in SidecarKind:
+                if kind.value in draft.sidecars:
+                    batch.java.settle_sidecar(sidecar_name(batch.name, kind), batch.branch)
+        except Py4JError as error:
+            problem = explain_failure(error, Path(self.session.log_path))
+            return (f"its sidecars were not tidied up, which the next batch does: {problem.what}",)
+        return ()

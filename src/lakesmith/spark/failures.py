@@ -207,7 +207,7 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "a file or folder may not be read or written",
             "check its owner, permissions and mount",
         )
-    if is_locked(text):
+    if _any(_LOCKED, text):
         return (
             "LS702",
             "another process keeps the catalog locked",
@@ -218,11 +218,6 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             return _out_of_memory()
         return "LS604", "Spark's JVM died", "run again: what was not published is done anew"
     return "LS601", "Spark failed", None
-
-
-def is_locked(text: str) -> bool:
-    """Whether the text of an exception says that the embedded catalog stayed locked for as long as it was waited for."""
-    return _any(_LOCKED, text)
 
 
 def _out_of_memory() -> tuple[str, str, str]:

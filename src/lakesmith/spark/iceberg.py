@@ -16,7 +16,6 @@ from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.failures import is_locked
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
@@ -149,8 +148,8 @@ class JavaTables:
                 "CommitStateUnknownException",
                 "UncheckedSQLException",
             )
-            # A locked catalog was waited for by the driver already, for long: that is the time to say so.
-            if not unknown or is_locked(str(error)):
+            # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time to say so.
+            if not unknown or "[SQLITE_" in str(error):
                 raise
             return False
         return True
