@@ -13,7 +13,7 @@ from lakesmith.cli.run import RunOptions, run_and_show, run_command
 from lakesmith.cli.text import count
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.quarantine import QuarantineDecider
-from lakesmith.execute.quarantine_rows import Summary, summarize
+from lakesmith.execute.quarantine_rows import summarize
 from lakesmith.plan.steps import BadRows, Strategy
 from lakesmith.project.definitions import TableName
 
@@ -44,12 +44,13 @@ def replay_command(call: Call, table: str, chosen: BadRows) -> int:
 def drop_command(call: Call, table: str, chosen: BadRows, yes: bool) -> int:
     """Drops bad rows; the exit code of the run.
 
-    Raises UsageError LS227 where nobody can be asked and ``yes`` is not given; typer.Abort when the answer is no.
+    Raises UsageError LS227 where nobody can be asked and ``yes`` is not given.
     """
     opened = open_project(call.root, call.target)
     name = opened.one(table)
-    if not yes:
-        _require_leave(opened, name, chosen, call.as_json)
+    if not yes and not _may_drop(opened, name, chosen, call.as_json):
+        print("nothing was dropped")
+        return 0
     return _run(opened, call, name, _decider(opened, Strategy.DROP, chosen), "quarantine drop")
 
 
@@ -79,11 +80,12 @@ def _rebuild(opened: Opened, call: Call, name: TableName, chosen: BadRows) -> in
     return run_command(call.root, call.target, RunOptions((), (str(name),), call.wait), call.as_json)
 
 
-def _require_leave(opened: Opened, name: TableName, chosen: BadRows, as_json: bool) -> None:
-    summary = summarize(opened.lake, name, opened.lake.facts(name), chosen)
-    if not summary.rows:
-        return
-    question = _question(name, summary)
+def _may_drop(opened: Opened, name: TableName, chosen: BadRows, as_json: bool) -> bool:
+    """Asks on a terminal. Where there is nothing to drop there is nothing to ask."""
+    rows = summarize(opened.lake, name, opened.lake.facts(name), chosen).rows
+    question = f"drop {count(rows, 'bad row')} of {name} ({chosen}) for good?"
+    if not rows:
+        return True
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             Problem(
@@ -94,8 +96,4 @@ def _require_leave(opened: Opened, name: TableName, chosen: BadRows, as_json: bo
                 hint="add --yes if that is meant",
             )
         )
-    typer.confirm(question, abort=True)
-
-
-def _question(name: TableName, summary: Summary) -> str:
-    return f"drop {count(summary.rows, 'bad row')} of {name} for good?"
+    return typer.confirm(question)

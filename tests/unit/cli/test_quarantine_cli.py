@@ -11,6 +11,7 @@ from shop import T0, Cli, Shop
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Pin
+from lakesmith.execute.quarantine import QuarantineDecider
 from lakesmith.execute.quarantine_rows import fits
 from lakesmith.plan.steps import BadRows
 
@@ -138,8 +139,32 @@ def test_a_quarantine_that_is_gone_is_said(cli: Cli, filled: Shop) -> None:
 def test_drop_needs_somebody_who_can_be_asked(cli: Cli, filled: Shop) -> None:
     said = cli("quarantine", "drop", "bronze.orders", "--batch", "1", "--project", filled.root)
     assert said.code == 2
-    assert said.err.startswith("LS227 drop 2 bad rows of bronze.orders for good?")
+    assert said.err.startswith("LS227 drop 2 bad rows of bronze.orders (batch 1) for good?")
     assert "--yes" in said.err
+
+
+@pytest.mark.parametrize("said_yes", [False, True])
+def test_drop_asks_on_a_terminal(
+    cli: Cli, filled: Shop, monkeypatch: pytest.MonkeyPatch, said_yes: bool
+) -> None:
+    asked: list[str] = []
+    done: list[BadRows] = []
+
+    def answer(question: str) -> bool:
+        asked.append(question)
+        return said_yes
+
+    def run(_opened: object, decider: QuarantineDecider, *_: object) -> int:
+        done.append(decider.bad_rows)
+        return 0
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", answer)
+    monkeypatch.setattr("lakesmith.cli.quarantine.run_and_show", run)
+    said = cli("quarantine", "drop", "bronze.orders", "--project", filled.root)
+    assert asked == ["drop 3 bad rows of bronze.orders (all rows) for good?"]
+    assert (said.code, "nothing was dropped" in said.out, done) == (0, not said_yes, [BadRows()] * said_yes)
 
 
 def test_a_derived_table_is_replayed_as_a_whole(cli: Cli, filled: Shop) -> None:
