@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.query_output import FORMATS, write_result
-from lakesmith.errors import Problem, RunError, UsageError
+from lakesmith.errors import Problem, UsageError
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import TableName
@@ -61,7 +61,12 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     _require_select(sql)
     as_of = _resolved(opened, _analysed(sql, strict=options.as_of is not None), options.as_of)
     with _session(opened) as session:
-        _run(session, sql, as_of, options)
+        from lakesmith.spark.query import run_query
+
+        most = options.most
+        # One row more than is shown tells whether there are more.
+        with run_query(session, sql, as_of, None if most is None else most + 1) as result:
+            write_result(result, options.output, most, sys.stdout)
     return 0
 
 
@@ -148,23 +153,3 @@ def _waiting(text: str) -> AbstractContextManager[object]:
     from rich.console import Console
 
     return Console(stderr=True).status(text)
-
-
-def _run(session: SessionHandle, sql: str, as_of: dict[TableName, int] | None, options: QueryOptions) -> None:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import AnalysisException, ParseException, PySparkException
-
-    from lakesmith.spark.failures import explain_failure
-    from lakesmith.spark.query import run_query
-
-    most = options.most
-    try:
-        # One row more than is shown tells whether there are more.
-        with run_query(session.spark, sql, as_of, None if most is None else most + 1) as result:
-            write_result(result, options.output, most, sys.stdout)
-    except (ParseException, AnalysisException) as error:
-        problem = explain_failure(error, None)
-        said = problem.what.removeprefix("Spark failed: ")
-        raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
-    except (Py4JError, PySparkException) as error:
-        raise RunError(explain_failure(error, session.log_path)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
-from lakesmith.execute.session import Run
+from lakesmith.execute.session import LazyEngine, Run
 from lakesmith.project.definitions import TableName
 
 
@@ -94,18 +95,32 @@ def _touched(opened: Opened, name: TableName, full: tuple[TableName, ...]) -> bo
 
 @contextmanager
 def _stopping(run: Run, view: TextView | JsonView) -> Iterator[None]:
-    """Ctrl-C ends running jobs and starts no more; a second one, or one before there is an engine, ends the process."""
+    """Ctrl-C ends running jobs and starts no more; a second one ends the process at once.
+
+    Nothing is lost by either: what is not published does not count, and the JVM ends with the process that started it.
+    """
+    ended = threading.Event()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        if run.stop.is_set() or run.engine is None:
+        if run.engine is None:
             raise KeyboardInterrupt
+        if run.stop.is_set():
+            view.close()
+            os._exit(INTERRUPTED)
         run.stop.set()
         view.stopping()
         # Not here: the main thread may be in the middle of a call to the JVM.
-        threading.Thread(target=run.engine.cancel, name="cancel", daemon=True).start()
+        threading.Thread(target=_cancel, args=(run.engine, ended), name="cancel", daemon=True).start()
 
     previous = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
+        ended.set()
         signal.signal(signal.SIGINT, previous)
+
+
+def _cancel(engine: LazyEngine, ended: threading.Event) -> None:
+    from lakesmith.spark.live import keep_cancelling
+
+    keep_cancelling(engine.cancel, ended)

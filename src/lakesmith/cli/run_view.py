@@ -71,6 +71,9 @@ class JsonView:
     def stopping(self) -> None:
         """Ctrl-C was pressed: the events that follow tell."""
 
+    def close(self) -> None:
+        """The process is about to end."""
+
 
 @dataclass
 class TextView:
@@ -102,6 +105,11 @@ class TextView:
         with self._lock:
             self._stopping = True
             self._say("stopping: what is not published yet is left as it was (Ctrl-C again ends at once)")
+
+    def close(self) -> None:
+        """The process is about to end: gives the terminal back as it was."""
+        if self.status is not None:
+            self.status.stop()
 
     def _say(self, line: str, style: str | None = None) -> None:
         if self.status is None:

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 _SECONDS = 0.5
+_CANCEL_SECONDS = 0.3
 
 
 def follow(spark: SparkSession, tell: Callable[[str], None]) -> None:
@@ -42,3 +43,13 @@ def work_in_words(spark: SparkSession) -> str:
     said = [f"{read:,} rows read"] if read else []
     said += [f"{written:,} written"] if written else []
     return ", ".join([*said, *([f"task {min(done + 1, tasks)} of {tasks}"] if tasks > 1 else [])])
+
+
+def keep_cancelling(cancel: Callable[[], None], ended: threading.Event) -> None:
+    """Cancels running jobs until ``ended``: a batch may be between two jobs. Publishing is none: it is never cut in two."""
+    while not ended.wait(_CANCEL_SECONDS):
+        try:
+            cancel()
+        except (Py4JError, OSError):
+            # The JVM is gone: there is nothing left to cancel.
+            return

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.graph.sql_analysis import analyse
 from lakesmith.graph.sql_splice import splice
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
+from lakesmith.spark.session import SessionHandle
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _WRITING = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement", f"{_PLANS}.UnaryCommand")
@@ -39,26 +43,35 @@ class QueryResult:
 
 @contextmanager
 def run_query(
-    spark: SparkSession, sql: str, as_of: Mapping[TableName, int] | None = None, limit: int | None = None
+    session: SessionHandle,
+    sql: str,
+    as_of: Mapping[TableName, int] | None = None,
+    limit: int | None = None,
 ) -> Iterator[QueryResult]:
     """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
 
     Args:
-        spark: a session on the project's lake; its current catalog becomes the lake.
+        session: a session on the project's lake; its current catalog becomes the lake.
         sql: logical names (``bronze.orders``) mean tables of the lake.
         as_of: the snapshot that each table of the query is read at; None: all as they are now.
         limit: the most rows to compute; None: all.
 
-    Raises UsageError LS241 for anything but a query, SqlParseError as ``splice``, and what Spark raises.
+    Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses, RunError LS60x with Spark's root
+    cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
-    spark.sql(f"USE {CATALOG_NAME}")
-    text = sql if as_of is None else _at(sql, as_of)
-    _require_query(spark, text)
-    frame = spark.sql(text)
-    if limit is not None:
-        frame = frame.limit(limit)
-    with _utc():
-        yield _result(frame, stream=limit is None)
+    spark = session.spark
+    try:
+        spark.sql(f"USE {CATALOG_NAME}")
+        text = sql if as_of is None else _at(sql, as_of)
+        _require_query(spark, text)
+        frame = spark.sql(text)
+        with _utc():
+            yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+    except (ParseException, AnalysisException) as error:
+        said = explain_failure(error, None).what.removeprefix("Spark failed: ")
+        raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
+    except (Py4JError, PySparkException) as error:
+        raise RunError(explain_failure(error, session.log_path)) from error
 
 
 def _result(frame: DataFrame, stream: bool) -> QueryResult:

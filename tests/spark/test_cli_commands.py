@@ -1,0 +1,294 @@
+"""The example ``customer-orders`` through the command line, in this process, on the shared JVM: what each command says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.cli.guard import guarded
+from lakesmith.cli.main import app
+from lakesmith.execute.events import Listener
+from lakesmith.execute.observe import Lake
+from lakesmith.spark.engine import SparkEngine
+from lakesmith.spark.session import SessionHandle
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "customer-orders"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The output as JSON."""
+        return json.loads(self.out)
+
+
+@dataclass
+class Shop:
+    """The project, and the command line called on it."""
+
+    harness: ProjectHarness
+    call: Callable[..., Said]
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+        return self.harness.root
+
+    def arrive(self, hour: str) -> None:
+        """Brings a file of the walk to the landing folder."""
+        shutil.copy(EXAMPLE / "arrivals" / f"orders_{hour}.csv", self.root / "landing" / "orders")
+
+    def must(self, *words: str) -> Said:
+        """A call that has to end well."""
+        said = self.call(*words)
+        assert (said.code, said.err) == (0, ""), said
+        return said
+
+    def rows(self, sql: str, *words: str) -> list[dict[str, Any]]:
+        """A query's rows, as ``--json`` gives them."""
+        rows: list[dict[str, Any]] = self.must("query", sql, "--json", *words).data
+        return rows
+
+
+@pytest.fixture
+def shop(
+    tmp_path: Path,
+    session: SessionHandle,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[Shop]:
+    """A copy of the example, whose commands use the shared JVM instead of starting their own."""
+    root = tmp_path / "shop"
+    shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns(".mypy_cache", ".lakesmith"))
+    files = {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()}
+    harness = ProjectHarness(root, session, files)
+
+    def open_engine(lake: Lake, _lock: ProjectLock, _listener: Listener, _little: bool) -> SparkEngine:
+        return SparkEngine(harness.handle, lake)
+
+    monkeypatch.setattr("lakesmith.spark.open.open_engine", open_engine)
+    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_: harness.handle)
+
+    def call(*words: str) -> Said:
+        arguments = [*words, "--project", str(root)]
+        capsys.readouterr()
+        code = guarded(lambda: app(arguments, prog_name="lakesmith", standalone_mode=False), arguments)
+        return Said(code, *capsys.readouterr())
+
+    yield Shop(harness, call)
+
+
+def test_the_walk_through_the_example(shop: Shop) -> None:
+    shop.arrive("20240531_22")
+    lines = shop.must("run").out.splitlines()
+    assert lines[-1].startswith("3 tables published in ")
+    header = next(line for line in lines if line.startswith("table"))
+    assert header.split() == ["table", "how", "read", "inserted", "superseded", "rows", "now", "time"]
+    assert "silver.customers" in lines[-4] and lines[-4].split()[1:6] == ["full", "10", "9", "1", "9"]
+
+    idle = shop.must("run").out.splitlines()
+    assert idle[-1].startswith("nothing to do: 3 tables up to date")
+    before_rename = datetime.now(UTC).isoformat()
+
+    shop.arrive("20240601_00")
+    status = {table["table"]: table for table in shop.must("status", "--json").data["tables"]}
+    assert status["bronze.orders"]["why"] == "1 new file waiting"
+    assert status["silver.customers"]["why"] == "bronze.orders is behind"
+    plan = shop.must("plan").out
+    assert "files (1 file)" in plan and "decided once bronze.orders is up to date" in plan
+
+    events = [json.loads(line) for line in shop.must("run", "--json").out.splitlines()]
+    assert [event["event"] for event in events if event["event"].startswith("run_")] == [
+        "run_started",
+        "run_finished",
+    ]
+    silver = next(e for e in events if e["event"] == "table_published" and e["table"] == "silver.customers")
+    assert silver["record"]["kind"] == "upsert"
+    assert (silver["record"]["account"]["updated"], silver["record"]["account"]["inserted"]) == (1, 1)
+    assert shop.must("status").out.splitlines()[-1] == "everything is up to date"
+
+    names = "SELECT name FROM silver.customers WHERE customer_id = 1001"
+    assert shop.rows(names) == [{"name": "Johnny"}]
+    assert shop.rows(names, "--as-of", before_rename) == [{"name": "John"}]
+    points = shop.must("history", "silver.customers", "--json").data
+    assert [point["batch"] for point in points] == [2, 1]
+    assert shop.rows(names, "--as-of", str(points[1]["snapshot"])) == [{"name": "John"}]
+    assert shop.rows(names, "--as-of", "lakesmith_record") == [{"name": "Johnny"}]
+
+    explained = shop.must("explain", "silver.customers", "--json").data
+    assert explained["status"] == "up_to_date"
+    assert explained["refresh"]["strategy"] == "upsert"
+    assert explained["inputs"][0]["recorded_batch"] == 2
+    assert [column["name"] for column in explained["columns"]][:2] == ["customer_id", "name"]
+    assert explained["last_batch_in_words"].startswith("read 2: 1 inserted, 1 updated")
+
+
+def test_queries(shop: Shop) -> None:
+    shop.arrive("20240531_22")
+    shop.must("run")
+    # One time for every table of a query, joined and named in full.
+    joined = (
+        "SELECT count(*) AS n, max(bronze.orders.processed_time) AS newest FROM bronze.orders"
+        " JOIN silver.customers c ON bronze.orders.customer_id = c.customer_id"
+    )
+    (now,) = shop.rows(joined)
+    (past,) = shop.rows(joined, "--as-of", "0 seconds ago")
+    assert now == past and now["newest"].endswith("Z")
+
+    values = (
+        "SELECT CAST(1.10 AS decimal(10,2)) AS amount, timestamp'2024-03-31 02:30:00.000001' AS at,"
+        " timestamp_ntz'2024-03-31 02:30:00' AS local, date'0999-12-31' AS day, double('nan') AS nothing,"
+        " 9007199254740993 AS big, named_struct('t', timestamp'2024-01-01', 'l', array(1.5bd)) AS nested,"
+        " map(1, x'ff') AS bytes, CAST(NULL AS int) AS none"
+    )
+    assert shop.rows(values) == [
+        {
+            "amount": "1.10",
+            "at": "2024-03-31T02:30:00.000001Z",
+            "local": "2024-03-31T02:30:00",
+            "day": "0999-12-31",
+            "nothing": "nan",
+            "big": 9007199254740993,
+            "nested": {"t": "2024-01-01T00:00:00Z", "l": ["1.5"]},
+            "bytes": {"1": "/w=="},
+            "none": None,
+        }
+    ]
+    text = shop.must("query", "SELECT 'a,b' AS x, NULL AS y", "--format", "csv").out
+    assert list(csv.reader(io.StringIO(text))) == [["x", "y"], ["a,b", ""]]
+
+    table = shop.must("query", "SELECT id FROM range(500) ORDER BY id", "--limit", "2").out.splitlines()
+    assert table == ["id", "--", " 0", " 1", "(2 rows shown, there are more: --limit 0 shows all)"]
+    every = shop.must("query", "SELECT id FROM range(500)", "--limit", "0").out.splitlines()
+    assert len(every) == 502
+    assert len(shop.must("query", "SELECT id FROM range(500)").out.splitlines()) == 103
+    # Metadata tables are Spark's own.
+    assert shop.rows("SELECT count(*) AS n FROM bronze.orders.files") == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words", "code", "said"),
+    [
+        ("SELECT * FROM silver.costumers", [], "LS240", "did you mean silver.customers?"),
+        ("SELECT * FROM silver.customers", [], "LS240", "silver.customers has not been built yet"),
+        ("DROP TABLE bronze.orders", [], "LS241", "only a SELECT can be run"),
+        ("", [], "LS241", "the query is empty"),
+        ("WITH a AS (SELECT 1 AS x) INSERT INTO bronze.orders SELECT * FROM a", [], "LS24", ""),
+        ("SELECT nothing_here FROM bronze.orders", [], "LS244", "nothing_here"),
+        ("SELECT count(* FROM bronze.orders", [], "LS244", "line 1"),
+        ("SELECT 1 FROM bronze.orders VERSION AS OF 5", ["--as-of", "main"], "LS243", "by itself"),
+        ("SELECT 1 FROM bronze.orders", ["--as-of", "once"], "LS230", "neither a branch, a tag nor a moment"),
+        ("SELECT 1 FROM bronze.orders", ["--as-of", "2001-01-01"], "LS231", "before anything"),
+    ],
+)
+def test_queries_that_are_not_right(shop: Shop, sql: str, words: list[str], code: str, said: str) -> None:
+    shop.arrive("20240531_22")
+    shop.must("run", "bronze.orders")
+    rows = shop.harness.count("bronze.orders")
+    answer = shop.call("query", sql, *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(code)
+    assert said in answer.err
+    assert "Traceback" not in answer.err and len(answer.err) < 1000
+    assert shop.harness.count("bronze.orders") == rows
+
+
+def test_a_query_that_fails_while_it_runs(shop: Shop) -> None:
+    shop.must("status")
+    answer = shop.call("query", "SELECT CAST(concat('x', id) AS int) FROM range(3)")
+    assert answer.code == 1
+    assert answer.err.startswith("LS601 Spark failed: ")
+    assert "CAST_INVALID_INPUT" in answer.err and "Spark's log: " in answer.err
+
+
+def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> None:
+    shop.arrive("20240531_22")
+    shop.must("run")
+    shop.arrive("20240531_23")
+    shop.must("run")
+    before = {name: shop.harness.rows(name) for name in ("bronze.orders", "silver.customers")}
+    kept = shop.rows("SELECT count(*) AS n FROM bronze.orders WHERE _source_file LIKE '%_23.csv'")[0]["n"]
+    assert kept == 10
+
+    said = shop.must("files", "bronze.orders", "--forget", "orders_20240531_23.csv").out
+    assert "published batch 3" in said
+    assert "10 rows of forgotten files deleted" in said and "the next run takes them again" in said
+    assert shop.harness.count("bronze.orders") == 10
+    record = shop.harness.record("bronze.orders")
+    assert (record.kind, record.account.deleted, record.account.rows_after) == ("ledger", 10, 10)
+    files = {
+        Path(file["path"]).stem: file for file in shop.must("files", "bronze.orders", "--json").data["files"]
+    }
+    assert files["orders_20240531_23"]["state"] == "waiting"
+    assert files["orders_20240531_22"]["state"] == "taken"
+
+    shop.must("run")
+    assert {name: shop.harness.rows(name) for name in before} == before
+    assert shop.harness.record("bronze.orders").batch == 4
+    assert shop.must("run").out.splitlines()[-1].startswith("nothing to do")
+
+
+def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None:
+    shop.harness.land(
+        "landing/orders/bad.csv", "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n"
+    )
+    shop.arrive("20240531_22")
+    shop.must("run", "bronze.orders")
+    assert len(shop.harness.quarantine("bronze.orders")) == 1
+    shop.must("files", "bronze.orders", "--forget", "bad.csv")
+    assert shop.harness.quarantine("bronze.orders") == []
+    assert shop.harness.count("bronze.orders") == 10
+    shop.must("run", "bronze.orders")
+    assert len(shop.harness.quarantine("bronze.orders")) == 1
+
+
+def test_skipping_a_file_that_cannot_be_read(shop: Shop) -> None:
+    """Before anything was ever taken: the first run has to get past it."""
+    shop.arrive("20240531_22")
+    shop.harness.land("landing/orders/poison.csv", "not,the,columns,of,it,all\n1,2,3,4,5,6\n")
+    failed = shop.call("run", "bronze.orders")
+    assert failed.code == 1
+    said = shop.must("files", "bronze.orders", "--skip", "landing/orders/poison.csv").out
+    assert "landing/orders/poison.csv is skipped from now on" in said
+    assert shop.must("status", "bronze.orders", "--json").data["tables"][0]["files_waiting"] == 1
+    shop.must("run", "bronze.orders")
+    assert shop.harness.count("bronze.orders") == 10
+    lines = shop.must("files", "bronze.orders").out.splitlines()
+    assert lines[-1] == "1 taken, 1 skipped"
+    # And back again: then it is in the way once more.
+    shop.must("files", "bronze.orders", "--forget", "poison.csv")
+    assert shop.call("run", "bronze.orders").code == 1
+
+
+def test_exit_codes_of_a_run(shop: Shop) -> None:
+    customers = shop.root / "tables/silver/customers.yaml"
+    customers.write_text(customers.read_text().replace("on_bad_row: quarantine", "on_bad_row: fail"))
+    shop.arrive("20240531_22")
+    shop.must("run")
+    shop.arrive("20240531_23")
+    stopped = shop.call("run")
+    assert stopped.code == 3
+    assert "silver.customers: FAILED" in stopped.out and "LS801" in stopped.out
+    assert "gold.customers_by_city_month: not tried, because silver.customers failed" in stopped.out
+
+    (shop.root / "tables/silver/customers.sql").write_text("SELECT nowhere FROM bronze.orders")
+    wrong = shop.call("run", "--json")
+    assert (wrong.code, wrong.data["exit_code"]) == (2, 2)
