@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ProjectHarness, RunResult
 
+from lakesmith.execute import faults
 from lakesmith.execute.events import Event
 from lakesmith.execute.observe import Lake
 from lakesmith.execute.quarantine import QuarantineDecider
@@ -145,3 +146,175 @@ def test_a_drop_does_not_pass_for_a_changed_definition(shop: ProjectHarness) -> 
     record = shop.must_run("silver.orders").published["silver.orders"]
     assert record.kind == "full"
     assert shop.rows("silver.orders", "id") == [(1,)]
+
+
+# What is replayed is what would have been taken, had the definition been right from the start.
+
+RULE = "rules: 'Rules = [ ColumnValues \"id\" < 5000000000 ]'\n"
+NESTED = "array<struct<at: timestamp, sums: map<int, decimal(9,3)>>>"
+
+
+def source(format_: str, columns: str, more: str = "", rules: str = "") -> str:
+    files = f"{{path: landing/orders/, format: {format_}{more}}}"
+    return f"source:\n  files: {files}\ncolumns: {{{columns}}}\n{rules}"
+
+
+TEXTS = {
+    "a type too narrow": (
+        "1.csv",
+        "id,amount,note\n1,1.5,ok\n3000000000,2.5,'x'\n7,123456.78,\n8,9.999,\n",
+        source("csv", 'id: int, amount: "decimal(5,2)", note: string'),
+        source("csv", 'id: bigint, amount: "decimal(8,2)", note: string'),
+    ),
+    "columns in another order, one not declared": (
+        "1.csv",
+        "note,id,amount\nan extra,x,1\nfine,2,y\n,3,NA\n",
+        source("csv", "id: bigint, amount: bigint", ", on_new_column: ignore"),
+        source("csv", "id: bigint, amount: bigint", ", on_new_column: ignore, null_value: NA"),
+    ),
+    "dates as they are written": (
+        "1.tsv",
+        'id\tat\n1\t31.12.2024 23:59\n2\t"01.02.2025 00:00"\n3\t32.02.2025 00:00\n',
+        source("tsv", "id: bigint, at: timestamp"),
+        source("tsv", "id: bigint, at: timestamp", ', timestamp_format: "dd.MM.yyyy HH:mm"'),
+    ),
+    "line breaks and quotes": (
+        "1.csv",
+        'id,note\n3000000000,"two\nlines, ""quoted"""\n2,"open\n',
+        source("csv", "id: int, note: string", ", multiline: true"),
+        source("csv", "id: bigint, note: string", ", multiline: true"),
+    ),
+    "JSON lines": (
+        "1.json",
+        '{"id": 3000000000, "n": {"a": [1.10, null]}}\n{"id": "x"}\n{"id": 4, "n": {"a": [1.1234]}}\nnothing\n',
+        source("json", 'id: int, n: "struct<a: array<decimal(5,2)>>"'),
+        source("json", 'id: bigint, n: "struct<a: array<decimal(5,2)>>"'),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_texts_are_read_as_at_intake(tmp_path: Path, session: SessionHandle, case: str) -> None:
+    file, text, wrong, right = TEXTS[case]
+    replayed = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
+    replayed.land(f"landing/orders/{file}", text)
+    replayed.must_run()
+    assert replayed.quarantine("bronze.orders")
+    direct = replayed.copy(tmp_path / "direct")
+    require_same(replayed, direct, right)
+
+
+def test_rows_with_types_come_back_exactly(tmp_path: Path, session: SessionHandle) -> None:
+    """A Parquet file: rows that break a rule, and rows with a number that its column does not hold."""
+    columns = (
+        'id: {id}, d: double, price: "decimal(20,5)", at: timestamp, local: timestamp_ntz, day: date,'
+        f' bytes: binary, name: string, nested: "{NESTED}", flag: boolean, f: float'
+    )
+    wrong = source("parquet", columns.format(id="int"), rules=RULE.replace("5000000000", "1"))
+    right = source("parquet", columns.format(id="bigint"), rules=RULE)
+    replayed = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
+    write_parquet(replayed)
+    replayed.must_run()
+    kept = [row["raw"] is not None for row in replayed.quarantine("bronze.orders")]
+    assert (sum(kept), len(kept)) == (2, 4)
+    direct = replayed.copy(tmp_path / "direct")
+    require_same(replayed, direct, right)
+    assert replayed.count("bronze.orders") == 4
+
+
+def write_parquet(shop: ProjectHarness) -> None:
+    nested = "array(named_struct('at', timestamp'2024-01-02 03:04:05.000001', 'sums', map(7, 1.234BD, 8, NULL)), NULL)"
+    values = [
+        f"{number} AS id, {double} AS d, 123456789012345.12345BD AS price, timestamp'{at}' AS at,"
+        f" timestamp_ntz'{at}' AS local, date'1582-10-10' AS day, X'00FF' AS bytes, {name} AS name,"
+        f" cast({nested} AS {NESTED}) AS nested, cast(NULL AS boolean) AS flag, 0.1f AS f"
+        for number, double, at, name in (
+            ("0L", "0.1d", "2024-01-02 03:04:05.123456", "'plain'"),
+            ("2L", "double('NaN')", "1899-12-31 23:59:59.999999", "'q\"\\n\\u0000é😀'"),
+            ("3L", "double('-Infinity')", "9999-12-31 00:00:00.1", "''"),
+            ("3000000000L", "4.9E-324d", "2024-01-02 03:04:05", "NULL"),
+            ("6000000000L", "-0.0d", "2024-01-02 03:04:05", "'too large'"),
+        )
+    ]
+    frame = shop.spark.sql(" UNION ALL ".join(f"SELECT {value}" for value in values)).coalesce(1)
+    frame.write.parquet(str(shop.root / "written"))
+    (file,) = (shop.root / "written").glob("*.parquet")
+    shop.land("landing/orders/1.parquet", file.read_bytes())
+
+
+def require_same(replayed: ProjectHarness, direct: ProjectHarness, right: str) -> None:
+    """``replayed`` took its files as they were declared before; ``direct`` has taken none of the same files yet."""
+    for shop in (replayed, direct):
+        shop.write({"tables/bronze/orders.yaml": right})
+    account = replay(replayed).published["bronze.orders"].account
+    assert account.inserted > 0
+    direct.must_run()
+    names = [name for name in direct.frame("bronze.orders").columns if name not in ("_batch", "_ingested_at")]
+    assert repr(replayed.rows("bronze.orders", *names)) == repr(direct.rows("bronze.orders", *names))
+    assert still_bad(replayed) == still_bad(direct)
+
+
+def still_bad(shop: ProjectHarness) -> list[tuple[int, list[str]]]:
+    return [(row["source_position"], row["reasons"]) for row in shop.quarantine("bronze.orders")]
+
+
+def test_bytes_that_were_no_text_stay(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": STRICT})
+    shop.land("landing/orders/1.csv", b"id,price\n1,1\n2\xff,2\n")
+    shop.must_run()
+    shop.write({"tables/bronze/orders.yaml": STRICT.replace("csv}", "csv, encoding: ISO-8859-1}")})
+    record = replay(shop).published["bronze.orders"]
+    assert (record.account.read, record.account.quarantined) == (1, 1)
+    assert record.notes == (
+        "1 row stays, because it cannot be read from quarantine: its bytes were no valid text, or its source is gone",
+    )
+    assert shop.quarantine("bronze.orders")[0]["reasons"] == ["not valid UTF-8"]
+
+
+def test_rows_of_two_sources_are_read_by_their_own(tmp_path: Path, session: SessionHandle) -> None:
+    def table(price: str) -> str:
+        return (
+            "source:\n"
+            "  shop: {path: landing/shop/, format: csv, delimiter: ';'}\n"
+            "  web: {path: landing/web/, format: json}\n"
+            f"columns: {{id: {price}, name: string}}\n"
+        )
+
+    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": table("int")})
+    shop.land("landing/shop/1.csv", "name;id\nann;3000000000\nbob;x\n")
+    shop.land("landing/web/1.json", '{"id": 3000000001, "name": "cid"}\n')
+    shop.must_run()
+    shop.write({"tables/bronze/orders.yaml": table("bigint")})
+    account = replay(shop).published["bronze.orders"].account
+    assert (account.read, account.inserted, account.quarantined) == (3, 2, 1)
+    assert shop.rows("bronze.orders", "id", "name", "_source_file", "_source_position") == [
+        (3000000000, "ann", "landing/shop/1.csv", 1),
+        (3000000001, "cid", "landing/web/1.json", 1),
+    ]
+
+
+def test_a_renamed_column_is_said(shop: ProjectHarness) -> None:
+    shop.write({"tables/bronze/orders.yaml": STRICT.replace("price", "cost")})
+    record = replay(shop).published["bronze.orders"]
+    assert "not in the files, null in their rows: cost" in record.notes
+
+
+@pytest.mark.parametrize(
+    "point", ["after-delete", "after-data", "after-quarantine", "before-publish", "after-publish"]
+)
+def test_a_replay_that_fails_is_made_again_once(shop: ProjectHarness, point: str) -> None:
+    shop.write({"tables/bronze/orders.yaml": LENIENT})
+
+    def fail() -> None:
+        raise OSError(f"fault at {point}")
+
+    faults.arrange(point, fail)
+    try:
+        assert out_of_quarantine(shop, "bronze.orders", Strategy.REPLAY).code == 1
+    finally:
+        faults.clear()
+    was_published = point == "after-publish"
+    assert positions(shop) == ([2, 4, 5] if was_published else [2, 3, 4, 5])
+    assert replay(shop).published["bronze.orders"].account.inserted == (0 if was_published else 1)
+    assert shop.rows("bronze.orders", "id") == [(1,), (3,)]
+    assert positions(shop) == [2, 4, 5]

@@ -79,8 +79,9 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
     """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
 
     ``rows`` has ``_reasons``, ``columns`` and, where known, ``_source_file``, ``_source_position``,
-    ``_source_modified_at``, ``_raw``, ``_raw_columns`` and ``_raw_types``. A full refresh judges everything anew, so it starts from an empty quarantine; a file that was changed
-    in place is judged anew, so its earlier bad rows go. Where there are no bad rows and never were, nothing is made and the result is empty.
+    ``_source_modified_at``, ``_raw``, ``_raw_columns`` and ``_raw_types``. A full refresh judges everything anew, so it
+    starts from an empty quarantine; a file that was changed in place is judged anew, so its earlier bad rows go. Where
+    there are no bad rows and never were, nothing is made and the result is empty.
 
     Raises RunError LS611 when another number of rows arrived there than were found bad.
     """
@@ -123,7 +124,8 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
         return (F.col(name) if name in present else F.lit(None)).cast(kind)
 
     raw, types = known("_raw", "string"), F.lit(types_of(rows.schema, columns))
-    whole = exact_json([(name, F.col(quoted(name)), rows.schema[name].dataType) for name in columns])
+    schema = rows.schema
+    whole = F.expr(exact_json([(name, quoted(name), schema[name].dataType) for name in columns]))
     return rows.select(
         F.lit(batch.attempt).alias("attempt"),
         F.lit(batch.number).cast("bigint").alias("batch"),

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import FileFormat
 from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
-from lakesmith.spark.read_scan import Scan, absolute_paths, read_portions, record_number
+from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read_sql import any_of, case, name
 from lakesmith.spark.read_types import (
     TextFormats,
@@ -19,6 +19,7 @@ from lakesmith.spark.read_types import (
     precision_and_scale,
     reason,
 )
+from lakesmith.spark.replay_json import exact_json
 
 _ISO = TextFormats()
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
@@ -33,11 +34,12 @@ def columnar_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None
 def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     request = scan.request
     loaded = _load(scan, group)
-    types = [plain(kind) for _, kind in loaded.dtypes]
-    inner = [f"{name(column)} AS f{i}" for i, column in enumerate(loaded.columns)]
-    position = "_metadata.row_index" if request.source.format is FileFormat.PARQUET else record_number()
-    rows = loaded.selectExpr(*inner, *scan.provenance(group.files), f"{position} + 1 AS {SOURCE_POSITION}")
-    found = ReadGroup(group.files, tuple(loaded.columns), matches=group.matches)
+    names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
+    schema = loaded.schema
+    types = [plain(schema[column].dataType.simpleString()) for column in names]
+    inner = [f"{name(column)} AS f{i}" for i, column in enumerate(names)]
+    rows = loaded.selectExpr(*inner, *_provenance(scan, group))
+    found = ReadGroup(group.files, tuple(names), matches=group.matches)
     typed, wrong, reasons = [], [], []
     for i, (column, type_) in enumerate(request.columns):
         index = found.index(column)
@@ -53,19 +55,29 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
                     [(bad, f"array({reason(column, plain(type_), _shown(field, types[index]))})")], "array()"
                 )
             )
-    pairs = ", ".join(f"f{i} AS {name(column)}" for i, column in enumerate(loaded.columns))
+    whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
     columns = [f"t{i} AS {name(column)}" for i, (column, _) in enumerate(request.columns)]
     return rows.selectExpr("*", *typed).selectExpr(
         *columns,
         *PROVENANCE,
-        f"IF({is_bad}, to_json(struct({pairs})), NULL) AS {RAW}",
+        f"IF({is_bad}, {whole}, NULL) AS {RAW}",
         f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
     )
 
 
+def _provenance(scan: Scan, group: ReadGroup) -> tuple[str, ...]:
+    if scan.request.records is not None:
+        return PROVENANCE
+    is_parquet = scan.request.source.format is FileFormat.PARQUET
+    position = "_metadata.row_index" if is_parquet else record_number()
+    return (*scan.provenance(group.files), f"{position} + 1 AS {SOURCE_POSITION}")
+
+
 def _load(scan: Scan, group: ReadGroup) -> DataFrame:
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
     reader = scan.reader(str(scan.request.source.format))
     if group.file_types:
         pairs = zip(group.file_columns, group.file_types, strict=True)

@@ -82,6 +82,9 @@ def read_portions(
 
     Groups are unioned before small files are gathered into tasks, so that many groups do not make many tasks.
     """
+    if request.records is not None:
+        at_hand = Scan(scan_session(spark), request, Portion.SMALL)
+        return owned_by(spark, union_all([records(at_hand, group) for group in request.groups]))
     frames = []
     for portion in Portion:
         groups = _groups_of(request, portion)
@@ -131,6 +134,8 @@ def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
 
     Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
     """
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
     csv = scan.request.source.csv
     paths = absolute_paths(group.files, scan.request)
     lines = (
@@ -152,6 +157,8 @@ def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame
 
     Spark gives a record's text only when the record is bad: so it is asked for a number of fields no record has.
     """
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
     csv = scan.request.source.csv
     asked = 1 if len(group.file_columns) != 1 else 2
     fields = [f"c{i}" for i in range(asked)]

@@ -144,8 +144,11 @@ def _still_bad(rows: DataFrame, stuck: DataFrame, stored: DataFrame) -> DataFram
 def _stuck_note(stuck: int) -> tuple[str, ...]:
     if not stuck:
         return ()
-    text = "cannot be read from quarantine: their bytes were no valid text, or their source is gone"
-    return (f"{stuck} row{'s' if stuck > 1 else ''} stay, because they {text}",)
+    rows, their = (
+        ("1 row stays, because it", "its") if stuck == 1 else (f"{stuck} rows stay, because they", "their")
+    )
+    why = f"{their} bytes were no valid text, or {their} source is gone"
+    return (f"{rows} cannot be read from quarantine: {why}",)
 
 
 def _pins(writer: SidecarWriter) -> dict[str, Pin]:

@@ -1,43 +1,29 @@
 """Rows as JSON that is read back exactly as it was: what a row in quarantine is kept as, and its way back.
 
 JSON itself cannot say which type a value had, so the types are kept beside it, as DDL. Spark's defaults cut times to
-milliseconds, and its reader knows no maps but those with string keys: others are written as arrays of entries.
+milliseconds, and its reader knows no maps but those with string keys: others are written as arrays of entries. All of it is
+SQL text, as the readers' is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-_OPTIONS: Final = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+from lakesmith.spark.read_sql import literal, name, options
+
+_OPTIONS: Final = (
+    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
+    ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
+)
 _DAMAGED: Final = "_damaged"
 
 
 def types_of(schema: StructType, columns: Sequence[str]) -> str:
     """The types of ``columns`` as DDL, in their order."""
-    return StructType([schema[name] for name in columns]).toDDL()
-
-
-def exact_json(fields: Sequence[tuple[str, SparkColumn, DataType]]) -> SparkColumn:
-    """Named values of known types as one JSON object."""
-    return F.to_json(F.struct(*(_plain(value, kind).alias(name) for name, value, kind in fields)), _OPTIONS)
-
-
-def read_json(text: SparkColumn, types: str) -> tuple[SparkColumn, SparkColumn]:
-    """The row that ``exact_json`` wrote, as a struct of ``types`` (DDL), and whether the text could not be read."""
-    schema = parse_types(types)
-    written = StructType([StructField(field.name, _written(field.dataType)) for field in schema])
-    options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _DAMAGED}
-    parsed = F.from_json(text, StructType([*written, StructField(_DAMAGED, StringType())]), options)
-    fields = [_restored(parsed[field.name], field.dataType).alias(field.name) for field in schema]
-    return F.struct(*fields), parsed.isNull() | parsed[_DAMAGED].isNotNull()
+    return StructType([StructField(column, schema[column].dataType) for column in columns]).toDDL()
 
 
 def parse_types(types: str) -> StructType:
@@ -45,6 +31,33 @@ def parse_types(types: str) -> StructType:
     schema = DataType.fromDDL(types)
     assert isinstance(schema, StructType)
     return schema
+
+
+def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:
+    """SQL of one JSON object: each field's name, the SQL of its value, and its type."""
+    values = ", ".join(f"{_plain(value, kind, 0)} AS {name(field)}" for field, value, kind in fields)
+    return f"to_json(struct({values}), {options(_OPTIONS)})"
+
+
+def read_json(text: str, types: str) -> str:
+    """SQL of what ``exact_json`` wrote of fields of ``types`` (DDL), as a struct for ``restored`` and ``is_damaged``."""
+    written = StructType([StructField(field.name, _written(field.dataType)) for field in parse_types(types)])
+    schema = written.add(_DAMAGED, StringType()).toDDL()
+    more = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", _DAMAGED))
+    return f"from_json({text}, {literal(schema)}, {options((*_OPTIONS, *more))})"
+
+
+def restored(parsed: str, types: str) -> list[str]:
+    """SQL of each field, as it was written, of the struct ``parsed`` that ``read_json`` gave."""
+    return [
+        f"{_restored(f'{parsed}.{name(field.name)}', field.dataType, 0)} AS {name(field.name)}"
+        for field in parse_types(types)
+    ]
+
+
+def is_damaged(parsed: str) -> str:
+    """SQL that is true when the text was not what ``exact_json`` writes."""
+    return f"({parsed} IS NULL OR {parsed}.{_DAMAGED} IS NOT NULL)"
 
 
 def _has_odd_map(kind: DataType) -> bool:
@@ -76,42 +89,42 @@ def _written(kind: DataType) -> DataType:
     return kind
 
 
-def _plain(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """``value`` of type ``kind`` as its written type."""
+def _plain(value: str, kind: DataType, depth: int) -> str:
+    """SQL of ``value`` as its written type."""
     if not _has_odd_map(kind):
         return value
+    element = f"e{depth}"
     match kind:
         case MapType():
-            return F.transform(F.map_entries(value), lambda entry: _pair(_plain, entry, kind))
+            key = _plain(f"{element}.key", kind.keyType, depth + 1)
+            of = _plain(f"{element}.value", kind.valueType, depth + 1)
+            return f"transform(map_entries({value}), {element} -> struct({key} AS key, {of} AS value))"
         case ArrayType():
-            return F.transform(value, lambda element: _plain(element, kind.elementType))
+            return f"transform({value}, {element} -> {_plain(element, kind.elementType, depth + 1)})"
         case StructType():
-            return _struct(_plain, value, kind)
+            fields = ((f.name, _plain(f"{value}.{name(f.name)}", f.dataType, depth)) for f in kind)
+            return _struct(value, fields)
     return value
 
 
-def _restored(value: SparkColumn, kind: DataType) -> SparkColumn:
+def _restored(value: str, kind: DataType, depth: int) -> str:
     """The inverse of ``_plain``."""
     if not _has_odd_map(kind):
         return value
+    element = f"e{depth}"
     match kind:
         case MapType():
-            return F.map_from_entries(F.transform(value, lambda entry: _pair(_restored, entry, kind)))
+            key = _restored(f"{element}.key", kind.keyType, depth + 1)
+            of = _restored(f"{element}.value", kind.valueType, depth + 1)
+            return f"map_from_entries(transform({value}, {element} -> struct({key}, {of})))"
         case ArrayType():
-            return F.transform(value, lambda element: _restored(element, kind.elementType))
+            return f"transform({value}, {element} -> {_restored(element, kind.elementType, depth + 1)})"
         case StructType():
-            return _struct(_restored, value, kind)
+            fields = ((f.name, _restored(f"{value}.{name(f.name)}", f.dataType, depth)) for f in kind)
+            return _struct(value, fields)
     return value
 
 
-_Change = Callable[[SparkColumn, DataType], SparkColumn]
-
-
-def _pair(change: _Change, entry: SparkColumn, kind: MapType) -> SparkColumn:
-    key, value = change(entry["key"], kind.keyType), change(entry["value"], kind.valueType)
-    return F.struct(key.alias("key"), value.alias("value"))
-
-
-def _struct(change: _Change, value: SparkColumn, kind: StructType) -> SparkColumn:
-    fields = [change(value[field.name], field.dataType).alias(field.name) for field in kind]
-    return F.when(value.isNotNull(), F.struct(*fields))
+def _struct(value: str, fields: Iterable[tuple[str, str]]) -> str:
+    pairs = ", ".join(f"{literal(field)}, {of}" for field, of in fields)
+    return f"IF({value} IS NULL, NULL, named_struct({pairs}))"

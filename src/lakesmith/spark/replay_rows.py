@@ -24,7 +24,7 @@ from lakesmith.spark.batch import Batch
 from lakesmith.spark.read_files import ReadGroup, ReadRequest, read_files, result_schema
 from lakesmith.spark.read_request import PROVENANCE, SOURCE_FILE, SOURCE_MODIFIED_AT, SOURCE_POSITION
 from lakesmith.spark.read_scan import VALUE
-from lakesmith.spark.replay_json import parse_types, read_json
+from lakesmith.spark.replay_json import is_damaged, parse_types, read_json, restored
 
 ID: Final = "_id"
 """The number of a row in quarantine: Iceberg's own row id."""
@@ -127,15 +127,15 @@ def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
 
 
 def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
-    whole, damaged = read_json(F.coalesce("raw", "row"), form.types or "")
-    parsed = rows.select(whole.alias("_row"), damaged.alias("_damaged"), ID, *map(F.expr, _PROVENANCE))
-    names = parse_types(form.types or "").names
+    types = form.types or ""
+    parsed = rows.selectExpr(f"{read_json('coalesce(raw, `row`)', types)} AS _row", ID, *_PROVENANCE)
+    names = parse_types(types).names
     match = _matched(columns, names)
-    records = parsed.where("NOT _damaged").select("_row.*", *PROVENANCE)
+    records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
     request = _request(batch, form, records, columns)
     typed = replace(request, source=replace(form.source, format=FileFormat.PARQUET))
     again = read_files(batch.spark, _grouped(typed, names, match))
-    return ReadAgain(again, parsed.where("_damaged").select(ID), match.notes)
+    return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
 
 
 def _matched(columns: Sequence[Column], names: Sequence[str]) -> ColumnMatch:
