@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lakesmith import __version__
+from lakesmith.cli import quarantine_app
 from lakesmith.cli.guard import guarded
 
 app = typer.Typer(
@@ -185,8 +184,7 @@ def version() -> None:
     typer.echo(f"lakesmith {__version__}")
 
 
-if find_spec("lakesmith.cli.quarantine_app") is not None:
-    app.add_typer(import_module("lakesmith.cli.quarantine_app").app, name="quarantine")
+app.add_typer(quarantine_app.app, name="quarantine")
 
 
 def main() -> None:
