@@ -1,0 +1,262 @@
+"""Holds a lake against the oracle and against its own records. Reads it with PyIceberg, not with lakesmith.
+
+What is checked of every published table, whatever happened to the runs: it equals its definition over its inputs at the
+positions its record names (law 1); its records are one unbroken chain whose accounts add up (law 3); its sidecars, at the
+versions the record pins, hold what they must and nothing twice (law 2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from killed_shop import Order, Shop, bronze, gold_by_customer, silver_order_log, silver_orders
+
+RECORD = "lakesmith.record"
+TABLES = ("bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer")
+MOVES = (
+    "inserted",
+    "updated",
+    "deleted",
+    "unchanged",
+    "superseded",
+    "filtered",
+    "quarantined",
+    "absent_deletes",
+)
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A table at main's head: the records on the way to it, newest first, by the snapshot that carries each."""
+
+    table: Any
+    head: int
+    records: dict[int, dict[str, Any]]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The newest."""
+        return next(iter(self.records.values()))
+
+    def rows(self, snapshot: int | None = None) -> Rows:
+        """All rows, at the head or at a snapshot."""
+        return self.table.scan(snapshot_id=snapshot or self.head).to_arrow().to_pylist()  # type: ignore[no-any-return]
+
+
+class Audit:
+    """One look at a shop's lake. ``expired``: others have expired snapshots, so the oldest records may be gone."""
+
+    def __init__(self, shop: Shop, expired: bool = False) -> None:
+        self.shop = shop
+        self.expired = expired
+
+    @cached_property
+    def catalog(self) -> Any:
+        """PyIceberg's catalog over the same file."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        state = self.shop.root / ".lakesmith"
+        return SqlCatalog(
+            "lake",
+            uri=f"sqlite:///{state}/catalog.db",
+            warehouse=f"file://{state}/warehouse",
+            init_catalog_tables="false",
+        )
+
+    def table(self, name: str) -> Any:
+        """A table, None when there is none."""
+        from pyiceberg.exceptions import NoSuchTableError
+        from sqlalchemy.exc import OperationalError
+
+        try:
+            return self.catalog.load_table(name)
+        except (NoSuchTableError, OperationalError):
+            return None
+
+    def published(self, name: str) -> Published | None:
+        """What is published of a table, None when nothing is."""
+        table = self.table(name)
+        main = table.metadata.refs.get("main") if table is not None else None
+        if main is None:
+            return None
+        records: dict[int, dict[str, Any]] = {}
+        snapshot = table.metadata.snapshot_by_id(main.snapshot_id)
+        while snapshot is not None:
+            text = snapshot.summary.additional_properties.get(RECORD)
+            if text is not None:
+                records[snapshot.snapshot_id] = json.loads(text)
+            parent = snapshot.parent_snapshot_id
+            snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+        return Published(table, main.snapshot_id, records)
+
+    def sidecar(self, of: Published, kind: str, name: str) -> Rows:
+        """A sidecar's rows at the version that the newest record pins; none when it pins none."""
+        pin = of.record["sidecars"].get(kind)
+        if pin is None or pin["snapshot"] is None:
+            return []
+        table = self.catalog.load_table(f"lakesmith.{name.replace('.', '__')}__{kind}")
+        assert str(table.metadata.table_uuid) == pin["uuid"]
+        return table.scan(snapshot_id=pin["snapshot"]).to_arrow().to_pylist()  # type: ignore[no-any-return]
+
+    def check(self) -> None:
+        """Everything that must hold at any moment."""
+        for name in TABLES:
+            published = self.published(name)
+            if published is None:
+                continue
+            _check_chain(name, published, self.expired)
+            _CHECKS[name](self, published)
+
+    def check_complete(self) -> None:
+        """After a run that ended well: everything that landed is there, in every table, and nothing else."""
+        self.check()
+        all_bronze = bronze(self.shop.newest())
+        bronze_rows = self.rows("bronze.orders", "order_id", "customer", "amount", "op", "changed_at")
+        assert bronze_rows == Counter(order[:5] for order in all_bronze.good)
+        silver = silver_orders(all_bronze.good)
+        assert self.rows("silver.orders", "order_id", "customer", "amount", "op", "changed_at") == silver.rows
+        log = silver_order_log(all_bronze.good)
+        assert self.rows("silver.order_log", "order_id", "customer", "amount") == log.rows
+        assert self.rows("gold.by_customer", "customer", "orders", "amount") == gold_by_customer(silver.rows)
+        for name in TABLES:
+            refs = self.catalog.load_table(name).metadata.refs
+            assert not [ref for ref in refs if ref.startswith("lakesmith_work_")], f"left in {name}: {refs}"
+
+    def rows(self, name: str, *columns: str) -> Counter[tuple[object, ...]]:
+        """The rows of a published table."""
+        published = self.published(name)
+        assert published is not None, f"{name} was not published"
+        return _tuples(published.rows(), *columns)
+
+
+def _tuples(rows: Rows, *columns: str) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row[column] for column in columns) for row in rows)
+
+
+def _check_chain(name: str, published: Published, expired: bool) -> None:
+    """Main's head carries the newest record; each continues the one before it; each account adds up."""
+    records = list(published.records.values())
+    assert next(iter(published.records)) == published.head, f"{name}: main's head carries no record"
+    oldest = records[-1]
+    if not expired:
+        assert (oldest["batch"], oldest["parent"], oldest["account"]["rows_before"]) == (1, None, 0), name
+    for record, before in pairwise(records):
+        assert (record["batch"], record["parent"]) == (before["batch"] + 1, before["attempt"]), name
+        assert record["account"]["rows_before"] == before["account"]["rows_after"], name
+    for record in records:
+        _check_account(name, record)
+    assert records[0]["account"]["rows_after"] == len(published.rows()), name
+
+
+def _check_account(name: str, record: dict[str, Any]) -> None:
+    account = record["account"]
+    moved = account["inserted"] - account["deleted"]
+    assert account["rows_before"] + moved == account["rows_after"], (name, record)
+    if record["by_row"]:
+        # What a full refresh or a replaced file takes away was read by an earlier batch.
+        earlier = account["deleted"] if record["kind"] in ("full", "files") else 0
+        assert account["read"] == sum(account[move] for move in MOVES) - earlier, (name, record)
+
+
+def _check_bronze(audit: Audit, published: Published) -> None:
+    lines = audit.sidecar(published, "files", "bronze.orders")
+    attempts = {record["attempt"] for record in published.records.values()}
+    assert {line["attempt"] for line in lines} <= attempts, (
+        "the ledger has lines of attempts that count for nothing"
+    )
+    newest: dict[str, Any] = {}
+    for line in sorted(lines, key=lambda line: line["batch"]):
+        newest[line["path"]] = line
+    versions = Counter((line["path"], line["size"]) for line in lines)
+    assert max(versions.values()) == 1, f"taken twice: {versions.most_common(3)}"
+    expected = bronze({path: audit.shop.text_of(path, line["size"]) for path, line in newest.items()})
+    wanted = Counter((*order[:5], order.file, order.position) for order in expected.good)
+    columns = ("order_id", "customer", "amount", "op", "changed_at", "_source_file", "_source_position")
+    assert _tuples(published.rows(), *columns) == wanted
+    _check_bronze_quarantine(audit, published, newest)
+
+
+def _check_bronze_quarantine(audit: Audit, published: Published, newest: dict[str, Any]) -> None:
+    """Bad rows of files that were replaced since stay on record: only those of the newest versions are compared."""
+    attempts = {line["attempt"] for line in newest.values()}
+    bad = [
+        row for row in audit.sidecar(published, "quarantine", "bronze.orders") if row["attempt"] in attempts
+    ]
+    current = {(path, line["attempt"]) for path, line in newest.items()}
+    found = Counter(
+        (row["source_file"], row["source_position"])
+        for row in bad
+        if (row["source_file"], row["attempt"]) in current
+    )
+    expected = bronze({path: audit.shop.text_of(path, line["size"]) for path, line in newest.items()})
+    assert found == Counter(expected.bad)
+    assert all("oops" in row["raw"] and row["reasons"] for row in bad)
+
+
+def _bronze_at(audit: Audit, published: Published) -> list[Order]:
+    """The rows of bronze that a table has consumed."""
+    source = audit.published("bronze.orders")
+    assert source is not None
+    rows = source.rows(published.record["inputs"]["bronze.orders"]["snapshot"])
+    names = (
+        "order_id",
+        "customer",
+        "amount",
+        "op",
+        "changed_at",
+        "_batch",
+        "_source_file",
+        "_source_position",
+    )
+    return [Order(*(row[name] for name in names)) for row in rows]
+
+
+def _check_silver_orders(audit: Audit, published: Published) -> None:
+    expected = silver_orders(_bronze_at(audit, published))
+    columns = ("order_id", "customer", "amount", "op", "changed_at")
+    assert _tuples(published.rows(), *columns) == expected.rows
+    bad = audit.sidecar(published, "quarantine", "silver.orders")
+    assert Counter(map(_order_in_quarantine, bad)) == expected.bad
+    buried: dict[int, Any] = {}
+    for row in audit.sidecar(published, "tombstones", "silver.orders"):
+        known = buried.get(row["order_id"])
+        buried[row["order_id"]] = max(known, row["changed_at"]) if known else row["changed_at"]
+    assert {key: buried.get(key) for key in expected.gone} == expected.gone
+
+
+def _order_in_quarantine(row: dict[str, Any]) -> tuple[object, ...]:
+    values = json.loads(row["row"])
+    moment = datetime.fromisoformat(values["changed_at"])
+    return values.get("order_id"), values.get("customer"), values.get("amount"), values["op"], moment
+
+
+def _check_order_log(audit: Audit, published: Published) -> None:
+    expected = silver_order_log(_bronze_at(audit, published))
+    assert _tuples(published.rows(), "order_id", "customer", "amount") == expected.rows
+    bad = [json.loads(row["row"]) for row in audit.sidecar(published, "quarantine", "silver.order_log")]
+    found = Counter((row.get("order_id"), row.get("customer"), row.get("amount")) for row in bad)
+    assert found == expected.bad
+
+
+def _check_gold(audit: Audit, published: Published) -> None:
+    source = audit.published("silver.orders")
+    assert source is not None
+    rows = source.rows(published.record["inputs"]["silver.orders"]["snapshot"])
+    expected = gold_by_customer((row["order_id"], row["customer"], row["amount"]) for row in rows)
+    assert _tuples(published.rows(), "customer", "orders", "amount") == expected
+
+
+_CHECKS = {
+    "bronze.orders": _check_bronze,
+    "silver.orders": _check_silver_orders,
+    "silver.order_log": _check_order_log,
+    "gold.by_customer": _check_gold,
+}

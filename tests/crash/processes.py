@@ -1,0 +1,132 @@
+"""``lakesmith run`` as real processes that are killed and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND = (str(Path(sys.executable).with_name("lakesmith")), "run")
+PATIENCE = 180.0
+"""Seconds that a run may take on a machine that is busy with other things."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: its code as Popen gives it (-9: killed), and what it wrote."""
+
+    code: int
+    output: str
+
+
+@dataclass
+class RunProcess:
+    """A run that is under way in the project in ``root``. Leaving its ``with`` block kills it, if it is still there."""
+
+    root: Path
+    process: subprocess.Popen[str]
+
+    def __enter__(self) -> RunProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    @classmethod
+    def start(cls, root: Path, fault: str | None = None, *options: str) -> RunProcess:
+        """Starts it, to fail at ``fault`` (see ``lakesmith.execute.faults``)."""
+        environment = {key: value for key, value in os.environ.items() if key != "LAKESMITH_FAULT"}
+        if fault is not None:
+            environment["LAKESMITH_FAULT"] = fault
+        process = subprocess.Popen(
+            [*COMMAND, "--project", str(root), *options],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        return cls(root, process)
+
+    @property
+    def pid(self) -> int:
+        """The Python process."""
+        return self.process.pid
+
+    def end(self) -> Ended:
+        """Waits for its end."""
+        output, _ = self.process.communicate(timeout=PATIENCE)
+        return Ended(self.process.returncode, output)
+
+    def wait_for_jvm(self) -> int | None:
+        """Its JVM; None when it ended before it had one."""
+        found: list[int] = []
+
+        def seen() -> bool:
+            if pid := self.jvm():
+                found.append(pid)
+            return bool(found) or self.process.poll() is not None
+
+        wait_until(seen, "the run has a JVM or ends")
+        return found[0] if found else None
+
+    def jvm(self) -> int | None:
+        """Its JVM, once there is one, as the project's lock tells it."""
+        holder = holder_of(self.root)
+        if holder is None or holder["pid"] != self.pid:
+            return None
+        pid = holder["jvm_pid"]
+        return int(pid) if pid is not None else None  # type: ignore[call-overload]
+
+
+def run(root: Path, fault: str | None = None, *options: str) -> Ended:
+    """A whole run."""
+    with RunProcess.start(root, fault, *options) as process:
+        return process.end()
+
+
+def holder_of(root: Path) -> dict[str, object] | None:
+    """Who holds the project's lock, or held it when it was killed; None when nobody does."""
+    try:
+        text = (root / ".lakesmith/locks/project.lock").read_text()
+        return json.loads(text) if text.strip() else None
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def status(pid: int) -> str:
+    """The state of a process in a letter, as ``/proc`` tells it: T is stopped, Z ended; empty: there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return stat.rpartition(")")[2].split()[0]
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    return status(pid) in ("", "Z")
+
+
+def wait_until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    """Waits for something; fails when it does not happen."""
+    deadline = time.monotonic() + patience
+    while not happened():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.02)
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Sends a signal to a process, if it is still there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,120 @@
+"""Batches that fail at every point of the way, in one process: what is published stays right, and the next run goes on.
+
+At each point the source fails first; in the next run it goes on, and both kinds of silver fail; in the next these go on, and
+gold fails, which goes on at the next point. After every run each table is compared with its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from audit import Audit
+from harness import ProjectHarness
+from killed_shop import FILES, Shop
+
+from lakesmith.execute import faults
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+SOURCED, KEYED, PLAIN, FULL = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
+STAGES = ((SOURCED,), (KEYED, PLAIN), (FULL,))
+
+EVERY = {SOURCED, KEYED, PLAIN, FULL}
+PASSED_BY = {
+    "after-intent": {SOURCED},
+    "after-branch": EVERY,
+    "after-delete": {SOURCED},
+    "after-merge": {KEYED},
+    "after-data": EVERY,
+    "after-quarantine": EVERY - {FULL},
+    "after-tombstones": {KEYED},
+    "after-check": EVERY,
+    "after-record": EVERY,
+    "before-publish": EVERY,
+    "before-swap": EVERY,
+    "after-publish": EVERY,
+    "after-sidecars": EVERY,
+}
+"""Which tables' batches pass a point; the two points before a batch are not here."""
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left() -> Iterator[None]:
+    yield
+    faults.clear()
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path_factory.mktemp("faults") / "shop", seed=5)
+
+
+@pytest.fixture(scope="module")
+def project(shop: Shop, session: SessionHandle) -> ProjectHarness:
+    return ProjectHarness(shop.root, session, FILES)
+
+
+def _fail() -> None:
+    raise OSError("arranged by a test")
+
+
+def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: ProjectHarness) -> None:
+    for stage in STAGES:
+        shop.land()
+        for table in stage:
+            faults.arrange("after-create", _fail, table)
+        assert _failed(project) == set(stage)
+        Audit(shop).check()
+        faults.clear()
+    project.must_run()
+    Audit(shop).check_complete()
+
+
+@pytest.mark.parametrize("point", PASSED_BY)
+def test_a_batch_that_fails(shop: Shop, project: ProjectHarness, point: str) -> None:
+    shop.land()
+    if point == "after-delete":
+        project.must_run()
+        shop.replace()
+    for stage in STAGES:
+        failing = PASSED_BY[point].intersection(stage)
+        if not failing:
+            continue
+        for table in failing:
+            faults.arrange(point, _fail, table)
+        assert _failed(project) == failing
+        Audit(shop).check()
+        faults.clear()
+        shop.land()
+
+
+def test_a_run_that_does_not_fail_makes_everything_right(shop: Shop, project: ProjectHarness) -> None:
+    project.must_run()
+    Audit(shop).check_complete()
+
+
+@pytest.mark.parametrize("point", ["after-lock", "after-listing"])
+def test_a_run_that_fails_before_any_batch(shop: Shop, project: ProjectHarness, point: str) -> None:
+    shop.land()
+    faults.arrange(point, _fail)
+    with pytest.raises(OSError, match="arranged by a test"):
+        project.run()
+    Audit(shop).check()
+    faults.clear()
+    project.must_run()
+    Audit(shop).check_complete()
+
+
+def _failed(project: ProjectHarness) -> set[str]:
+    """Runs, and gives the tables whose batch failed, each because of what the test arranged."""
+    result = project.run()
+    assert result.code == 1
+    failed = {str(event.table): event for event in result.events if type(event).__name__ == "TableFailed"}
+    for event in failed.values():
+        assert ["arranged by a test" in problem.what for problem in event.problems] == [True], event  # type: ignore[attr-defined]
+    return set(failed)

@@ -1,0 +1,73 @@
+"""Whole runs that are killed: Python, its JVM, or both, at every boundary of a batch and in the middle of a commit.
+
+One project goes through all of it: before each run something lands, each run dies somewhere else, and after each death
+everything that is published must be right as far as it goes. The last run is left alone, and everything must be there.
+"""
+
+from __future__ import annotations
+
+import pytest
+from audit import Audit
+from killed_shop import Shop
+from processes import RunProcess, is_gone, run, wait_until
+
+pytestmark = pytest.mark.crash
+
+KILLS = (
+    "after-lock:kill",
+    "after-listing@bronze.orders:kill",
+    "after-create@bronze.orders:kill",
+    "after-branch@bronze.orders:killjvm",
+    "after-quarantine@bronze.orders:killboth",
+    "before-swap@bronze.orders:killjvm/2",
+    "after-publish@bronze.orders:kill",
+    "after-create@silver.orders:kill",
+    "after-data@silver.orders:killjvm",
+    "after-tombstones@silver.orders:kill",
+    "before-publish@silver.order_log:killboth",
+    "after-publish@silver.orders:kill",
+    "after-data@gold.by_customer:kill",
+    "after-intent@bronze.orders:kill",
+    "after-merge@silver.orders:killjvm",
+    "after-quarantine@silver.orders:kill",
+    "after-record@silver.orders:killboth",
+    "before-swap@silver.orders:killboth/4",
+    "before-swap@silver.order_log:kill/6",
+    "after-delete@bronze.orders:kill",
+    "after-sidecars@silver.orders:killjvm",
+    "after-publish@gold.by_customer:killboth",
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """The project that goes through all of it."""
+    return Shop(tmp_path_factory.mktemp("kills") / "shop", seed=3)
+
+
+@pytest.mark.parametrize("fault", KILLS)
+def test_what_is_published_is_right_whenever_a_run_is_killed(shop: Shop, fault: str) -> None:
+    shop.land()
+    if "after-delete" in fault:
+        shop.replace()
+    with RunProcess.start(shop.root, fault) as killed:
+        jvm = killed.wait_for_jvm()
+        ended = killed.end()
+    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
+    if "killjvm" in fault:
+        assert "LS604" in ended.output
+    if jvm is not None:
+        wait_until(lambda: is_gone(jvm), "the JVM of a run that was killed ends", patience=30)
+    Audit(shop).check()
+
+
+def test_a_run_that_is_left_alone_makes_everything_right(shop: Shop) -> None:
+    """Rows and their multiplicities are those of the landing files; nothing of a dead attempt is left."""
+    shop.land()
+    shop.replace()
+    ended = run(shop.root)
+    assert ended.code == 0, ended.output
+    Audit(shop).check_complete()
+    again = run(shop.root)
+    assert again.code == 0, again.output
+    assert "Spark" not in again.output, "there was nothing left to do"
