@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lakesmith.execute.modules import project_modules
 from lakesmith.execute.observe import Lake
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.sql_model import ShapeKind
@@ -14,6 +15,8 @@ from lakesmith.plan.planner import Query, plan_derived, plan_sourced
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.steps import Decision, TableStep, Waiting
 from lakesmith.project.definitions import PythonQuery, TableName
+
+_NO_MODULES: Mapping[str, str] = {}
 
 
 @dataclass
@@ -55,16 +58,20 @@ class Decider:
         return tuple(decisions.values())
 
     def _query(self, node: Node) -> Query:
-        query = query_of(node)
+        query = query_of(node, self._modules(node))
         why_not = self.not_incremental.get(node.definition.name)
         return query if why_not is None else replace(query, row_wise=False, why_not=why_not)
 
+    def _modules(self, node: Node) -> Mapping[str, str]:
+        query = node.definition.query
+        return project_modules(query, self.lake.project.root) if isinstance(query, PythonQuery) else {}
 
-def query_of(node: Node) -> Query:
-    """What planning has to know of a table's query, from its text alone."""
-    fingerprint = definition_fingerprint(node.definition)
+
+def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
+    """What planning has to know of a table's query, from its text and the modules of the project that it imports."""
+    fingerprint = definition_fingerprint(node.definition, modules)
     if node.analysis is None:
-        why_not = _why_not(node)
+        why_not = _why_not(node, modules)
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "")
     shape = node.analysis.shape
     if shape.kind is ShapeKind.ROW_WISE:
@@ -73,12 +80,14 @@ def query_of(node: Node) -> Query:
     return Query(node.inputs, False, fingerprint, reason)
 
 
-def _why_not(node: Node) -> str | None:
+def _why_not(node: Node, modules: Mapping[str, str]) -> str | None:
     """Why a Python table is not even tried row by row."""
     if len(node.inputs) != 1:
         return "it reads several tables"
     query = node.definition.query
-    return why_not_row_wise(query.source) if isinstance(query, PythonQuery) else None
+    if not isinstance(query, PythonQuery):
+        return None
+    return next(filter(None, map(why_not_row_wise, (query.source, *modules.values()))), None)
 
 
 def has_work(decisions: Sequence[Decision]) -> bool:

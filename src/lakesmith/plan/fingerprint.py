@@ -8,15 +8,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from collections.abc import Mapping
 
 from lakesmith.graph.sql_fingerprint import fingerprint as sql_fingerprint
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition
 
+_NO_MODULES: Mapping[str, str] = {}
 
-def definition_fingerprint(table: TableDefinition) -> str:
-    """A hash of everything that decides a table's rows, 32 hexadecimal digits."""
+
+def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> str:
+    """A hash of everything that decides a table's rows, 32 hexadecimal digits.
+
+    ``modules``: the project's own modules that a Python query imports, source by name.
+    """
     parts = {
-        "query": _query_fingerprint(table.query),
+        "query": _query_fingerprint(table.query, modules),
         "key": table.key,
         "latest_by": table.latest_by,
         "delete_when": sql_fingerprint(table.delete_when) if table.delete_when else None,
@@ -28,11 +34,16 @@ def definition_fingerprint(table: TableDefinition) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _query_fingerprint(query: SqlQuery | PythonQuery | None) -> str | None:
+def _query_fingerprint(query: SqlQuery | PythonQuery | None, modules: Mapping[str, str]) -> str | None:
     if query is None:
         return None
     if isinstance(query, SqlQuery):
         return sql_fingerprint(query.text)
     arguments = [(parameter, str(name)) for parameter, name in query.arguments]
+    imported = [(name, _normal(source)) for name, source in sorted(modules.items())]
+    return json.dumps([_normal(query.source), query.function, arguments, *([imported] if imported else [])])
+
+
+def _normal(source: str) -> str:
     # Not ast.dump: what that writes differs from one version of Python to the next.
-    return json.dumps([ast.unparse(ast.parse(query.source)), query.function, arguments])
+    return ast.unparse(ast.parse(source))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final
 
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.engine import NotIncremental
+from lakesmith.execute.modules import project_modules
 from lakesmith.graph.sql_analysis import analyse
 from lakesmith.graph.sql_splice import add_projection, splice
 from lakesmith.plan.steps import InputRange, Strategy
@@ -22,6 +26,9 @@ from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
+
+_LOADING: Final = Lock()
+"""Modules are looked up in one place of the process, whichever thread asks."""
 
 _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
@@ -142,11 +149,23 @@ def _load_function(batch: Batch, query: PythonQuery) -> Any:
         raise TypeError(f"not a Python file: {query.file}")
     module = importlib.util.module_from_spec(spec)
     root = str(batch.project.root)
-    if root not in sys.path:
-        # So that a table's file can import what the project keeps beside its tables.
-        sys.path.insert(0, root)
-    spec.loader.exec_module(module)
+    with _LOADING:
+        if sys.path[0] != root:
+            # So that a table's file can import what the project keeps beside its tables.
+            sys.path.insert(0, root)
+        _load_anew(list(project_modules(query, batch.project.root)))
+        spec.loader.exec_module(module)
     return getattr(module, query.function)
+
+
+def _load_anew(names: list[str]) -> None:
+    """Imports modules of the project as they are now, and has Spark send them to its workers, which cannot import them."""
+    importlib.invalidate_caches()
+    for name in names:
+        sys.modules.pop(name, None)
+    send_along: Any = register_pickle_by_value
+    for name in names:
+        send_along(importlib.import_module(name))
 
 
 def _require_row_wise(frame: DataFrame, trust_python: bool) -> None:

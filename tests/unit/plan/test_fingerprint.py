@@ -126,3 +126,11 @@ def test_what_counts_in_python(changed: TableDefinition) -> None:
 def test_it_stays_as_it_is() -> None:
     """Records keep it for years: a change of the algorithm rebuilds every table, so it must not come by accident."""
     assert definition_fingerprint(TABLE) == "563311eacc10f0dc589514b69427a29d"
+
+
+def test_modules_of_the_project_count_and_their_layout_does_not() -> None:
+    def of(**modules: str) -> str:
+        return definition_fingerprint(python(FUNCTION), modules)
+
+    assert of(rules="LIMIT = 3") == of(rules="LIMIT=3  # at most")
+    assert len({of(), of(rules="LIMIT = 3"), of(rules="LIMIT = 4"), of(other="LIMIT = 3")}) == 4

@@ -1,0 +1,62 @@
+"""The project's own modules that a Python table imports: they are part of its definition as much as its own file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.definitions import PythonQuery
+
+_Name = tuple[str, ...]
+
+
+def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
+    """Dotted name -> source of every module below ``root`` that the query's file imports, directly or through others.
+
+    Imports are found wherever they stand, inside functions too; what is imported by a computed name is not.
+    Raises ProjectError LS101 when one of them is not Python.
+    """
+    found: dict[str, str] = {}
+    waiting = list(_imported(ast.parse(query.source), ()))
+    while waiting:
+        name = waiting.pop()
+        path = _file(root, name)
+        if path is None or ".".join(name) in found:
+            continue
+        source = found[".".join(name)] = path.read_text()
+        package = name if path.name == "__init__.py" else name[:-1]
+        waiting += _imported(_parsed(source, path.relative_to(root)), package)
+    return dict(sorted(found.items()))
+
+
+def _file(root: Path, name: _Name) -> Path | None:
+    module = root.joinpath(*name)
+    candidates = (module.with_name(f"{module.name}.py"), module / "__init__.py")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _parsed(source: str, path: Path) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        place = Place(path.as_posix(), error.lineno)
+        raise ProjectError(Problem("LS101", "this is not Python", place, found=error.msg)) from error
+
+
+def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:
+    """Every module that may be meant by the imports of a tree, with the packages it lies in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _with_packages(tuple(alias.name.split(".")))
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = above + (tuple(node.module.split(".")) if node.module else ())
+            yield from _with_packages(module)
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+def _with_packages(name: _Name) -> Iterator[_Name]:
+    return (name[:length] for length in range(1, len(name) + 1))
