@@ -18,6 +18,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
 from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
 from lakesmith.execute.ledger_step import ledger_step
+from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
@@ -167,7 +168,8 @@ def _published(
     from lakesmith.spark import open as spark_open
 
     lock, listener = under
-    engine = spark_open.open_engine(opened.lake, lock, listener, True)
+    little = table_bytes(opened.lake, (definition.name,)) <= LITTLE_BYTES
+    engine = spark_open.open_engine(opened.lake, lock, listener, little)
     try:
         for _ in range(_TRIES):
             step = _step(opened, definition, _report(opened, definition), options)

@@ -14,6 +14,7 @@ from lakesmith.catalog.history import resolve_as_of
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.query_output import FORMATS, write_result
 from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import TableName
@@ -59,8 +60,9 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     opened = open_project(root, target)
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     _require_select(sql)
-    as_of = _resolved(opened, _analysed(sql, strict=options.as_of is not None), options.as_of)
-    with _session(opened) as session:
+    analysis = _analysed(sql, strict=options.as_of is not None)
+    as_of = _resolved(opened, analysis, options.as_of)
+    with _session(opened, _is_little(opened, analysis)) as session:
         from lakesmith.spark.query import run_query
 
         most = options.most
@@ -104,7 +106,7 @@ def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
 def _resolved(opened: Opened, analysis: SqlAnalysis | None, as_of: str | None) -> dict[TableName, int] | None:
     """The snapshot of each table that ``as_of`` means, None without one. All tables must be there."""
     found: dict[TableName, int] = {}
-    for name in _tables(opened, analysis) if analysis else ():
+    for name in _tables(analysis) if analysis else ():
         state = opened.lake.catalog.table(name.layer, name.name)
         if state is None:
             raise UsageError(_missing(opened, name))
@@ -117,7 +119,7 @@ def _resolved(opened: Opened, analysis: SqlAnalysis | None, as_of: str | None) -
     return None if as_of is None else found
 
 
-def _tables(opened: Opened, analysis: SqlAnalysis) -> Iterator[TableName]:
+def _tables(analysis: SqlAnalysis) -> Iterator[TableName]:
     """The tables of the lake that the query names; metadata tables (``bronze.orders.files``) are left to Spark."""
     for reference in analysis.references:
         parts = reference.parts
@@ -134,12 +136,19 @@ def _missing(opened: Opened, name: TableName) -> Problem:
     return Problem("LS240", what, None, "a table of the lake, by its logical name layer.name", hint=hint)
 
 
+def _is_little(opened: Opened, analysis: SqlAnalysis | None) -> bool:
+    """Whether starting Spark costs more than the query itself can."""
+    if analysis is None or any(len(reference.parts) != 2 for reference in analysis.references):
+        return False
+    return table_bytes(opened.lake, _tables(analysis)) <= LITTLE_BYTES
+
+
 @contextmanager
-def _session(opened: Opened) -> Iterator[SessionHandle]:
+def _session(opened: Opened, little: bool) -> Iterator[SessionHandle]:
     from lakesmith.spark import open as spark_open
 
     with _waiting("starting Spark"):
-        session = spark_open.open_session(opened.project, True)
+        session = spark_open.open_session(opened.project, little)
     try:
         yield session
     finally:

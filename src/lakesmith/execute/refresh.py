@@ -69,7 +69,10 @@ def _python(query: Query) -> tuple[str | None, str | None]:
 
 def _better(node: Node, query: Query) -> str | None:
     if len(query.inputs) != 1:
-        return "a query that reads one table row by row; put what joins into a table of its own, further down"
+        return (
+            "what looks at each row of one table by itself, in a table of its own above this one, is done once a row;"
+            " what is joined is recomputed"
+        )
     if node.notes and node.analysis and node.analysis.nondeterministic:
         return "leave out what differs from run to run"
     return (
