@@ -37,7 +37,7 @@ class Decider:
         table, full = node.definition, name in self.full
         if table.is_sourced:
             sources = self.lake.source_facts(table, facts)
-            return plan_sourced(table, definition_fingerprint(table), facts, sources, full)
+            return plan_sourced(table, definition_fingerprint(table), facts, sources)
         query = self._query(node)
         inputs: dict[TableName, TableFacts] = {
             upstream: self.lake.facts(upstream) for upstream in query.inputs

@@ -29,7 +29,7 @@ class Query:
 
 
 def plan_sourced(
-    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts, full: bool = False
+    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
 ) -> Decision:
     """The decision for a table whose rows come from files."""
     problem = facts.problem or _cut(table, facts) or next(iter(sources.problems), None)
@@ -45,7 +45,7 @@ def plan_sourced(
     return TableStep(
         table=table,
         strategy=Strategy.FILES,
-        reason="everything is read again, as asked" if full else reason,
+        reason=reason,
         base=facts.base,
         fingerprint=fingerprint,
         intakes=sources.intakes,

@@ -24,6 +24,8 @@ from lakesmith.spark.queries import QueryRows
 from lakesmith.spark.tombstones import bury, read_tombstones, tombstone_columns
 from lakesmith.spark.versions import read_version
 
+_BROADCAST_ROWS = 1_000_000
+
 _FATE = "_lakesmith_fate"
 _TIE = "_lakesmith_tie"
 _THERE = "_lakesmith_there"
@@ -53,7 +55,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         counts = kept.frame.agg(*kept.counts()).collect()[0].asDict()
         stop_if_asked(batch, counts["bad"], kept.bad)
         batch.say(f"finding {counts['out'] - counts['bad']} rows' keys")
-        fated = _with_fates(batch, kept).persist(StorageLevel.MEMORY_AND_DISK)
+        fated = _with_fates(batch, kept, counts["out"] - counts["bad"]).persist(StorageLevel.MEMORY_AND_DISK)
         fates = _count(fated)
         unchanged = _write(batch, fated, kept.columns, fates)
         pins = {
@@ -71,18 +73,26 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
             fated.unpersist()
 
 
-def _with_fates(batch: Batch, judged: Judged) -> DataFrame:
-    """Each new version with what becomes of it: insert, update, delete, older (than what is known), absent (delete)."""
+def _with_fates(batch: Batch, judged: Judged, rows: int) -> DataFrame:
+    """Each new version with what becomes of it: insert, update, delete, older (than what is known), absent (delete).
+
+    ``rows`` is how many good rows there are: there are no more keys.
+    """
     table, winners = batch.step.table, judged.winners()
     order = (*table.latest_by, *judged.ties)
     keys = winners.select(*map(quoted, table.key))
     known = _known_versions(batch, judged.ties)
-    hits = known.alias("k").join(F.broadcast(keys.alias("w")), same_key("k", "w", table), "left_semi")
+    hits = known.alias("k").join(_sent(keys.alias("w"), rows), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
         F.max(version("k", order)).alias(_VERSION), F.max(_THERE).alias(_THERE)
     )
     joined = winners.alias("n").join(newest.alias("k"), same_key("n", "k", table), "left")
     return joined.select("n.*", _fate(order).alias(_FATE), _tie(order).alias(_TIE))
+
+
+def _sent(rows: DataFrame, count: int) -> DataFrame:
+    """Rows for a join: sent to every task as a whole, unless they are too many for the driver's memory."""
+    return F.broadcast(rows) if count <= _BROADCAST_ROWS else rows
 
 
 def _known_versions(batch: Batch, ties: tuple[str, ...]) -> DataFrame:
@@ -131,7 +141,8 @@ def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: _Cou
     """Merges what changes and appends what is new; returns how many updates left their row as it was."""
     if fates.update or fates.delete:
         batch.say(f"merging {fates.update} updates and {fates.delete} deletes")
-        _merge(batch, fated.where(F.col(_FATE).isin("update", "delete")), columns, bool(fates.ties))
+        changes = fated.where(F.col(_FATE).isin("update", "delete"))
+        _merge(batch, _sent(changes, fates.update + fates.delete), columns, bool(fates.ties))
     batch.pass_point("after-merge")
     rewritten = sum(snapshot.count("added-records") for snapshot in batch.written())
     if fates.insert:
@@ -148,7 +159,7 @@ def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...], ties: boo
     changed = f" AND NOT (s.{_TIE} AND {same})" if ties and _comparable(changes, columns) else ""
     on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in batch.step.table.key)
     sets = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)
-    F.broadcast(changes).createOrReplaceTempView(view)
+    changes.createOrReplaceTempView(view)
     try:
         batch.spark.sql(
             f"MERGE INTO {batch.target} t USING {view} s ON {on}"
