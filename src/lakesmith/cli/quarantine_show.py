@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.text import count, iso, moment
+from lakesmith.execute.quarantine_lines import line_numbers
 from lakesmith.execute.quarantine_rows import BadRow, Summary, read_bad_rows, summarize
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows
@@ -84,29 +84,34 @@ def show_command(
     facts = opened.lake.facts(name)
     total = quarantined_rows(opened.lake, name, facts)
     rows = () if total == 0 else read_bad_rows(opened.lake, name, facts, chosen, limit)
+    places = line_numbers(rows, opened.graph.node(name).definition, opened.project.root)
+    numbered = [(row, places.get((row.file or "", row.position or 0))) for row in rows]
     if as_json:
-        print(json.dumps([row_as_dict(row) for row in rows], indent=2, ensure_ascii=False))
+        found = [row_as_dict(row, line) for row, line in numbered]
+        print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         is_cut = limit is not None and len(rows) == limit and total != limit
-        print("\n".join(row_lines(name, rows, chosen, is_cut)))
+        print("\n".join(row_lines(name, numbered, chosen, is_cut)))
     return 0
 
 
-def row_lines(name: TableName, rows: Sequence[BadRow], chosen: BadRows, is_cut: bool) -> list[str]:
-    """The rows as lines: where each came from, everything that is wrong with it, and what it holds."""
+def row_lines(
+    name: TableName, rows: Sequence[tuple[BadRow, int | None]], chosen: BadRows, is_cut: bool
+) -> list[str]:
+    """The rows, with the lines they stand on where known, as text: where each came from, everything that is wrong with it, and what it holds."""
     if not rows:
         asked = "" if chosen == BadRows() else f" ({chosen})"
         return [f"no row of {name} is in quarantine{asked}"]
-    lines = [line for row in rows for line in _row_lines(row)]
+    lines = [line for row, number in rows for line in _row_lines(row, number)]
     if is_cut:
         lines.append(f"only the first {count(len(rows), 'row')} are shown: --limit 0 shows all")
     return lines
 
 
-def _row_lines(row: BadRow) -> Iterator[str]:
-    where = row.file or "a row of the query"
-    position = f", row {row.position}" if row.file and row.position is not None else ""
-    yield f"{where}{position} (batch {row.batch}, {moment(row.found_ms)})"
+def _row_lines(row: BadRow, line: int | None) -> Iterator[str]:
+    position = f", line {line}" if line else f", row {row.position}"
+    where = f"{row.file}{position if row.position is not None else ''}" if row.file else "a row of the query"
+    yield f"{where} (batch {row.batch}, {moment(row.found_ms)})"
     yield from (f"  {reason}" for reason in row.reasons)
     yield f"    {_cut(row.raw if row.raw is not None else row.row or '')}"
 
@@ -118,8 +123,15 @@ def _cut(text: str) -> str:
     return shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}… ({count(len(text), 'character')})"
 
 
-def row_as_dict(row: BadRow) -> dict[str, Any]:
+def row_as_dict(row: BadRow, line: int | None) -> dict[str, Any]:
     """A bad row as JSON data; ``row`` is an object where the row parsed."""
-    data = asdict(row)
-    found_ms, text = data.pop("found_ms"), data.pop("row")
-    return {**data, "row": None if text is None else json.loads(text), "found_at": iso(found_ms)}
+    return {
+        "batch": row.batch,
+        "found_at": iso(row.found_ms),
+        "reasons": list(row.reasons),
+        "file": row.file,
+        "position": row.position,
+        "line": line,
+        "raw": row.raw,
+        "row": None if row.row is None else json.loads(row.row),
+    }

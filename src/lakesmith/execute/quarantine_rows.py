@@ -17,7 +17,16 @@ from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SHOWN = ("batch", "reasons", "source_file", "source_position", "raw", "row", "quarantined_at")
+_SHOWN = (
+    "batch",
+    "reasons",
+    "source_file",
+    "source_position",
+    "source_modified_at",
+    "raw",
+    "row",
+    "quarantined_at",
+)
 _ABOUT = ("batch", "reasons", "source_file", "quarantined_at")
 
 
@@ -25,7 +34,7 @@ _ABOUT = ("batch", "reasons", "source_file", "quarantined_at")
 class BadRow:
     """A row in quarantine.
 
-    ``position`` is the row's number in ``file``, from 1. ``raw`` is the text of one that did not parse (a JSON of it where the
+    ``position`` is the row's number in ``file``, from 1; ``modified_ms`` when the file was last written. ``raw`` is the text of one that did not parse (a JSON of it where the
     file has types), ``row`` a JSON of one that did. ``found_ms`` is when the batch that found it began, since the epoch.
     """
 
@@ -36,6 +45,7 @@ class BadRow:
     raw: str | None
     row: str | None
     found_ms: int
+    modified_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,7 @@ def _bad_row(row: dict[str, Any]) -> BadRow:
         raw=row["raw"],
         row=row["row"],
         found_ms=_ms(row["quarantined_at"]),
+        modified_ms=_ms(row["source_modified_at"]) if row["source_modified_at"] else None,
     )
 
 

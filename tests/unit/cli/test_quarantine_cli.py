@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.table import Table
 from shop import T0, Cli, Shop
 
 from lakesmith.catalog.local import LocalCatalog
@@ -23,6 +26,7 @@ SCHEMA = pa.schema(
         ("reasons", pa.list_(STRING)),
         ("source_file", STRING),
         ("source_position", LONG),
+        ("source_modified_at", pa.timestamp("us", "UTC")),
         ("raw", STRING),
         ("row", STRING),
         ("quarantined_at", pa.timestamp("us", "UTC")),
@@ -53,17 +57,29 @@ ROWS = [
 @pytest.fixture
 def filled(shop: Shop) -> Shop:
     """Three bad rows of bronze.orders, and one that no record pins."""
+    fill(shop, ROWS, 1)
+    table = quarantine(shop)
+    table.append(pa.Table.from_pylist([bad(3, "3.csv", 1, "of an attempt that failed")], SCHEMA))
+    return shop
+
+
+def quarantine(shop: Shop) -> Table:
+    """The quarantine of bronze.orders, a real table."""
     state_dir = shop.root / ".lakesmith"
     catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse").writer()
-    catalog.create_namespace("lakesmith")
-    table = catalog.create_table("lakesmith.bronze__orders__quarantine", SCHEMA)
-    table.append(pa.Table.from_pylist(ROWS, SCHEMA))
+    catalog.create_namespace_if_not_exists("lakesmith")
+    return catalog.create_table_if_not_exists("lakesmith.bronze__orders__quarantine", SCHEMA)
+
+
+def fill(shop: Shop, rows: list[dict[str, Any]], batch: int) -> None:
+    """Publishes a batch of bronze.orders with just these bad rows in quarantine."""
+    table = quarantine(shop)
+    write = table.overwrite if table.current_snapshot() else table.append
+    write(pa.Table.from_pylist(rows, SCHEMA))
     snapshot = table.current_snapshot()
     assert snapshot is not None
     pin = Pin(str(table.metadata.table_uuid), snapshot.snapshot_id)
-    table.append(pa.Table.from_pylist([bad(3, "3.csv", 1, "of an attempt that failed")], SCHEMA))
-    shop.batch("bronze.orders", 1, 10, files=1, sidecars={"quarantine": pin})
-    return shop
+    shop.batch("bronze.orders", batch, 10, files=1, sidecars={"quarantine": pin})
 
 
 def test_nothing_in_quarantine(cli: Cli, shop: Shop) -> None:
@@ -122,6 +138,34 @@ def test_show_only_what_is_asked_for(
     said = cli("quarantine", "show", "bronze.orders", *options, "--project", filled.root, "--json")
     assert [row["position"] for row in said.data] == positions
     assert all(isinstance(row["row"], dict) for row in said.data if row["raw"] is None)
+
+
+def test_show_tells_the_line_of_a_file_that_is_as_it_was_taken(cli: Cli, filled: Shop) -> None:
+    modified = EPOCH + timedelta(milliseconds=T0)
+    rows = [
+        {**bad(1, file, position, "bad", raw="x"), "source_modified_at": modified}
+        for file in ("same.csv", "touched.csv", "gone.csv", "zip.csv.gz")
+        for position in (1, 2, 3)
+    ]
+    text = "customer_id\r\n\r\n1\r\n   \r\n2\r\n\t\r\n"
+    for name in ("same.csv", "touched.csv", "zip.csv.gz"):
+        path = filled.land(name)
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+        seconds = T0 / 1000 + (name == "touched.csv")
+        os.utime(path, (seconds, seconds))
+    fill(filled, rows, 2)
+    said = cli("quarantine", "show", "bronze.orders", "--project", filled.root, "--json")
+    lines = [(row["file"].rpartition("/")[2], row["line"]) for row in said.data]
+    assert lines == [
+        *[("gone.csv", None)] * 3,
+        *[("same.csv", 3), ("same.csv", 5), ("same.csv", 6)],
+        *[("touched.csv", None)] * 3,
+        *[("zip.csv.gz", 3), ("zip.csv.gz", 5), ("zip.csv.gz", 6)],
+    ]
+    assert (
+        "same.csv, line 3 (batch 1"
+        in cli("quarantine", "show", "bronze.orders", "--project", filled.root).out
+    )
 
 
 def test_show_says_when_there_is_more(cli: Cli, filled: Shop) -> None:
