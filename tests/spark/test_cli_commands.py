@@ -19,6 +19,7 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.execute.events import Listener
+from lakesmith.execute.faults import arrange, clear
 from lakesmith.execute.observe import Lake
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.session import SessionHandle
@@ -258,6 +259,34 @@ def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None
     assert shop.harness.count("bronze.orders") == 10
     shop.must("run", "bronze.orders")
     assert len(shop.harness.quarantine("bronze.orders")) == 1
+
+
+@pytest.mark.parametrize("point", ["after-intent", "after-delete", "after-quarantine", "before-publish"])
+def test_forgetting_that_fails_halfway_changes_nothing(shop: Shop, point: str) -> None:
+    shop.harness.land(
+        "landing/orders/1.csv", "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n2,B,,,\n"
+    )
+    shop.must("run", "bronze.orders")
+    before = shop.harness.rows("bronze.orders")
+
+    def fail() -> None:
+        raise OSError("no more")
+
+    arrange(point, fail)
+    try:
+        failed = shop.call("files", "bronze.orders", "--forget", "1.csv")
+    finally:
+        clear()
+    assert (failed.code, failed.out.strip().splitlines()[-1:]) == (
+        1,
+        ["bronze.orders: entering files in the ledger"],
+    )
+    assert "no more" in failed.err
+    assert shop.harness.rows("bronze.orders") == before
+    assert len(shop.harness.quarantine("bronze.orders")) == 1
+    assert shop.must("run", "bronze.orders").out.splitlines()[-1].startswith("nothing to do")
+    assert "1 row of forgotten files deleted" in shop.must("files", "bronze.orders", "--forget", "1.csv").out
+    assert (shop.harness.count("bronze.orders"), shop.harness.quarantine("bronze.orders")) == (0, [])
 
 
 def test_skipping_a_file_that_cannot_be_read(shop: Shop) -> None:

@@ -25,7 +25,7 @@ from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.listing import printable
 
 SHOWN = 30
-"""How many taken files are shown without ``--all``: the newest."""
+"""How many files of each state are shown without ``--all``."""
 
 _TRIES = 5
 _HEADER = ("file", "state", "batch", "taken", "size", "source")
@@ -79,16 +79,20 @@ def _report(opened: Opened, definition: TableDefinition) -> FileReport:
 
 
 def report_lines(name: TableName, report: FileReport, every: bool) -> list[str]:
-    """What needs attention first, then the newest taken files (all with ``every``), then the totals."""
+    """The newest taken files and the first of every other state (all with ``every``), then the totals."""
     if not report.lines:
         return [f"no file has arrived for {name} yet", *_problem_lines(report)]
-    taken = sorted(report.of(FileState.TAKEN), key=lambda line: (line.at_ms or 0, line.path))
-    others = [line for line in report.lines if line.state is not FileState.TAKEN]
-    shown = taken if every else taken[-SHOWN:]
-    lines = columns_aligned([_HEADER, *map(_row, (*shown, *others))], right=frozenset({2, 4}))
-    left_out = len(taken) - len(shown)
-    more = [f"({count(left_out, 'earlier file')} not shown: --all shows them)"] if left_out else []
+    shown = report.lines if every else _shown(report)
+    lines = columns_aligned([_HEADER, *map(_row, shown)], right=frozenset({2, 4}))
+    left_out = len(report.lines) - len(shown)
+    more = [f"({count(left_out, 'file')} not shown: --all shows them)"] if left_out else []
     return [*lines, *more, "", _totals(report), *_problem_lines(report)]
+
+
+def _shown(report: FileReport) -> tuple[FileLine, ...]:
+    taken = sorted(report.of(FileState.TAKEN), key=lambda line: (line.at_ms or 0, line.path))
+    others = [report.of(state)[:SHOWN] for state in FileState if state is not FileState.TAKEN]
+    return (*taken[-SHOWN:], *(line for lines in others for line in lines))
 
 
 def _row(line: FileLine) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lakesmith.catalog.progress import Reason, append_only_since, live_rows
+from lakesmith.catalog.progress import Reason, append_only_since, live_rows, record_of
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.facts import TableFacts
 from lakesmith.project.definitions import TableName
@@ -98,8 +100,9 @@ def _change(state: TableState, recorded: int | None, head: int | None) -> tuple[
 
 def _batch_at(state: TableState, snapshot_id: int | None) -> int | None:
     """The number of the newest batch among a snapshot and its ancestors."""
-    for snapshot in state.ancestors(snapshot_id):
-        record = snapshot.record
-        if record is not None:
-            return record.batch
+    with suppress(LakesmithError):
+        # A record that cannot be read is told of where its own table is looked at.
+        for snapshot in state.ancestors(snapshot_id):
+            if (record := record_of(state, snapshot)) is not None:
+                return record.batch
     return None

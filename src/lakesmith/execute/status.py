@@ -9,7 +9,7 @@ from enum import StrEnum
 from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import Problem
+from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.observe import Lake
 from lakesmith.execute.positions import InputChange, InputPosition, input_positions
@@ -67,6 +67,15 @@ def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus,
 
 
 def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
+    """One table's status: what cannot be read of it does not keep the others from being told."""
+    try:
+        return _read_status(decider, name, known)
+    except LakesmithError as error:
+        problem = error.problems[0]
+        return TableStatus(name, Standing.REFUSED, problem.what, quarantined=None, problem=problem)
+
+
+def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
     lake, facts = decider.lake, decider.lake.facts(name)
     decision = decider.decide(name)
     inputs = input_positions(lake, facts, decider.graph.node(name).inputs)

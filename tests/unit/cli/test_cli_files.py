@@ -70,7 +70,7 @@ def test_what_needs_attention_is_always_shown(cli: Cli, shop: Shop) -> None:
     assert len(lines) == 1 + 30 + 1 + 3
     assert lines[1].startswith("landing/orders/010.csv")
     assert lines[31].split()[:3] == ["landing/orders/a-new-one.csv", "waiting", "-"]
-    assert lines[32] == "(10 earlier files not shown: --all shows them)"
+    assert lines[32] == "(10 files not shown: --all shows them)"
     assert lines[-1] == "40 taken, 1 waiting"
     assert len(cli("files", "bronze.orders", "--all", "--project", shop.root).out.splitlines()) == 44
 

@@ -121,6 +121,18 @@ def test_a_table_whose_record_is_gone_is_refused(cli: Cli, shop: Shop) -> None:
     assert said.out.splitlines()[-1] == "1 table refused"
 
 
+def test_a_table_that_cannot_be_read_does_not_hide_the_others(cli: Cli, shop: Shop) -> None:
+    built(shop)
+    for file in (shop.root / ".lakesmith/warehouse").glob("silver.customers-*"):
+        file.write_text("{broken")
+    said = cli("status", "--project", shop.root, "--json")
+    tables = {table["table"]: table for table in said.data["tables"]}
+    assert said.code == 1
+    assert tables["bronze.orders"]["status"] == "up_to_date"
+    assert tables["silver.customers"]["problem"]["code"] == "LS504"
+    assert tables["gold.customers_by_city_month"]["status"] == "refused"
+
+
 def test_explain_says_how_and_why_not_better(cli: Cli, shop: Shop) -> None:
     bronze, _ = built(shop)
     said = cli("explain", "silver.customers", "--project", shop.root)
