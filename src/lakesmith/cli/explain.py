@@ -18,6 +18,7 @@ from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node
+from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import FileSource, PythonQuery, SqlQuery, TableDefinition
 
 
@@ -78,13 +79,17 @@ def explain_lines(explained: Explained) -> list[str]:
 def _refresh(refresh: Refresh) -> Iterator[str]:
     yield f"{refresh.strategy.value}: {refresh.how}"
     if refresh.why:
-        yield f"why not less: {refresh.why}"
+        label = "why not less" if refresh.strategy is Strategy.FULL else "not certain"
+        yield f"{label}: {refresh.why}"
     if refresh.better:
         yield f"what would allow it: {refresh.better}"
 
 
 def _now(status: TableStatus) -> Iterator[str]:
     yield f"{status.standing.value.replace('_', ' ')}: {status.why}"
+    if status.record is None and status.rows is None:
+        yield "not built yet"
+        return
     rows = "unknown" if status.rows is None else f"{status.rows:,}"
     yield f"{rows} rows, {'unknown' if status.quarantined is None else f'{status.quarantined:,}'} in quarantine"
 
@@ -123,13 +128,15 @@ def settings_of(table: TableDefinition) -> list[tuple[str, str, str]]:
 def _value(table: TableDefinition, name: str) -> str:
     match name:
         case "rules":
-            return f"{len(table.rules)} rules"
+            return count(len(table.rules), "rule")
         case "columns":
-            return f"{len(table.columns)} columns"
+            return count(len(table.columns), "column")
         case "source":
             return ", ".join(source.name for source in table.sources)
-        case "query" | "sql" | "python" | "from":
+        case "query" | "from" | "function":
             return _query(table)
+        case "inputs" if isinstance(table.query, PythonQuery):
+            return _short(tuple(f"{name}: {at}" for name, at in table.query.arguments))
     if name.startswith("source."):
         _, source, option = name.split(".", 2)
         return _short(next((_source_value(at, option) for at in table.sources if at.name == source), None))

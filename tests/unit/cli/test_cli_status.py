@@ -175,6 +175,19 @@ def test_explain_what_differs_from_run_to_run(cli: Cli, shop: Shop) -> None:
     assert "now at line 2 differs from run to run" in said.out.lower()
 
 
+def test_explain_a_python_table(cli: Cli, shop: Shop) -> None:
+    (shop.root / "tables/gold/names.py").write_text(
+        "def build(orders):\n    return orders.select('customer_id')\n"
+    )
+    (shop.root / "tables/gold/names.yaml").write_text("inputs: {orders: bronze.orders}\nfunction: build\n")
+    said = cli("explain", "gold.names", "--project", shop.root).out
+    assert "append: the query runs over the rows that are new in bronze.orders" in said
+    assert "not certain: it is Python" in said
+    assert "inputs    orders: bronze.orders" in said
+    assert "function  build in tables/gold/names.py" in said
+    assert "not built yet" in said
+
+
 def test_explain_shows_where_settings_come_from(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/bronze/_defaults.yaml").write_text("owner: shop team\n")
     settings = cli("explain", "bronze.orders", "--project", shop.root, "--json").data["settings"]
