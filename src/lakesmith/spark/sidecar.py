@@ -19,7 +19,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.spark.batch import Batch, live_rows
 from lakesmith.spark.iceberg import physical
-from lakesmith.spark.tables import conform_table, create_table, require_ours
+from lakesmith.spark.tables import conform_table, create_table, require_ours, widen_table
 
 SIDECAR_LAYER = "lakesmith"
 """The namespace of every sidecar."""
@@ -55,14 +55,21 @@ class SidecarWriter:
     def open(self) -> bool:
         """Makes the table if need be, and the branch: with the rows the last record pins, and no others.
 
-        Where the table's columns were others, they are changed and the branch has no rows; True tells that. A full refresh
+        Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A full refresh
         begins without rows, whatever became of those that are pinned.
         """
         pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
-        changed = conform_table(self._batch.spark, self.name, state, self._columns)
+        changed = self._conform(state)
         anew = changed or self._batch.step.strategy is Strategy.FULL
         self._open_branch(state, None if anew else pin)
         return changed
+
+    def _conform(self, state: TableState) -> bool:
+        if self.kind is SidecarKind.TOMBSTONES:
+            return conform_table(self._batch.spark, self.name, state, self._columns)
+        # The quarantine's columns are the same for every table: it only gets new ones.
+        widen_table(self._batch.spark, self.name, state, self._columns)
+        return False
 
     def _open_branch(self, state: TableState, pin: Pin | None) -> None:
         if pin is not None:
