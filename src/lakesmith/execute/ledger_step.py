@@ -61,28 +61,31 @@ def _check(
 ) -> None:
     both = {line.path for line in skip} & {line.path for line in forget}
     if both:
-        raise UsageError(
-            Problem("LS212", f"{min(both)} can be skipped or forgotten, not both", None, "one of the two")
-        )
-    fresh = [line for line in forget if line.batch is None or line.state is FileState.FORGOTTEN]
-    if fresh:
-        raise UsageError(
-            Problem(
-                "LS213",
-                f"{fresh[0].path} was never taken, so there is nothing to forget",
-                None,
-                "a file that was taken or skipped",
-                fresh[0].state.value,
-                "it is taken by the next run" if fresh[0].there else None,
-            )
-        )
+        what = f"{min(both)} can be skipped or forgotten, not both"
+        raise UsageError(Problem("LS212", what, None, "one of the two"))
+    for line in forget:
+        if line.batch is None or line.state is FileState.FORGOTTEN:
+            raise UsageError(_nothing_to_forget(line))
     if facts.state is None and not table.columns:
-        raise UsageError(
-            Problem(
-                "LS214",
-                f"{table.name} has not taken any file yet, and its columns are to be inferred from its files",
-                table.place,
-                "a table that was built, or declared columns",
-                hint="declare columns:, or move the file out of the folder until the first run is through",
-            )
-        )
+        raise UsageError(_no_table_yet(table))
+
+
+def _nothing_to_forget(line: FileLine) -> Problem:
+    return Problem(
+        "LS213",
+        f"{line.path} was never taken, so there is nothing to forget",
+        None,
+        "a file that was taken or skipped",
+        line.state.value,
+        "it is taken by the next run" if line.there else None,
+    )
+
+
+def _no_table_yet(table: TableDefinition) -> Problem:
+    return Problem(
+        "LS214",
+        f"{table.name} has not taken any file yet, and its columns are to be inferred from its files",
+        table.place,
+        "a table that was built, or declared columns",
+        hint="declare columns:, or move the file out of the folder until the first run is through",
+    )
