@@ -50,6 +50,6 @@ def keep_cancelling(cancel: Callable[[], None], ended: threading.Event) -> None:
     while not ended.wait(_CANCEL_SECONDS):
         try:
             cancel()
-        except (Py4JError, OSError):
-            # The JVM is gone: there is nothing left to cancel.
+        except (Py4JError, OSError, AttributeError):
+            # The session is ending (PySpark takes its parts away one by one), or the JVM is gone.
             return
