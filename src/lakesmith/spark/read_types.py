@@ -38,7 +38,12 @@ class TextFormats:
 
 
 def plain(type_: str) -> str:
-    """A type as Spark writes it: lower case, ``decimal`` with precision and scale, one name per type."""
+    """A type as Spark writes it: lower case, ``decimal`` with precision and scale, one name per type.
+
+    A nested type stays as it is: its fields' names have their case, and a key of another case is another key.
+    """
+    if "<" in type_:
+        return type_.strip()
     short = type_.strip().lower()
     names = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
     if short in ("decimal", "dec", "numeric"):
