@@ -14,7 +14,6 @@ from lakesmith.cli.guard import guarded
 
 app = typer.Typer(
     name="lakesmith",
-    help="A lakehouse you declare: one short file per table, kept up to date incrementally and exactly once.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -32,6 +31,21 @@ SelectArgument = Annotated[
 ]
 TableArgument = Annotated[str, typer.Argument(help="A table: bronze.orders.", show_default=False)]
 HERE = Path()
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """A lakehouse you declare: one short file per table, kept up to date incrementally and exactly once."""
 
 
 @app.command()

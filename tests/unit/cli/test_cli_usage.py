@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from shop import Cli, Shop
 
+from lakesmith import __version__
 from lakesmith.cli import guard
 from lakesmith.errors import LockedError, Problem, QualityError
 
@@ -74,6 +75,12 @@ def test_help_is_on_the_output(cli: Cli) -> None:
     assert (said.code, said.err) == (0, "")
     assert "Commands:" in said.out
     assert cli().code == 2
+
+
+def test_the_version_in_both_ways_people_ask_for_it(cli: Cli) -> None:
+    said = cli("--version")
+    assert said == cli("version")
+    assert (said.code, said.out) == (0, f"lakesmith {__version__}\n")
 
 
 @pytest.mark.parametrize(
