@@ -20,6 +20,7 @@ from pathlib import Path
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.java import JavaRuntime
 from lakesmith.spark.start_cache import cache_folder, held, make_folder
+from lakesmith.spark.trust import write_trust_store
 
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
@@ -92,7 +93,7 @@ def _resolve(folder: Path, coordinates: Sequence[str], java: JavaRuntime) -> tup
     """Let Spark fetch into a folder beside, check every jar, and rename it into place."""
     with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder.parent) as work:
         ivy = Path(work) / "ivy"
-        said = _run_ivy(java, coordinates, ivy)
+        said = _fetch(java, coordinates, ivy)
         jars = _without_sparks_own(ivy / "jars")
         broken = [jar.name for jar in jars if not is_whole_jar(jar)]
         if said or not jars or broken:
@@ -112,14 +113,26 @@ def _without_sparks_own(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
-def _run_ivy(java: JavaRuntime, coordinates: Sequence[str], ivy: Path) -> str:
+def _fetch(java: JavaRuntime, coordinates: Sequence[str], ivy: Path) -> str:
+    """Fetch as Java is set up; if that fails, once more trusting the certificates this machine trusts."""
+    said = _run_ivy(java, coordinates, ivy)
+    store = write_trust_store(ivy.parent) if said else None
+    if store is None:
+        return said
+    return _run_ivy(java, coordinates, ivy, (f"-Djavax.net.ssl.trustStore={store}",))
+
+
+def _run_ivy(
+    java: JavaRuntime, coordinates: Sequence[str], ivy: Path, java_options: Sequence[str] = ()
+) -> str:
     """Run Spark's own resolution; returns what it printed. Its gateway ends at once: it reads the end of its input.
 
     The environment is passed on, so a proxy, a mirror (``DEFAULT_ARTIFACT_REPOSITORY``) and the settings of
     ``SPARK_CONF_DIR`` count as they do for ``spark-submit --packages``.
     """
     options = ["--conf", f"spark.jars.ivy={ivy}", "--packages", ",".join(coordinates)]
-    command = [str(java.executable), "-cp", f"{spark_home()}/jars/*", "org.apache.spark.deploy.SparkSubmit"]
+    java_command = [str(java.executable), *java_options, "-cp", f"{spark_home()}/jars/*"]
+    command = [*java_command, "org.apache.spark.deploy.SparkSubmit"]
     environ = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(ivy.parent / "connection")}
     try:
         done = subprocess.run(

@@ -133,7 +133,7 @@ def no_resolving(*_: object) -> str:
 def test_jars_put_there_by_hand_are_taken_under_either_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jars_module, "_run_ivy", no_resolving)
+    monkeypatch.setattr(jars_module, "_fetch", no_resolving)
     folder = jars_folder(COORDINATES, tmp_path)
     make_jar(folder / "first-1.0.jar")
     make_jar(folder / "org.two_second_2.13-2.0.jar")
@@ -170,7 +170,7 @@ def fetching(text: str, *names: str, half: str = "") -> object:
 
 def test_what_was_fetched_is_put_in_place_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetch = fetching("", "org.one_first-1.0.jar", "org.two_second_2.13-2.0.jar", "org.x_xz-1.10.jar")
-    monkeypatch.setattr(jars_module, "_run_ivy", fetch)
+    monkeypatch.setattr(jars_module, "_fetch", fetch)
     found = ensure_jars(make_java(tmp_path / "jdk"), COORDINATES, tmp_path)
     # xz is among Spark's own jars: not taken a second time.
     assert [jar.name for jar in found] == ["org.one_first-1.0.jar", "org.two_second_2.13-2.0.jar"]
@@ -199,7 +199,7 @@ def test_what_was_fetched_is_put_in_place_whole(tmp_path: Path, monkeypatch: pyt
 def test_jars_that_cannot_be_had_are_told_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fetch: object, found: str
 ) -> None:
-    monkeypatch.setattr(jars_module, "_run_ivy", fetch)
+    monkeypatch.setattr(jars_module, "_fetch", fetch)
     with pytest.raises(EnvironmentProblem) as caught:
         ensure_jars(make_java(tmp_path / "jdk"), COORDINATES, tmp_path)
     problem = caught.value.problems[0]
