@@ -15,7 +15,9 @@ CITIES = "SELECT * FROM gold.customers_by_city_month ORDER BY city, month"
 def show(folder: Path, *command: str) -> None:
     """Prints a command and runs it in ``folder``; ends the demo if it fails."""
     print(f"\n$ {' '.join(part if ' ' not in part else repr(part) for part in command)}", flush=True)
-    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(command, cwd=folder, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
 
 
 def main(folder: Path) -> None:
