@@ -81,6 +81,10 @@ def test_a_batch_that_fails(shop: Shop, project: ProjectHarness, point: str) -> 
     if point == "after-delete":
         project.must_run()
         shop.replace()
+    if point == "after-merge":
+        # What was replaced before has made silver whole again: from here on it merges.
+        project.must_run()
+        shop.land()
     for stage in STAGES:
         failing = PASSED_BY[point].intersection(stage)
         if not failing:

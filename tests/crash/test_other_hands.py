@@ -1,0 +1,293 @@
+"""What other tools do to tables between batches and in the middle of them: rollbacks, drops, compaction, expiry, writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from audit import Audit
+from harness import ProjectHarness, RunResult
+from killed_shop import FILES, Shop
+
+from lakesmith.execute import faults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+TABLES = BRONZE, KEYED, PLAIN, GOLD = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
+
+
+class Lake:
+    """A shop and its project, and the statements of another tool."""
+
+    def __init__(self, root: Path, session: SessionHandle) -> None:
+        self.shop = Shop(root, seed=7)
+        self.project = ProjectHarness(root, session, FILES)
+        self.expired = False
+
+    def sql(self, text: str) -> None:
+        """A statement of another tool."""
+        self.project.spark.sql(text).collect()
+
+    def call(self, procedure: str, table: str, more: str = "") -> None:
+        """One of Iceberg's procedures."""
+        self.sql(f"CALL lake.system.{procedure}(table => '{table}'{', ' if more else ''}{more})")
+
+    def roll_back(self, table: str, snapshot: int) -> None:
+        """Sets main back."""
+        self.call("rollback_to_snapshot", table, f"snapshot_id => {snapshot}")
+
+    def head(self, table: str) -> int:
+        """Main's head."""
+        head = self.project.state(table).head
+        assert head is not None
+        return head.snapshot_id
+
+    def batch_before(self, table: str) -> int:
+        """The snapshot that published the last batch but one."""
+        state = self.project.state(table)
+        return [found.snapshot_id for found in state.ancestors(self.head(table)) if found.record][1]
+
+    def compact(self, table: str) -> None:
+        """Rewrites all data files."""
+        self.call("rewrite_data_files", table, "options => map('rewrite-all', 'true')")
+
+    def expire(self, table: str) -> None:
+        """Expires all snapshots that no reference holds."""
+        self.expired = True
+        self.call(
+            "expire_snapshots", table, "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
+        )
+
+    def land_and_run(self) -> RunResult:
+        """One more file, taken."""
+        self.shop.land()
+        return self.project.must_run()
+
+    def check_complete(self) -> None:
+        """Every table is what the landing files say."""
+        Audit(self.shop, self.expired).check_complete()
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Lake:
+    """The lake that goes through all of it."""
+    return Lake(tmp_path_factory.mktemp("hands") / "shop", session)
+
+
+@pytest.fixture
+def lake(grown: Lake) -> Lake:
+    """The lake, complete, with two batches or more in every table."""
+    while any(grown.project.record(table).batch < 2 for table in TABLES):
+        grown.land_and_run()
+    return grown
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left() -> Iterator[None]:
+    yield
+    faults.clear()
+
+
+def at_first(point: str, table: str, action: Callable[[], None]) -> None:
+    """Does something when ``table`` comes by ``point`` for the first time."""
+    left = [action]
+
+    def once() -> None:
+        if left:
+            left.pop()()
+
+    faults.arrange(point, once, table)
+
+
+def redone(result: RunResult, table: str) -> list[str]:
+    """Why the table's batch was done again."""
+    return [event.reason for event in result.of(table) if type(event).__name__ == "TableRedone"]  # type: ignore[attr-defined]
+
+
+# Rollbacks
+
+
+@pytest.mark.parametrize("point", ["after-data", "before-swap"])
+def test_a_rollback_in_the_middle_of_a_batch_is_not_undone(lake: Lake, point: str) -> None:
+    before = lake.batch_before(BRONZE)
+    undone, files = lake.head(BRONZE), lake.project.record(BRONZE).files
+    at_first(point, BRONZE, lambda: lake.roll_back(BRONZE, before))
+    result = lake.land_and_run()
+    assert len(redone(result, BRONZE)) == 1
+    state = lake.project.state(BRONZE)
+    assert undone not in [snapshot.snapshot_id for snapshot in state.ancestors(lake.head(BRONZE))]
+    assert result.published[BRONZE].files == files + 1
+    lake.check_complete()
+
+
+def test_a_rollback_between_runs_takes_progress_back_with_it(lake: Lake) -> None:
+    files = lake.project.record(BRONZE).files
+    lake.roll_back(BRONZE, lake.batch_before(BRONZE))
+    result = lake.project.must_run()
+    assert result.published[BRONZE].files == files
+    assert result.published[KEYED].kind == "full"
+    lake.check_complete()
+
+
+def test_a_rollback_that_nothing_new_follows_reaches_the_tables_below(lake: Lake) -> None:
+    lake.roll_back(KEYED, lake.batch_before(KEYED))
+    result = lake.project.must_run()
+    assert set(result.published) == {KEYED, GOLD}
+    lake.check_complete()
+
+
+def test_a_rollback_of_every_table(lake: Lake) -> None:
+    for table in TABLES:
+        lake.roll_back(table, lake.batch_before(table))
+    lake.land_and_run()
+    lake.check_complete()
+
+
+@pytest.mark.parametrize("table", [BRONZE, KEYED, PLAIN])
+def test_a_rollback_into_the_middle_of_a_batch_doubles_nothing(lake: Lake, table: str) -> None:
+    """Main is set to a snapshot that has a batch's rows and not yet its record: a point lakesmith never publishes."""
+    state = lake.project.state(table)
+    middle = next(snapshot for snapshot in state.ancestors(lake.head(table)) if snapshot.record is None)
+    lake.roll_back(table, middle.snapshot_id)
+    result = lake.project.run()
+    if table == BRONZE:
+        assert (result.code, [problem.code for problem in result.problems]) == (1, ["LS505"])
+        before = next(found for found in state.ancestors(middle.snapshot_id) if found.record is not None)
+        lake.roll_back(table, before.snapshot_id)
+        lake.project.must_run()
+    else:
+        assert result.code == 0
+    lake.check_complete()
+
+
+# Tables that go and come
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_that_was_dropped_is_built_anew(lake: Lake, table: str) -> None:
+    lake.sql(f"DROP TABLE lake.{table}")
+    lake.land_and_run()
+    lake.check_complete()
+
+
+@pytest.mark.parametrize(
+    ("table", "point"), [(BRONZE, "after-branch"), (KEYED, "after-data"), (PLAIN, "before-swap")]
+)
+def test_a_table_that_is_dropped_in_the_middle_of_a_batch(lake: Lake, table: str, point: str) -> None:
+    at_first(point, table, lambda: lake.sql(f"DROP TABLE lake.{table}"))
+    lake.shop.land()
+    result = lake.project.run()
+    if result.code:
+        assert all(problem.code in ("LS601", "LS612") for problem in result.problems), result.problems
+        lake.project.must_run()
+    lake.check_complete()
+
+
+@pytest.mark.parametrize("point", ["after-data", "before-swap"])
+def test_a_table_that_is_created_again_in_the_middle_of_a_batch(lake: Lake, point: str) -> None:
+    def again() -> None:
+        lake.sql(f"DROP TABLE lake.{KEYED}")
+        lake.sql(
+            f"CREATE TABLE lake.{KEYED} (order_id bigint, customer string, amount bigint, op string, "
+            "changed_at timestamp) USING iceberg TBLPROPERTIES ('format-version' = '3', 'lakesmith.project' = 'shop')"
+        )
+
+    at_first(point, KEYED, again)
+    result = lake.land_and_run()
+    assert len(redone(result, KEYED)) == 1
+    lake.check_complete()
+
+
+def test_a_table_of_others_in_the_place_of_ours_is_left_alone(lake: Lake) -> None:
+    lake.sql(f"DROP TABLE lake.{KEYED}")
+    lake.sql(f"CREATE TABLE lake.{KEYED} USING iceberg AS SELECT 1 AS x")
+    lake.shop.land()
+    result = lake.project.run()
+    assert (result.code, [problem.code for problem in result.problems]) == (1, ["LS503"])
+    assert lake.project.rows(KEYED) == [(1,)]
+    lake.sql(f"DROP TABLE lake.{KEYED}")
+    lake.project.must_run()
+    lake.check_complete()
+
+
+# Maintenance by others
+
+
+def test_compaction_alone_costs_no_full_refresh(lake: Lake) -> None:
+    for table in 2 * TABLES:
+        lake.compact(table)
+        lake.call("rewrite_manifests", table)
+    result = lake.land_and_run()
+    assert result.published[KEYED].kind == "upsert"
+    assert result.published[PLAIN].kind == "append"
+    lake.check_complete()
+
+
+def test_compaction_and_nothing_else_moves_positions_only(lake: Lake) -> None:
+    lake.compact(BRONZE)
+    result = lake.project.must_run()
+    assert {record.kind for record in result.published.values()} <= {"advance"}
+    assert lake.project.must_run().published == {}
+    lake.check_complete()
+
+
+def test_compaction_in_the_middle_of_a_batch(lake: Lake) -> None:
+    at_first("after-data", KEYED, lambda: lake.compact(KEYED))
+    result = lake.land_and_run()
+    assert len(redone(result, KEYED)) == 1
+    lake.check_complete()
+
+
+# Rows of others
+
+
+INSERT, DELETE = "INSERT INTO lake.{t} SELECT * FROM lake.{t} LIMIT 1", "DELETE FROM lake.{t}"
+
+
+@pytest.mark.parametrize(("table", "change"), [(KEYED, INSERT), (PLAIN, DELETE), (GOLD, INSERT)])
+def test_rows_that_others_change_in_a_derived_table_are_said_and_rebuilt(
+    lake: Lake, table: str, change: str
+) -> None:
+    lake.sql(change.format(t=table))
+    result = lake.project.must_run()
+    (started,) = [event for event in result.of(table) if type(event).__name__ == "TableStarted"]
+    assert "another engine changed its rows" in started.step.reason  # type: ignore[attr-defined]
+    assert result.published[table].kind == "full"
+    lake.check_complete()
+
+
+# Expiry by others: from here on the oldest records are gone
+
+
+@pytest.mark.parametrize("compactions", [0, 2])
+def test_expiry_by_others_after_compaction_by_others(lake: Lake, compactions: int) -> None:
+    for table in TABLES:
+        for _ in range(compactions):
+            lake.compact(table)
+        lake.expire(table)
+    lake.land_and_run()
+    lake.check_complete()
+    lake.land_and_run()
+    lake.check_complete()
+
+
+def test_expiry_of_the_sidecars_keeps_what_the_record_pins(lake: Lake) -> None:
+    sidecars = [
+        f"lakesmith.{name}"
+        for name in (
+            "bronze__orders__files",
+            "bronze__orders__quarantine",
+            "silver__orders__quarantine",
+            "silver__orders__tombstones",
+        )
+    ]
+    for table in sidecars:
+        lake.expire(table)
+    lake.land_and_run()
+    lake.check_complete()
