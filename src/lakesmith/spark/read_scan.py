@@ -10,6 +10,7 @@ unique because a record takes at least one byte; that does not hold for compress
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -39,6 +40,7 @@ _ORDINAL = (
     "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
 )
 _BLOCK_START = "_metadata.file_block_start"
+_PATTERN = re.compile(r"[{}\[\]*?\\]")
 _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
 _WIDE_ENCODINGS = ("UTF-16", "UTF-32")
 
@@ -59,13 +61,14 @@ class Scan:
     portion: Portion
 
     def reader(self, format_: str) -> DataFrameReader:
-        """A reader of ``format_`` that takes paths as they are.
+        """A reader of ``format_``, for ``absolute_paths``.
 
-        ``__globPaths__`` turns patterns off, so that ``[`` or ``*`` in a name are just characters. The raw local file
-        system reads names with a colon, which the checksumming one cannot, and heeds no stale ``.crc`` file.
+        The raw local file system reads names with a colon, which the checksumming one cannot, and heeds no stale ``.crc``
+        file.
         """
-        plain = self.session.read.format(format_).option("__globPaths__", "false")
-        raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+        raw = self.session.read.format(format_).option(
+            "fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem"
+        )
         return raw.option("fs.file.impl.disable.cache", "true")
 
     def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
@@ -198,8 +201,12 @@ def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
 
 
 def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
-    """The files as Spark takes them: absolute, with a scheme, nothing encoded."""
-    return ["file:" + _absolute(file.path, request) for file in files]
+    """The files as Spark takes them: absolute, with a scheme, nothing encoded, what would be a pattern escaped.
+
+    Turning patterns off (``__globPaths__``) is no way: Spark then takes *all* paths once more for each path that looks
+    like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
+    """
+    return ["file:" + _PATTERN.sub(r"\\\g<0>", _absolute(file.path, request)) for file in files]
 
 
 def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
