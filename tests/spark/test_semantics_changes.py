@@ -104,6 +104,19 @@ def test_a_keyed_table_with_tombstones(shop: ProjectHarness) -> None:
     assert shop.rows("silver.state", "id", "email") == [(2, "b"), (2, "other")]
 
 
+def test_a_column_that_partitions_the_table_stays(shop: ProjectHarness) -> None:
+    query = "tables/silver/plain.sql"
+    shop.write(
+        {query: "SELECT id, email FROM bronze.events", "tables/silver/plain.yaml": "partition_by: [email]\n"}
+    )
+    shop.must_run()
+    rows = shop.rows("silver.plain")
+    for text in ("SELECT id FROM bronze.events", "SELECT id, length(email) AS email FROM bronze.events"):
+        shop.write({query: text, "tables/silver/plain.yaml": "tags: [a]\n"})
+        assert [problem.code for problem in shop.run().problems] == ["LS507"]
+        assert shop.rows("silver.plain") == rows
+
+
 def test_a_declared_type_that_the_query_does_not_give_is_refused(shop: ProjectHarness) -> None:
     shop.write(
         {

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import ColumnState
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableDefinition
@@ -37,6 +37,7 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     rows = query_rows(batch, with_arrival=bool(table.key))
     columns = _columns(table, rows)
     retyped = _retyped(batch, columns)
+    _require_unpartitioned(batch, {*(change.name for change in retyped), *_missing(batch, rows)})
     warnings = prepare_table(batch, _standing_in(columns, retyped))
     gone = _gone(batch, rows, retyped)
     table_uuid = batch.open_branch()
@@ -64,6 +65,28 @@ def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
         for new, old in pairs
         if new.type not in (None, old.type) and not can_widen(old.type, new.type or "")
     )
+
+
+def _missing(batch: Batch, rows: QueryRows) -> list[str]:
+    """The names of the columns that the table has, if there is one, and the query does not give."""
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    return [column.name for column in _gone(batch, rows, ())] if state else []
+
+
+def _require_unpartitioned(batch: Batch, names: set[str]) -> None:
+    """Raises StateError LS507 when one of the columns, which are to go, partitions the table: Iceberg needs it then."""
+    used = batch.java.partition_columns(batch.name) if names else frozenset()
+    for name in sorted(names & used):
+        raise StateError(
+            Problem(
+                "LS507",
+                f"column {name} partitions {batch.name}, so it can neither be dropped nor change its type",
+                place=batch.step.table.place,
+                expected=f"{name} as it is",
+                found="another definition of it, or none",
+                hint="keep it in the query, or give the table another name, which builds it anew",
+            )
+        )
 
 
 def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[Column]:

@@ -80,6 +80,13 @@ class JavaTables:
             self._spark._jsparkSession, full_name
         )
 
+    def partition_columns(self, name: TableName) -> frozenset[str]:
+        """The columns that the table's data is, or was, partitioned by."""
+        table = self.load(name)
+        schema, specs = table.schema(), list(table.specs().values())
+        found = (schema.findColumnName(field.sourceId()) for spec in specs for field in spec.fields())
+        return frozenset(str(column) for column in found)
+
     def open_branch(self, name: TableName, branch: str, snapshot: int | None) -> None:
         """Creates a branch at ``snapshot``, or one with no rows when it is None."""
         manage = self.load(name).manageSnapshots()
