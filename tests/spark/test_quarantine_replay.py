@@ -275,14 +275,14 @@ def test_rows_of_two_sources_are_read_by_their_own(tmp_path: Path, session: Sess
     def table(price: str) -> str:
         return (
             "source:\n"
-            "  shop: {path: landing/shop/, format: csv, delimiter: ';'}\n"
-            "  web: {path: landing/web/, format: json}\n"
+            "  shop: {files: {path: landing/shop/, format: csv, delimiter: ';'}}\n"
+            "  web: {files: {path: landing/web/, format: json}}\n"
             f"columns: {{id: {price}, name: string}}\n"
         )
 
     shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": table("int")})
     shop.land("landing/shop/1.csv", "name;id\nann;3000000000\nbob;x\n")
-    shop.land("landing/web/1.json", '{"id": 3000000001, "name": "cid"}\n')
+    shop.land("landing/web/1.json", '{"ID": 3000000001, "name": "cid"}\n')
     shop.must_run()
     shop.write({"tables/bronze/orders.yaml": table("bigint")})
     account = replay(shop).published["bronze.orders"].account

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -17,6 +17,7 @@ from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.read_files import ReadGroup, ReadRequest, infer_columns, json_columns, read_files
+from lakesmith.spark.replay_json import frame_of
 
 _DELIMITED = (FileFormat.CSV, FileFormat.TSV)
 _PREFIX = ("_source_", "_ingested_at", "_batch")
@@ -37,15 +38,13 @@ class Intake:
     def with_raw_columns(self, rows: DataFrame) -> DataFrame:
         """Adds ``_raw_columns``, what the fields of a row's raw text are called, and ``_raw_types``, their types as DDL where
         the file has types: so that it can be read again."""
-        pairs = [
-            (file.path, list(group.file_columns), group.types)
+        files = [
+            {"_source_file": file.path, "_raw_columns": group.file_columns, "_raw_types": group.types}
             for group in self.headers
             for file in group.files
         ]
-        if not pairs:
-            return rows
-        schema = "_source_file string, _raw_columns array<string>, _raw_types string"
-        names = rows.sparkSession.createDataFrame(pairs, schema)
+        types = "_source_file string, _raw_columns array<string>, _raw_types string"
+        names = frame_of(rows.sparkSession, files, types)
         return rows.join(F.broadcast(names), "_source_file", "left")
 
 
@@ -59,10 +58,13 @@ def open_intake(batch: Batch) -> Intake:
         for intake in _with_files(batch)
     }
     columns = known_columns(batch) or _inferred(batch, groups)
+    found = {intake: _shapes(batch, intake.source, shapes) for intake, shapes in groups.items()}
     notes: list[str] = []
     for intake, shapes in groups.items():
-        columns = _matched(batch, intake, shapes, columns, notes)
-    requests = [_request(batch, intake.source, shapes, columns) for intake, shapes in groups.items()]
+        columns = _matched(batch, intake.source, shapes, found[intake], columns, notes)
+    requests = [
+        _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
+    ]
     frames = [read_files(batch.spark, request) for request in requests]
     rows = reduce(lambda one, other: one.unionByName(other), frames)
     return Intake(
@@ -99,15 +101,15 @@ def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) ->
 
 def _matched(
     batch: Batch,
-    intake: FileIntake,
+    source: FileSource,
     shapes: Sequence[ShapeGroup],
+    found: Sequence[FileShape],
     columns: tuple[Column, ...],
     notes: list[str],
 ) -> tuple[Column, ...]:
     """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
-    source = intake.source
     new: dict[str, NewColumn] = {}
-    for shape in _shapes(batch, source, shapes, columns):
+    for shape in found:
         match = match_columns(columns, shape, source.on_new_column)
         if match.problems:
             raise SourceError(match.problems)
@@ -127,12 +129,10 @@ def _typed(
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 
 
-def _shapes(
-    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
-) -> list[FileShape]:
+def _shapes(batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup]) -> list[FileShape]:
     """The shapes to match. JSON files have no header: theirs is the set of keys that occur in them."""
     if source.format is FileFormat.JSON:
-        keys = json_columns(batch.spark, _request(batch, source, shapes, columns))
+        keys = json_columns(batch.spark, _request(batch, source, shapes, (), ()))
         return [FileShape(keys, (None,) * len(keys))]
     if source.format in _DELIMITED and not source.csv.header:
         return []
@@ -140,23 +140,37 @@ def _shapes(
 
 
 def _request(
-    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
+    batch: Batch,
+    source: FileSource,
+    shapes: Sequence[ShapeGroup],
+    found: Sequence[FileShape],
+    columns: Sequence[Column],
 ) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
     # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
-    filled = [shape for shape in shapes if not shape.shape.empty]
-    return ReadRequest(source, batch.project.root, _groups(filled, columns), typed)
+    groups = _groups([shape for shape in shapes if not shape.shape.empty], columns)
+    if source.format is FileFormat.JSON:
+        spelt = tuple(pair for shape in found for pair in _spelt(shape, columns))
+        groups = tuple(replace(group, matches=spelt) for group in groups)
+    elif source.format in _DELIMITED and not source.csv.header:
+        names = tuple(column.name for column in columns)
+        groups = tuple(replace(group, file_columns=names) for group in groups)
+    return ReadRequest(source, batch.project.root, groups, typed)
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:
     return tuple(
-        ReadGroup(group.files, _names(group.shape, columns), tuple(kind or "" for kind in group.shape.types))
+        ReadGroup(
+            group.files,
+            group.shape.columns,
+            tuple(kind or "" for kind in group.shape.types),
+            _spelt(group.shape, columns),
+        )
         for group in shapes
     )
 
 
-def _names(shape: FileShape, columns: Sequence[Column]) -> tuple[str, ...]:
-    """A file's columns in its order, each named as the table names it."""
+def _spelt(shape: FileShape, columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
+    """The columns that the files spell otherwise than the table does: the table's name and the files'."""
     match = match_columns(columns, shape, OnNewColumn.IGNORE)
-    declared = {spelling: name for name, spelling in match.present}
-    return tuple(declared.get(name, name) for name in shape.columns)
+    return tuple((ours, theirs) for ours, theirs in match.present if ours != theirs)

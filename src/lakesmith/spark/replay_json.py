@@ -7,9 +7,11 @@ SQL text, as the readers' is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from lakesmith.spark.read_sql import literal, name, options
@@ -31,6 +33,13 @@ def parse_types(types: str) -> StructType:
     schema = DataType.fromDDL(types)
     assert isinstance(schema, StructType)
     return schema
+
+
+def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], types: str) -> DataFrame:
+    """Rows at hand as a frame of ``types`` (DDL). ``createDataFrame`` would start Python workers for it: seconds."""
+    schema = StructType([StructField("rows", ArrayType(parse_types(types)))]).toDDL()
+    text = json.dumps({"rows": list(rows)})
+    return spark.range(1).selectExpr(f"inline(from_json({literal(text)}, {literal(schema)}).rows)")
 
 
 def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:

@@ -21,10 +21,18 @@ from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewC
 from lakesmith.sources.columns import ColumnMatch, match_columns
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.read_files import ReadGroup, ReadRequest, read_files, result_schema
-from lakesmith.spark.read_request import PROVENANCE, SOURCE_FILE, SOURCE_MODIFIED_AT, SOURCE_POSITION
+from lakesmith.spark.read_files import ReadGroup, ReadRequest, json_columns, read_files
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    SOURCE_FILE,
+    SOURCE_MODIFIED_AT,
+    SOURCE_POSITION,
+)
 from lakesmith.spark.read_scan import VALUE
-from lakesmith.spark.replay_json import is_damaged, parse_types, read_json, restored
+from lakesmith.spark.read_sql import name
+from lakesmith.spark.replay_json import frame_of, is_damaged, parse_types, read_json, restored
 
 ID: Final = "_id"
 """The number of a row in quarantine: Iceberg's own row id."""
@@ -92,8 +100,12 @@ def _with_source(batch: Batch, lake: Lake, stored: DataFrame) -> DataFrame:
     base = batch.step.base.record
     ledger = lake.ledgers.read(batch.name, base.sidecars.get(LEDGER_PIN) if base else None)
     files = [row.source_file for row in stored.select("source_file").distinct().collect()]
-    pairs = [(file, ledger[file].source) for file in files if file in ledger and ledger[file].source in names]
-    sources = batch.spark.createDataFrame(pairs, f"source_file string, {_SOURCE} string")
+    known = [
+        {"source_file": file, _SOURCE: ledger[file].source}
+        for file in files
+        if file in ledger and ledger[file].source in names
+    ]
+    sources = frame_of(batch.spark, known, f"source_file string, {_SOURCE} string")
     return stored.join(F.broadcast(sources), "source_file", "left")
 
 
@@ -119,11 +131,11 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
     records = rows.selectExpr(f"raw AS {VALUE}", *_PROVENANCE)
-    match = _matched(columns, form.columns) if form.columns else ColumnMatch(())
-    request = _request(batch, form, records, columns)
-    return ReadAgain(
-        read_files(batch.spark, _grouped(request, form.columns, match)), _no_ids(rows), match.notes
-    )
+    request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
+    is_json = form.source.format is FileFormat.JSON
+    match = _matched(columns, json_columns(batch.spark, request) if is_json else form.columns)
+    again = read_files(batch.spark, _grouped(request, form.columns, match))
+    return ReadAgain(again, rows.select(ID).limit(0), match.notes)
 
 
 def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
@@ -145,7 +157,7 @@ def _matched(columns: Sequence[Column], names: Sequence[str]) -> ColumnMatch:
     return match
 
 
-def _request(batch: Batch, form: _Form, records: DataFrame | None, columns: Sequence[Column]) -> ReadRequest:
+def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Column]) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
     return ReadRequest(form.source, batch.project.root, (), typed, records)
 
@@ -157,12 +169,13 @@ def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:
     """No rows, in the shape of what ``read_files`` gives."""
-    form = _Form(batch.step.table.sources[0], True)
-    return batch.spark.createDataFrame([], result_schema(_request(batch, form, None, columns)))
-
-
-def _no_ids(rows: DataFrame) -> DataFrame:
-    return rows.select(ID).limit(0)
+    added = {SOURCE_FILE: "string", SOURCE_POSITION: "bigint", SOURCE_MODIFIED_AT: "timestamp", RAW: "string"}
+    types = {
+        **{column.name: column.type or "string" for column in columns},
+        **added,
+        REASONS: "array<string>",
+    }
+    return batch.spark.range(0).selectExpr(*(f"CAST(NULL AS {of}) AS {name(it)}" for it, of in types.items()))
 
 
 def _together(one: ReadAgain, other: ReadAgain) -> ReadAgain:
