@@ -7,6 +7,7 @@ looked at again after they were read; and the lines count only when the record t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Observation
@@ -16,6 +17,7 @@ from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.observe import LEDGER_PIN, Lake
 from lakesmith.project.definitions import Column
+from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
@@ -107,7 +109,10 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     measured = judged.observe(seen, *counts, *rule_counts(rules))
     batch.say("writing")
-    good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
+    with ThreadPoolExecutor(1) as beside:
+        counting = beside.submit(_counted, batch)
+        good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
+        counted = counting.result()
     batch.pass_point("after-data")
     found = seen.get
     bad_rows = judged.where(F.size(REASONS) > 0)
@@ -116,8 +121,22 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     aside = intake.with_raw_columns(bad_rows) if found["bad"] else bad_rows
     pins = set_aside(batch, aside, names, found["bad"])
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
-    account = Account(read=found["read"], inserted=written, deleted=replaced, quarantined=found["bad"])
+    read = found["read"] if counted is None else counted
+    account = Account(read=read, inserted=written, deleted=replaced, quarantined=found["bad"])
     return Draft(account, sidecars=pins, checks=checks_of(rules, found))
+
+
+def _counted(batch: Batch) -> int | None:
+    """The records of the batch's files, counted apart from Spark; None where that cannot be done.
+
+    A file that is gone by now is told of when the files are looked at again.
+    """
+    root = batch.project.root
+    try:
+        counts = [count_records(intake.files, intake.source, root) for intake in batch.step.intakes]
+    except FileNotFoundError:
+        return None
+    return None if None in counts else sum(count for count in counts if count)
 
 
 def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
