@@ -77,7 +77,9 @@ class Lake:
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Lake:
     """The lake that goes through all of it."""
-    return Lake(tmp_path_factory.mktemp("hands") / "shop", session)
+    lake = Lake(tmp_path_factory.mktemp("hands") / "shop", session)
+    lake.land_and_run()
+    return lake
 
 
 @pytest.fixture

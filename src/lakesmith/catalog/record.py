@@ -63,7 +63,7 @@ class Record:
     """One published batch.
 
     ``attempt`` is this batch's UUID and ``parent`` that of the batch it continues; ``batch`` is a number for people.
-    ``kind``: files, append, upsert, full, replay. ``by_row``: the account balances row by row (keyed and row-wise
+    ``kind``: a plan's strategy: files, ledger, append, upsert, advance, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
     batches); a recomputed table balances by its row counts alone.
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
