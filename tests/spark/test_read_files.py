@@ -279,6 +279,12 @@ def test_positions_do_not_depend_on_how_files_are_cut_and_packed(
         assert [row._source_position for row in cut if row._source_file == file.path] == [1, 2, 3]
 
 
+def test_a_checksum_of_an_older_version_is_no_matter(spark: SparkSession, tmp_path: Path) -> None:
+    request = one(tmp_path, "id\n1\n", ("id",), (("id", "int"),))
+    (tmp_path / "landing/.a.csv.crc").write_bytes(b"crc\x00\x00\x00\x02\x00\xff\xff\xff\xff")
+    assert [row.id for row in read_files(spark, request).collect()] == [1]
+
+
 def test_many_small_files_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
     files = tuple(landed(tmp_path, f"landing/{i}.csv", f"id\n{i}\n") for i in range(200))
     frame = read_files(spark, ReadRequest(source(), tmp_path, (ReadGroup(files, ("id",)),), (("id", "int"),)))

@@ -59,11 +59,15 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
     columns = [f"t{i} AS {name(column)}" for i, (column, _) in enumerate(request.columns)]
-    return rows.selectExpr("*", *typed).selectExpr(
-        *columns,
-        *PROVENANCE,
-        f"IF({is_bad}, {whole}, NULL) AS {RAW}",
-        f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
+    return (
+        scan.gathered(rows, group)
+        .selectExpr("*", *typed)
+        .selectExpr(
+            *columns,
+            *PROVENANCE,
+            f"IF({is_bad}, {whole}, NULL) AS {RAW}",
+            f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
+        )
     )
 
 
@@ -78,7 +82,7 @@ def _provenance(scan: Scan, group: ReadGroup) -> tuple[str, ...]:
 def _load(scan: Scan, group: ReadGroup) -> DataFrame:
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
-    reader = scan.reader(str(scan.request.source.format))
+    reader = scan.reader(str(scan.request.source.format), group.files)
     if group.file_types:
         pairs = zip(group.file_columns, group.file_types, strict=True)
         reader = reader.schema(", ".join(f"{name(column)} {type_}" for column, type_ in pairs))

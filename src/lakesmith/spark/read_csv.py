@@ -73,7 +73,9 @@ def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
     """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted."""
     csv = scan.request.source.csv
     scanned = stream_records if needs_stream(csv) else text_records
-    records = scanned(scan, group, csv.header).selectExpr("*", f"{_parse(group, csv)} AS r")
+    records = scan.gathered(scanned(scan, group, csv.header), group).selectExpr(
+        "*", f"{_parse(group, csv)} AS r"
+    )
     return records.selectExpr(VALUE, *PROVENANCE, *(f"r.{field}" for field in _field_names(group)))
 
 

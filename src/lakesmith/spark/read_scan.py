@@ -60,16 +60,25 @@ class Scan:
     request: ReadRequest
     portion: Portion
 
-    def reader(self, format_: str) -> DataFrameReader:
-        """A reader of ``format_``, for ``absolute_paths``.
+    def reader(self, format_: str, files: Iterable[FileIdentity]) -> DataFrameReader:
+        """A reader of ``format_``, for ``absolute_paths`` of ``files``.
 
-        The raw local file system reads names with a colon, which the checksumming one cannot, and heeds no stale ``.crc``
-        file.
+        Hadoop's usual local file system cannot open a name with a colon, and holds a file against a ``.crc`` beside it, be
+        it long out of date. The raw one does neither; but it is made anew for every file, so only where it is needed.
         """
-        raw = self.session.read.format(format_).option(
-            "fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem"
-        )
+        plain = self.session.read.format(format_)
+        if not any(_needs_raw_access(_absolute(file.path, self.request)) for file in files):
+            return plain
+        raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
         return raw.option("fs.file.impl.disable.cache", "true")
+
+    def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
+        """The group's records in as many partitions as their work is worth; what is large stays as it is.
+
+        To be done before the projection that makes values of them, which is set up anew for every partition.
+        """
+        from_small_files = self.portion is Portion.SMALL and self.request.records is None
+        return gathered(frame, [group]) if from_small_files else frame
 
     def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
         """SQL of ``_source_file`` and ``_source_modified_at``."""
@@ -94,7 +103,7 @@ def read_portions(
         if groups:
             scan = Scan(scan_session(spark, portion), request, portion)
             whole = union_all([records(scan, group) for group in groups])
-            frames.append(_gathered(whole, groups) if portion is Portion.SMALL else whole)
+            frames.append(gathered(whole, groups) if portion is Portion.SMALL else whole)
     return owned_by(spark, union_all(frames)) if frames else None
 
 
@@ -142,7 +151,7 @@ def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
     csv = scan.request.source.csv
     paths = absolute_paths(group.files, scan.request)
     lines = (
-        scan.reader("text")
+        scan.reader("text", group.files)
         .load(paths)
         .selectExpr(
             f"{_decoded(csv)} AS {VALUE}",
@@ -165,7 +174,9 @@ def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame
     csv = scan.request.source.csv
     asked = 1 if len(group.file_columns) != 1 else 2
     fields = [f"c{i}" for i in range(asked)]
-    reader = scan.reader("csv").schema(", ".join(f"{field} string" for field in (*fields, "_text")))
+    reader = scan.reader("csv", group.files).schema(
+        ", ".join(f"{field} string" for field in (*fields, "_text"))
+    )
     settings = {
         "columnNameOfCorruptRecord": "_text",
         "mode": "PERMISSIVE",
@@ -198,6 +209,11 @@ def needs_stream(csv: CsvOptions) -> bool:
 def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
     """The options that say how fields are told apart."""
     return (("sep", csv.delimiter), ("quote", csv.quote), ("escape", csv.escape))
+
+
+def _needs_raw_access(path: str) -> bool:
+    folder, _, file = path.rpartition("/")
+    return ":" in path or os.path.exists(f"{folder}/.{file}.crc")  # noqa: PTH110 - asked of every file
 
 
 def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
@@ -272,7 +288,8 @@ def _portion(file: FileIdentity, request: ReadRequest) -> Portion:
     return Portion.LARGE if plain and file.size >= LARGE_BYTES else Portion.SMALL
 
 
-def _gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
+def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
+    """The partitions put together into as many as there is work for; a row keeps the number its partition gave it."""
     files = sum(len(group.files) for group in groups)
     size = sum(file.size for group in groups for file in group.files)
     parallelism = frame.sparkSession.sparkContext.defaultParallelism
