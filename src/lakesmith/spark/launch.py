@@ -247,7 +247,14 @@ def _child_environment(plan: LaunchPlan) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": plan.python,
         "PYTHONHASHSEED": kept.get("PYTHONHASHSEED", "0"),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(plan.connection),
+        **_file_name_locale(kept),
     }
+
+
+def _file_name_locale(environ: Mapping[str, str]) -> dict[str, str]:
+    """Java reads and writes file names in the locale's encoding: in the plain C locale ``ü`` could not be opened."""
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    return {} if "UTF" in locale.upper() else {"LC_ALL": "C.UTF-8"}
 
 
 def _await_connection(plan: LaunchPlan, driver: DriverProcess, seconds: float) -> tuple[int, str]:
