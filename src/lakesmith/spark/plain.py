@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account
 from lakesmith.plan.steps import Strategy
 from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
+from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
 
@@ -27,7 +28,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
     batch.say("writing")
     _write(batch, rows.stored(good))
     batch.pass_point("after-data")
-    counts = seen.get
+    counts = counts_of(seen)
     bad_rows = judged.where(F.size(REASONS) > 0)
     stop_if_asked(batch, counts["bad"], bad_rows)
     return Draft(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -10,6 +12,7 @@ from lakesmith.catalog.record import Account
 from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.keyed import DELETE, Judged, judge
+from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
 from lakesmith.spark.tombstones import bury
@@ -40,7 +43,7 @@ def _write(
     alive = counted.where(~F.col(DELETE)).select(*map(quoted, judged.columns))
     rows.stored(alive).writeTo(batch.target).overwrite(F.lit(True))
     batch.pass_point("after-data")
-    counts, keys = seen.get, won.get
+    counts, keys = counts_of(seen), counts_of(won)
     stop_if_asked(batch, counts["bad"], judged.bad)
     pins = {
         **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
@@ -54,7 +57,7 @@ def _write(
     )
 
 
-def _account(batch: Batch, counts: dict[str, int], keys: dict[str, int]) -> Account:
+def _account(batch: Batch, counts: Mapping[str, int], keys: Mapping[str, int]) -> Account:
     read, out, bad = rows_read(batch), counts["out"], counts["bad"]
     return Account(
         read=read,

@@ -23,6 +23,7 @@ from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.derived import prepare_table
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.intake import known_columns
+from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import COLUMNS, REASONS, checks_of, miscounted, rule_counts
 from lakesmith.spark.read_request import SOURCE_POSITION
 from lakesmith.spark.replay_rows import ID, ReadAgain, read_again
@@ -113,7 +114,7 @@ def _write(
     batch.say("writing")
     good_rows(batch, _placed(measured, stored), columns).writeTo(batch.target).append()
     batch.pass_point("after-data")
-    found, stuck = seen.get, again.stuck.count()
+    found, stuck = counts_of(seen), again.stuck.count()
     bad = found["bad"] + stuck
     if bad:
         writer.append(_still_bad(rows, again.stuck, stored))

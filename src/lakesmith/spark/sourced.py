@@ -25,6 +25,7 @@ from lakesmith.spark.batch import Batch, Draft, live_rows
 from lakesmith.spark.derived import prepare_table
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
+from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.tables import literal
 
@@ -114,7 +115,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
         counted = counting.result()
     batch.pass_point("after-data")
-    found = seen.get
+    found = counts_of(seen)
     bad_rows = judged.where(F.size(REASONS) > 0)
     stop_if_asked(batch, found["bad"], bad_rows)
     names = [column.name for column in intake.columns]

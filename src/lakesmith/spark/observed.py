@@ -1,0 +1,21 @@
+"""What was counted while rows went by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Observation
+
+
+def counts_of(seen: Observation) -> Mapping[str, int]:
+    """The counts of an observation by name, once the write it is part of is done; null sums and absent counts are 0.
+
+    Where Spark's optimizer sees that there can be no rows (``WHERE false``, files without rows), it leaves the counting out
+    of the plan, and the observation has no columns; PySpark's own ``get`` fails on that.
+    """
+    observed: Any = seen._jo
+    if observed.getRow().length() == 0:
+        return defaultdict(int)
+    return defaultdict(int, {name: count or 0 for name, count in seen.get.items()})
