@@ -114,8 +114,9 @@ def test_a_disk_that_is_full_in_the_middle_of_a_batch(
         Audit(shop).check_complete()
 
 
-@pytest.mark.parametrize("where", [".lakesmith/warehouse", ".lakesmith"])
-def test_a_lake_that_may_not_be_written(tmp_path: Path, session: SessionHandle, where: str) -> None:
+def test_a_warehouse_that_may_not_be_written(tmp_path: Path, session: SessionHandle) -> None:
+    # Not the whole of .lakesmith: the session keeps the catalog's file open, and a busy disk cannot be made read-only.
+    where = ".lakesmith/warehouse"
     shop = Shop(tmp_path / "shop", seed=23)
     with disk(shop.root / where, SMALL):
         project = ProjectHarness(shop.root, session, FILES)

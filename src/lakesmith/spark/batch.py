@@ -200,10 +200,17 @@ def _placed(batch: Batch, account: Account) -> int:
 
 
 def live_rows(state: TableState, snapshot_id: int | None) -> int:
-    """The rows a snapshot has, by its own summary: records less those that deletes hide."""
+    """The rows a snapshot has, by its own summary: records less those that deletes hide.
+
+    Raises Outdated when the table does not have the snapshot any more: it was replaced, or others expired it.
+    """
     if snapshot_id is None:
         return 0
-    snapshot = state.snapshots[snapshot_id]
+    snapshot = state.snapshots.get(snapshot_id)
+    if snapshot is None:
+        raise Outdated(
+            f"the table has no snapshot {snapshot_id} any more: it was replaced or its snapshots expired"
+        )
     return snapshot.count("total-records") - snapshot.count("total-position-deletes")
 
 
