@@ -114,11 +114,12 @@ def timed(command: Sequence[str | Path], folder: Path) -> float:
 
 @cache
 def environment() -> dict[str, str]:
-    """The environment of both contestants: this Python's programs first, the same Java for both."""
+    """The environment of both contestants: this Python's programs first, the same Java for both, modules compiled once."""
     from lakesmith.spark.java import find_java
 
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**usual, "PATH": path, "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
 
 
 def lakesmith(*words: str) -> list[str]:

@@ -40,6 +40,7 @@ _ORDINAL = (
     "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
 )
 _BLOCK_START = "_metadata.file_block_start"
+_NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
 _WIDE_ENCODINGS = ("UTF-16", "UTF-32")
@@ -228,20 +229,19 @@ def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[
 def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     """SQL that turns a row's file path, which Spark URL-encodes, into ``FileIdentity.path``."""
     raw = "_metadata.file_path"
+    absolute = {file: _absolute(file.path, request) for file in files}
+    prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
+    if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
+        # The usual case, and asked of every row: there is nothing to decode, and all beginnings are of one length.
+        usual, short = (_renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:"))
+        return f"IF(startswith({raw}, 'file:///'), {usual}, {short})"
     # url_decode makes a blank of '+', which Spark leaves as it is.
     plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
     local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
-    prefixes = sorted({_prefixes(file.path, _absolute(file.path, request)) for file in files}, reverse=True)
-    shown, usual = local, []
-    for absolute, relative in reversed(prefixes):
-        shown = (
-            f"IF(startswith({local}, {literal(absolute)}), {_renamed(local, absolute, relative)}, {shown})"
-        )
-    for absolute, relative in prefixes:
-        uri = "file://" + absolute
-        condition = f"startswith({raw}, {literal(uri)}) AND NOT contains({raw}, '%')"
-        usual.append((condition, _renamed(raw, uri, relative)))
-    return case(usual, shown)  # the usual case first: it is asked of every row
+    shown = local
+    for beginning, instead in reversed(prefixes):
+        shown = f"IF(startswith({local}, {literal(beginning)}), {_renamed(local, beginning, instead)}, {shown})"
+    return shown
 
 
 def _renamed(path: str, start: str, instead: str) -> str:
