@@ -233,14 +233,18 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
     if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
         # The usual case, and asked of every row: there is nothing to decode, and all beginnings are of one length.
-        usual, short = (_renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:"))
+        usual, short = (
+            _renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:")
+        )
         return f"IF(startswith({raw}, 'file:///'), {usual}, {short})"
     # url_decode makes a blank of '+', which Spark leaves as it is.
     plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
     local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
     shown = local
     for beginning, instead in reversed(prefixes):
-        shown = f"IF(startswith({local}, {literal(beginning)}), {_renamed(local, beginning, instead)}, {shown})"
+        shown = (
+            f"IF(startswith({local}, {literal(beginning)}), {_renamed(local, beginning, instead)}, {shown})"
+        )
     return shown
 
 
