@@ -28,7 +28,7 @@ from lakesmith.spark.read_request import (
     ReadGroup,
     ReadRequest,
 )
-from lakesmith.spark.read_sql import case, literal, name, options
+from lakesmith.spark.read_sql import literal, name, options
 
 VALUE = "_value"
 BLOCK_BYTES = 128 * 1024 * 1024
