@@ -102,7 +102,27 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
         tags=frozenset(ref for ref, entry in refs.items() if entry["type"] == "tag"),
         published=log or _head_alone(refs, snapshots),
         properties=data.get("properties") or {},
+        partitioning=_partitioning(data),
     )
+
+
+def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The present spec's fields in Spark's spelling. Format 1 may carry only its fields, and void ones are dropped ones."""
+    specs = data.get("partition-specs") or ()
+    spec = next((spec["fields"] for spec in specs if spec["spec-id"] == data["default-spec-id"]), None)
+    fields = data.get("partition-spec") or () if spec is None else spec
+    names = {field["id"]: field["name"] for field in _current_schema(data)["fields"]}
+    # A field of a struct cannot be declared: it keeps the partition's own name.
+    made = ((field["transform"], names.get(field["source-id"], field["name"])) for field in fields)
+    return tuple(_spark_transform(transform, column) for transform, column in made if transform != "void")
+
+
+def _spark_transform(transform: str, column: str) -> str:
+    quoted = column if _PLAIN_NAME.fullmatch(column) else "`" + column.replace("`", "``") + "`"
+    match = re.fullmatch(r"(bucket|truncate)\[(\d+)\]", transform)
+    if match:
+        return f"{match[1]}({match[2]}, {quoted})"
+    return quoted if transform == "identity" else f"{transform}s({quoted})"
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Snapshot:

@@ -52,7 +52,8 @@ class TableState:
     """A table's metadata at one moment.
 
     ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds) of main's
-    heads, oldest first, as Iceberg's own history keeps it.
+    heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the present partition
+    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class TableState:
     tags: frozenset[str]
     published: tuple[tuple[int, int], ...]
     properties: Mapping[str, str]
+    partitioning: tuple[str, ...] = ()
 
     @property
     def head(self) -> Snapshot | None:

@@ -13,6 +13,7 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.planner import Query, plan_derived, plan_sourced
 from lakesmith.plan.python_shape import why_not_row_wise
+from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, TableStep, Waiting
 from lakesmith.project.definitions import PythonQuery, TableName
 
@@ -34,7 +35,10 @@ class Decider:
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
         node, facts = self.graph.node(name), self.lake.facts(name)
-        table, full = node.definition, name in self.full
+        return with_setting_notes(self._decide(node, facts), facts)
+
+    def _decide(self, node: Node, facts: TableFacts) -> Decision:
+        table, full = node.definition, node.definition.name in self.full
         if table.is_sourced:
             sources = self.lake.source_facts(table, facts)
             return plan_sourced(table, definition_fingerprint(table), facts, sources)

@@ -22,6 +22,7 @@ from lakesmith.spark.rebuild import rebuild_keyed
 from lakesmith.spark.tables import (
     STAND_IN,
     can_widen,
+    change_settings,
     create_table,
     require_ours,
     table_properties,
@@ -120,16 +121,17 @@ def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
-    """Makes the table, or adds and widens its columns; says in words what changed."""
+    """Makes the table, or adds and widens its columns and changes its settings; says in words what changed."""
     table = batch.step.table
     state = batch.catalog.table(batch.name.layer, batch.name.name)
     if state is None:
         properties = table_properties(batch.project.name, table)
-        create_table(batch.spark, batch.name, columns, properties, table.partition_by, table.description)
+        create_table(batch.spark, batch.name, columns, properties, table.partition_by)
         batch.pass_point("after-create")
         return []
     require_ours(state, batch.project.name)
-    return widen_table(batch.spark, batch.name, state, columns)
+    widened = widen_table(batch.spark, batch.name, state, columns)
+    return [*widened, *change_settings(batch.spark, table, state)]
 
 
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:

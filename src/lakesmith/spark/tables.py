@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from lakesmith.catalog.owner import OWNER, foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, setting_properties
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.spark.iceberg import CATALOG, physical, quoted
 
@@ -43,20 +44,19 @@ def create_table(
     columns: Sequence[Column],
     properties: Mapping[str, str],
     partition_by: Sequence[str] = (),
-    comment: str | None = None,
 ) -> None:
     """Creates the namespace and the table; a table that another run has just created is left as it is."""
     _ensure_namespace(spark, name.layer)
-    pairs = {**_PROPERTIES, **properties}
     text = (
         f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
     )
     if partition_by:
         text += f" PARTITIONED BY ({', '.join(partition_by)})"
-    if comment:
-        text += f" COMMENT {literal(comment)}"
-    text += f" TBLPROPERTIES ({', '.join(f'{literal(k)}={literal(v)}' for k, v in sorted(pairs.items()))})"
-    spark.sql(text)
+    spark.sql(f"{text} TBLPROPERTIES ({_pairs({**_PROPERTIES, **properties})})")
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)}={literal(value)}" for key, value in sorted(properties.items()))
 
 
 def _ensure_namespace(spark: SparkSession, layer: str) -> None:
@@ -75,12 +75,36 @@ def _column_ddl(column: Column) -> str:
 
 def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
     """The properties a table of this project is created with."""
-    properties = {OWNER: project}
-    if table.owner:
-        properties["lakesmith.owner"] = table.owner
-    if table.tags:
-        properties["lakesmith.tags"] = ",".join(table.tags)
-    return properties
+    return {OWNER: project, **setting_properties(table)}
+
+
+def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
+    """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it changed."""
+    changes = changed_settings(table, state)
+    for change in changes:
+        if isinstance(change, Partitioning):
+            _partition_anew(spark, table.name, change)
+        else:
+            spark.sql(f"ALTER TABLE {physical(table.name)} {_text_change(change)}")
+    return [str(change) for change in changes]
+
+
+def _text_change(change: TextSetting) -> str:
+    if change.column:
+        return f"ALTER COLUMN {quoted(change.column)} COMMENT {literal(change.wanted or '')}"
+    if change.wanted is None:
+        return f"UNSET TBLPROPERTIES IF EXISTS ({literal(change.property)})"
+    return f"SET TBLPROPERTIES ({_pairs({change.property: change.wanted})})"
+
+
+def _partition_anew(spark: SparkSession, name: TableName, change: Partitioning) -> None:
+    """Fields go before fields come: the new ones may need the names of the old ones."""
+    found, wanted = ({field.lower(): field for field in fields} for fields in (change.found, change.wanted))
+    for field in found.keys() - wanted.keys():
+        spark.sql(f"ALTER TABLE {physical(name)} DROP PARTITION FIELD {found[field]}")
+    for field in wanted:
+        if field not in found:
+            spark.sql(f"ALTER TABLE {physical(name)} ADD PARTITION FIELD {wanted[field]}")
 
 
 def require_ours(state: TableState, project: str) -> None:

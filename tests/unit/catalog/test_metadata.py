@@ -98,6 +98,21 @@ def test_the_least_of_format_1() -> None:
     assert (state.uuid, state.properties, state.published) == ("", {}, ())
 
 
+def test_partition_fields_are_spelt_as_spark_does() -> None:
+    transforms = ["identity", "bucket[16]", "truncate[4]", "year", "month", "day", "hour", "void"]
+    fields = [{"source-id": 1, "name": f"p{i}", "transform": text} for i, text in enumerate(transforms)]
+    old = [{"source-id": 1, "name": "old", "transform": "identity"}]
+    specs = [{"spec-id": 0, "fields": old}, {"spec-id": 3, "fields": fields}]
+    data = version_1(**{"partition-specs": specs, "default-spec-id": 3, "partition-spec": old})
+    spelt = ("a", "bucket(16, a)", "truncate(4, a)", "years(a)", "months(a)", "days(a)", "hours(a)")
+    assert parse_metadata("x.t", "/lake/t/1.json", data).partitioning == spelt
+
+
+def test_format_1_may_carry_only_the_fields_of_its_partition_spec() -> None:
+    fields = [{"source-id": 1, "name": "a", "transform": "identity"}]
+    assert parse_metadata("x.t", "/", version_1(**{"partition-spec": fields})).partitioning == ("a",)
+
+
 def test_a_snapshot_of_format_1_has_no_sequence_and_no_refs() -> None:
     snapshot = {
         "snapshot-id": 7,
