@@ -50,7 +50,7 @@ class Reason:
     text: str
 
 
-def find_progress(state: TableState) -> Progress | None:
+def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | None:
     """The newest record that main reaches by walking its snapshots' parents.
 
     None when nothing was ever published: main has no snapshot, and no record is tagged. (A first batch that was killed
@@ -70,6 +70,9 @@ def find_progress(state: TableState) -> Progress | None:
     What even this cannot tell apart is a rollback of a batch that changed no row count, followed by two compactions and
     an expiry.
 
+    ``can_rebuild``: the table is derived, so that a hint may advise to compute it anew; a table whose rows came from files
+    cannot be.
+
     Raises:
         StateError: LS501, the table has snapshots and no record that main is known to have grown out of; LS502, its
             newest record was written by a newer lakesmith or is damaged.
@@ -82,7 +85,7 @@ def find_progress(state: TableState) -> Progress | None:
         chain.append(snapshot)
     if not chain and RECORD_TAG not in state.refs:
         return None
-    return _tagged_progress(state, tuple(reversed(chain)))
+    return _tagged_progress(state, tuple(reversed(chain)), can_rebuild)
 
 
 def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
@@ -107,14 +110,14 @@ def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
     return None
 
 
-def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...]) -> Progress:
+def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...], can_rebuild: bool) -> Progress:
     tagged = state.snapshots.get(state.refs.get(RECORD_TAG, 0))
     record = record_of(state, tagged) if tagged else None
     if tagged is None or record is None:
-        raise _no_record(state, "no snapshot of main carries one, and none is tagged")
+        raise _no_record(state, "no snapshot of main carries one, and none is tagged", can_rebuild)
     doubt = _doubt(tagged, foreign)
     if doubt is not None:
-        raise _no_record(state, f"the tagged record of batch {record.batch}, but {doubt}")
+        raise _no_record(state, f"the tagged record of batch {record.batch}, but {doubt}", can_rebuild)
     return Progress(record, tagged, foreign)
 
 
@@ -150,15 +153,18 @@ def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
         ) from error
 
 
-def _no_record(state: TableState, found: str) -> StateError:
+def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
+    rollback = "roll main back to a snapshot with a record"
+    rebuild = f"rebuild it with 'lakesmith run --full-refresh {state.name}'"
+    drop = "or drop it, and every file that is still in its landing folders is taken again"
+    first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, drop)
     return StateError(
         Problem(
             "LS501",
             f"it cannot be told what {state.name} has consumed: it has snapshots, and no progress record to go on from",
             expected="a snapshot with a lakesmith record among the ancestors of main",
             found=found,
-            hint=f"rebuild it with 'lakesmith run --full-refresh {state.name}'; or roll main back to a snapshot with"
-            " a record; or, if the table is not this project's, give yours another name",
+            hint=f"{first}; {second}; or, if the table is not this project's, give yours another name",
         )
     )
 

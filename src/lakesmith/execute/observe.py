@@ -45,9 +45,12 @@ class Lake:
         if foreign := foreign_owner(state, self.project.name):
             return TableFacts(state, problem=foreign)
         try:
-            return TableFacts(state, find_progress(state))
+            return TableFacts(state, find_progress(state, can_rebuild=not self._is_sourced(name)))
         except LakesmithError as error:
             return TableFacts(state, problem=error.problems[0])
+
+    def _is_sourced(self, name: TableName) -> bool:
+        return any(table.name == name and table.is_sourced for table in self.project.tables)
 
     def ledger(self, table: TableName, facts: TableFacts) -> LedgerView:
         """What the table has taken, as of its published record."""

@@ -124,7 +124,7 @@ def verify_entries(table: TableName, entries: Iterable[LedgerEntry], expected: s
                 f"{table}: its file ledger does not hold the lines its record was written with",
                 expected=f"lines with the hash {expected}",
                 found=found,
-                hint=f"`lakesmith files {table}` shows the ledger; `lakesmith run --full-refresh {table}` rebuilds",
+                hint=f"`lakesmith files {table}` shows the ledger; {ledger_table.TAKE_AGAIN}",
             )
         )
 

@@ -37,6 +37,9 @@ COLUMNS = (
 )
 """The ledger's columns and Iceberg types, all required, in the order of ``path`` and ``ledger_view.Row``."""
 
+TAKE_AGAIN = "or drop the table, and every file that is still in its landing folders is taken again"
+"""The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
+
 _EMPTY = "empty"
 _BRANCH = "attempt-"
 _PROPERTIES = {
@@ -244,6 +247,6 @@ def _state_error(code: str, table: TableName, what: str, pin: Pin) -> StateError
             code,
             f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
             expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins it",
-            hint=f"bring the ledger back (a backup, or an older metadata file), or rebuild: `lakesmith run --full-refresh {table}`",
+            hint=f"bring the ledger back (a backup, or an older metadata file), {TAKE_AGAIN}",
         )
     )

@@ -145,6 +145,7 @@ def _lost(name: TableName, found: str) -> StateError:
             f"{name} is not as the last published batch left it",
             expected="the snapshot that the table's progress record pins",
             found=found,
-            hint=f"rebuild the table it belongs to: lakesmith run --full-refresh {layer}.{table}",
+            hint="restore it in the catalog; a derived table's is made anew by"
+            f" lakesmith run --full-refresh {layer}.{table}",
         )
     )

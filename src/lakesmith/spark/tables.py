@@ -164,7 +164,8 @@ def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> st
                 place=column.place,
                 expected=f"{old}, or a type it widens to without new data",
                 found=column.type,
-                hint=f"keep {old}, or rebuild the table: lakesmith run --full-refresh {name}",
+                hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh {name};"
+                " if its rows come from files, give it another name, which takes them anew",
             )
         )
     spark.sql(f"ALTER TABLE {physical(name)} ALTER COLUMN {quoted(column.name)} TYPE {column.type}")

@@ -113,3 +113,16 @@ def test_a_table_without_its_record(cli: Cli, shop: Shop) -> None:
     code, found = checks(cli, "--project", shop.root)
     assert code == 2
     assert "LS501" in found["bronze.orders"]["text"]
+
+
+def test_a_sourced_table_without_its_record_is_not_advised_to_be_rebuilt_which_would_be_refused(
+    cli: Cli, shop: Shop
+) -> None:
+    for name in ("bronze.orders", "silver.customers"):
+        shop.commit(name, total_records=3)
+    _, found = checks(cli, "--project", shop.root)
+    sourced, derived = (found[name]["hint"] for name in ("bronze.orders", "silver.customers"))
+    assert "--full-refresh" not in sourced
+    assert "roll main back" in sourced
+    assert "landing folders is taken again" in sourced
+    assert "--full-refresh silver.customers" in derived

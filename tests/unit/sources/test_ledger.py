@@ -377,8 +377,12 @@ def test_a_ledger_that_is_not_what_was_pinned_is_never_taken_for_new(
     first = store.append(ORDERS, None, [entry("a")])
     store.append(ORDERS, None, [entry("b")])
     spoil(catalog.writer(), first)
-    with pytest.raises(StateError, match=code):
+    with pytest.raises(StateError, match=code) as raised:
         store.append(ORDERS, first, [entry("c", 2)])
+    # A table that takes files is never rebuilt: that is refused.
+    hint = raised.value.problems[0].hint or ""
+    assert "drop the table" in hint
+    assert "--full-refresh" not in hint
     with pytest.raises(StateError, match=code):
         LedgerStore(catalog, tmp_path / "empty").read(ORDERS, first)
 
