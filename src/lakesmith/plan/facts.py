@@ -30,10 +30,15 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What a table's sources have to give: per source the chosen files, and everything to say about them."""
+    """What a table's sources have to give: per source the chosen files, and everything to say about them.
+
+    ``waiting`` files are too young to be taken. ``known`` are all others that are there, ``skipped`` those of them that are
+    left out on record.
+    """
 
     intakes: tuple[FileIntake, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     waiting: int = 0
     known: int = 0
+    skipped: int = 0

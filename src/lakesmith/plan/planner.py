@@ -71,7 +71,21 @@ def _cut(table: TableDefinition, facts: TableFacts) -> Problem | None:
 
 def _no_files(sources: SourceFacts) -> str:
     waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
-    return f"all {sources.known} files were taken already{waiting}"
+    return f"{_no_new_files(sources.known - sources.skipped, sources.skipped)}{waiting}"
+
+
+def _no_new_files(taken: int, skipped: int) -> str:
+    """What became of the files that are there, of which none is to be taken now."""
+    if taken and skipped:
+        return f"{_counted(taken)} taken already, {skipped} skipped"
+    if not taken and not skipped:
+        return "no file is there"
+    files = "the only file was" if taken + skipped == 1 else f"all {taken + skipped} files were"
+    return f"{files} skipped" if skipped else f"{files} taken already"
+
+
+def _counted(files: int) -> str:
+    return "1 file was" if files == 1 else f"{files} files were"
 
 
 def plan_derived(

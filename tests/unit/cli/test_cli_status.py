@@ -66,6 +66,15 @@ def test_up_to_date_and_why(cli: Cli, shop: Shop) -> None:
     assert lines[-1] == "everything is up to date"
 
 
+def test_a_file_that_was_skipped_was_not_taken(cli: Cli, shop: Shop) -> None:
+    files = [shop.land("1.csv"), shop.land("poison.csv")]
+    pin = shop.ledger("bronze.orders", (files[0], FileAction.TAKEN, 1), (files[1], FileAction.SKIPPED, 1))
+    shop.batch("bronze.orders", 1, 10, files=1, sidecars={"files": pin})
+    (bronze,) = cli("status", "bronze.*", "--project", shop.root, "--json").data["tables"]
+    assert bronze["status"] == "up_to_date"
+    assert bronze["why"] == "1 file was taken already, 1 skipped"
+
+
 def test_a_waiting_file_makes_everything_below_it_behind(cli: Cli, shop: Shop) -> None:
     built(shop)
     shop.land("3.csv")

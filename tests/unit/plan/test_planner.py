@@ -286,6 +286,13 @@ def test_files_that_replace_others_are_taken(orders: Table) -> None:
         (False, SourceFacts(), "no file has arrived yet"),
         (False, SourceFacts(waiting=2), "no file has arrived yet (2 too young)"),
         (True, SourceFacts(known=3), "all 3 files were taken already"),
+        (True, SourceFacts(known=1), "the only file was taken already"),
+        (True, SourceFacts(), "no file is there"),
+        (True, SourceFacts(waiting=2), "no file is there, 2 too young to be taken"),
+        (True, SourceFacts(known=3, skipped=1), "2 files were taken already, 1 skipped"),
+        (True, SourceFacts(known=3, skipped=2), "1 file was taken already, 2 skipped"),
+        (True, SourceFacts(known=2, skipped=2), "all 2 files were skipped"),
+        (True, SourceFacts(known=1, skipped=1), "the only file was skipped"),
         (True, SourceFacts(known=3, waiting=1), "all 3 files were taken already, 1 too young to be taken"),
     ],
 )
