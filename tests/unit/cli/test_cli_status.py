@@ -107,7 +107,7 @@ def test_rows_that_another_tool_changed(cli: Cli, shop: Shop) -> None:
         "bronze.orders", "delete", total_records=15, deleted_data_files=1, total_data_files=1
     )
     bronze, silver = cli("status", "bronze.*", "silver.*", "--project", shop.root, "--json").data["tables"]
-    assert bronze["notes"] == [f"another tool changed its rows: snapshot {foreign} (delete)"]
+    assert f"another tool changed its rows: snapshot {foreign} (delete)" in bronze["notes"]
     assert bronze["rows"] == 15
     assert silver["status"] == "behind"
     assert silver["inputs"][0]["change"] == "changed"
@@ -117,7 +117,7 @@ def test_a_batch_that_did_not_end(cli: Cli, shop: Shop) -> None:
     built(shop)
     shop.refer("bronze.orders", "lakesmith_work_0123456789abcdef", 1001)
     (bronze,) = cli("status", "bronze.orders", "--project", shop.root, "--json").data["tables"]
-    assert "1 unpublished batch under way or left behind" in bronze["notes"][0]
+    assert [note for note in bronze["notes"] if "1 unpublished batch under way or left behind" in note]
     assert bronze["status"] == "up_to_date"
 
 
