@@ -41,9 +41,11 @@ def lake_paths(tmp_path_factory: pytest.TempPathFactory) -> LakePaths:
 def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
     """The running session with what is known of its start."""
     catalogs = local_catalog_conf(lake_paths.catalog_db, lake_paths.warehouse)
-    started = start_session(
-        SessionSettings(catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072)
+    # As a run on little data has it: the suite takes two thirds of the time.
+    settings = SessionSettings(
+        catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072, little=True
     )
+    started = start_session(settings)
     yield started.result()
     started.stop()
 
