@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-COMMAND = (str(Path(sys.executable).with_name("lakesmith")), "run")
+LAKESMITH = str(Path(sys.executable).with_name("lakesmith"))
 PATIENCE = 180.0
 """Seconds that a run may take on a machine that is busy with other things."""
 
@@ -41,13 +41,13 @@ class RunProcess:
             self.process.communicate()
 
     @classmethod
-    def start(cls, root: Path, fault: str | None = None, *options: str) -> RunProcess:
-        """Starts it, to fail at ``fault`` (see ``lakesmith.execute.faults``)."""
+    def start(cls, root: Path, fault: str | None = None, command: Sequence[str] = ("run",)) -> RunProcess:
+        """Starts it, or another command, to fail at ``fault`` (see ``lakesmith.execute.faults``)."""
         environment = {key: value for key, value in os.environ.items() if key != "LAKESMITH_FAULT"}
         if fault is not None:
             environment["LAKESMITH_FAULT"] = fault
         process = subprocess.Popen(
-            [*COMMAND, "--project", str(root), *options],
+            [LAKESMITH, *command, "--project", str(root)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -87,9 +87,9 @@ class RunProcess:
         return int(pid) if pid is not None else None  # type: ignore[call-overload]
 
 
-def run(root: Path, fault: str | None = None, *options: str) -> Ended:
-    """A whole run."""
-    with RunProcess.start(root, fault, *options) as process:
+def run(root: Path, fault: str | None = None, command: Sequence[str] = ("run",)) -> Ended:
+    """A whole run, or another command."""
+    with RunProcess.start(root, fault, command) as process:
         return process.end()
 
 

@@ -26,3 +26,22 @@ def test_queries_that_can_give_no_row(tmp_path: Path, session: SessionHandle) ->
         assert (account.read, account.filtered, account.rows_after) == (2, 2, 0), table
     shop.land("landing/orders/2.csv", "id,price\n")
     assert shop.must_run().published["bronze.orders"].account.rows_after == 2
+
+
+ALL_BAD = {
+    "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
+    "columns: {id: bigint, price: int}\n",
+    "tables/silver/keyed.sql": "SELECT id, price FROM bronze.orders",
+    "tables/silver/keyed.yaml": 'key: [id]\nlatest_by: [price]\nrules: |\n  Rules = [ ColumnValues "price" > 10 ]\n',
+}
+
+
+def test_batches_of_nothing_but_bad_rows(tmp_path: Path, session: SessionHandle) -> None:
+    """Spark looks at a stage's rows when it has them, and leaves what would read none out of the rest of the plan."""
+    shop = ProjectHarness(tmp_path / "shop", session, ALL_BAD)
+    shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
+    first = shop.must_run().published["silver.keyed"].account
+    assert (first.read, first.quarantined, first.rows_after) == (2, 2, 0)
+    shop.land("landing/orders/2.csv", "id,price\n5,6\n")
+    merged = shop.must_run().published["silver.keyed"].account
+    assert (merged.read, merged.quarantined, merged.rows_after) == (1, 1, 0)

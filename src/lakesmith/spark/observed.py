@@ -13,7 +13,8 @@ def counts_of(seen: Observation) -> Mapping[str, int]:
     """The counts of an observation by name, once the write it is part of is done; null sums and absent counts are 0.
 
     Where Spark's optimizer sees that there can be no rows (``WHERE false``, files without rows), it leaves the counting out
-    of the plan, and the observation has no columns; PySpark's own ``get`` fails on that.
+    of the plan, and the observation has no columns; PySpark's own ``get`` fails on that. It must not do so once rows were
+    counted: see the session's ``spark.sql.adaptive.optimizer.excludedRules``.
     """
     observed: Any = seen._jo
     if observed.getRow().length() == 0:
