@@ -67,7 +67,8 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
 
         most = options.most
         # One row more than is shown tells whether there are more.
-        with run_query(session, sql, as_of, None if most is None else most + 1) as result:
+        limit = None if most is None else most + 1
+        with run_query(session, sql, as_of, limit, opened.project.secrets) as result:
             write_result(result, options.output, most, sys.stdout)
     return 0
 

@@ -72,7 +72,9 @@ class SparkEngine:
         self.session.stop()
 
     def _explained(self, step: TableStep, error: BaseException) -> RunError:
-        problem = explain_failure(error, Path(self.session.log_path))
+        """What failed, with the project's secrets hidden: Spark may quote the settings and values it was given."""
+        secrets = self.lake.project.secrets
+        problem = explain_failure(error, Path(self.session.log_path), secrets)
         return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
@@ -82,6 +84,6 @@ class SparkEngine:
                 if kind.value in draft.sidecars:
                     batch.java.settle_sidecar(sidecar_name(batch.name, kind), batch.branch)
         except Py4JError as error:
-            problem = explain_failure(error, Path(self.session.log_path))
+            problem = explain_failure(error, Path(self.session.log_path), self.lake.project.secrets)
             return (f"its sidecars were not tidied up, which the next batch does: {problem.what}",)
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
@@ -47,6 +47,7 @@ def run_query(
     sql: str,
     as_of: Mapping[TableName, int] | None = None,
     limit: int | None = None,
+    secrets: Sequence[str] = (),
 ) -> Iterator[QueryResult]:
     """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
 
@@ -55,6 +56,7 @@ def run_query(
         sql: logical names (``bronze.orders``) mean tables of the lake.
         as_of: the snapshot that each table of the query is read at; None: all as they are now.
         limit: the most rows to compute; None: all.
+        secrets: values that no error may show.
 
     Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
@@ -68,10 +70,10 @@ def run_query(
         with _utc():
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
     except (ParseException, AnalysisException) as error:
-        said = explain_failure(error, None).what.removeprefix("Spark failed: ")
+        said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
         raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
     except (Py4JError, PySparkException) as error:
-        raise RunError(explain_failure(error, session.log_path)) from error
+        raise RunError(explain_failure(error, session.log_path, secrets)) from error
 
 
 def _result(frame: DataFrame, stream: bool) -> QueryResult:
