@@ -9,7 +9,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from lakesmith.errors import LakesmithError, RunError
+from lakesmith.errors import LakesmithError, QualityError, RunError
 from lakesmith.execute.engine import NotIncremental, Outdated
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
@@ -20,6 +20,7 @@ from lakesmith.spark.derived import advance, derive
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.ledger_batch import change_ledger
 from lakesmith.spark.replay import drop, replay
+from lakesmith.spark.rules import failed_filter
 from lakesmith.spark.session import SessionHandle
 from lakesmith.spark.sidecar import SidecarKind, sidecar_name
 from lakesmith.spark.sourced import take_files
@@ -71,9 +72,11 @@ class SparkEngine:
         """Ends the session and its JVM."""
         self.session.stop()
 
-    def _explained(self, step: TableStep, error: BaseException) -> RunError:
+    def _explained(self, step: TableStep, error: BaseException) -> LakesmithError:
         """What failed, with the project's secrets hidden: Spark may quote the settings and values it was given."""
         secrets = self.lake.project.secrets
+        if problem := failed_filter(error, step.table, secrets):
+            return QualityError(problem)
         problem = explain_failure(error, Path(self.session.log_path), secrets)
         return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))
 

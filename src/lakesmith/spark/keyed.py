@@ -24,6 +24,7 @@ from lakesmith.project.definitions import TableDefinition
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.quarantine import REASONS, rule_counts, rule_reasons
 from lakesmith.spark.queries import QueryRows
+from lakesmith.spark.rules import add_reasons
 
 DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
@@ -83,7 +84,7 @@ class Judged:
 
 
 def judge(rows: QueryRows, table: TableDefinition) -> Judged:
-    """Adds to each row what is wrong with it and whether it deletes its key."""
+    """Adds to each row what is wrong with it and whether it deletes its key. Raises QualityError LS802 as ``add_reasons``."""
     deletes = F.coalesce(F.expr(table.delete_when), F.lit(False)) if table.delete_when else F.lit(False)
     frame = rows.frame.withColumn(DELETE, deletes)
     no_key = F.array_compact(
@@ -95,7 +96,7 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     reasons = (
         F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.checks))
     )
-    return Judged(frame.withColumn(REASONS, reasons), table, rows.columns, rows.hidden)
+    return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden)
 
 
 def version(alias: str, columns: Sequence[str]) -> SparkColumn:

@@ -11,12 +11,16 @@ from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
+from lakesmith.spark.rules import add_reasons
 
 
 def write_plain(batch: Batch, rows: QueryRows) -> Draft:
-    """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second."""
+    """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second.
+
+    Raises QualityError LS802 as ``add_reasons``.
+    """
     rules = batch.step.table.checks
-    judged = rows.frame.withColumn(REASONS, rule_reasons(rules))
+    judged = add_reasons(rows.frame, rule_reasons(rules), rules)
     seen = Observation()
     measured = judged.observe(
         seen,

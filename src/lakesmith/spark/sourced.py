@@ -27,6 +27,7 @@ from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.tables import literal
 
 SYSTEM_COLUMNS = (
@@ -141,12 +142,13 @@ def _counted(batch: Batch) -> int | None:
 
 
 def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Rows that parsed are held against the rules as well."""
+    """Rows that parsed are held against the rules as well. Raises QualityError LS802 as ``add_reasons``."""
     rules = batch.step.table.checks
     if not rules:
         return rows
     parsed = F.size(REASONS) == 0
-    return rows.withColumn(REASONS, F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS)))
+    reasons = F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS))
+    return add_reasons(rows, reasons, rules)
 
 
 def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
