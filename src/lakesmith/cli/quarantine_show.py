@@ -117,9 +117,8 @@ def _row_lines(row: BadRow, line: int | None) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    shown = "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
+    # A tab is the delimiter that a reader looks for, and no control character may reach a terminal.
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
     return shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}… ({count(len(text), 'character')})"
 
 

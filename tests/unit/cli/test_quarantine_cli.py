@@ -117,7 +117,7 @@ def test_show_tells_of_each_row_everything(cli: Cli, filled: Shop) -> None:
         '    {"customer_id":4}',
         "landing/orders/2.csv, row 7 (batch 2, 2026-05-28 22:26:40 UTC)",
         "  customer_id: not a bigint: 'y'",
-        f"    y,\N{REPLACEMENT CHARACTER}{'z' * 197}… (303 characters)",
+        f"    y,\\x07{'z' * 194}… (303 characters)",
     ]
 
 
