@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/customer-orders
 
-.PHONY: demo test check unit format docs clean
+.PHONY: demo test check unit walks format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -26,6 +26,9 @@ check: $(VENV)/installed  ## style, types, and the order of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and compares what they print
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/*
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@
 
     python scripts/refresh_outputs.py examples/customer-orders            # writes what the commands print now
     python scripts/refresh_outputs.py --check examples/*                  # exit 1 and a diff where it differs
+    python scripts/refresh_outputs.py --tour README.md examples/*         # and the transcripts in README.md
 
 Every fenced ``console`` block of ``FOLDER/README.md`` is a transcript: lines that begin with ``$ `` are commands (``> ``
 goes on with the one above), the others are what was printed. All commands of a README run in order, in one bash, in a fresh
@@ -39,7 +40,7 @@ VOLATILE = (
         ),
         "<time>",
     ),
-    (re.compile(r"\b\d+(\.\d+)? ?(ms|s|min)\b"), "<duration>"),
+    (re.compile(r"\b(\d+ (min|h) )?\d+(\.\d+)? ?(ms|s|min|h)\b"), "<duration>"),
     (re.compile(r"\b\d+(\.\d+)? ?([kKMG]i?)?B\b"), "<size>"),
     (re.compile(r"\bpid \d+\b"), "pid <pid>"),
     (re.compile(r"[ \t─━═-]{2,}"), " "),
@@ -159,17 +160,35 @@ def refresh(folder: Path, check: bool) -> bool:
     return before == after
 
 
+def copy_blocks(page: Path, walks: Iterable[Path]) -> None:
+    """Gives each block of ``page`` the text of the block with the same commands in one of the walks."""
+    blocks = [match[0] for walk in walks for match in BLOCK.finditer(walk.read_text(encoding="utf-8"))]
+    by_commands = {_commands(block): block for block in blocks}
+    text = page.read_text(encoding="utf-8")
+    copied = BLOCK.sub(lambda match: by_commands.get(_commands(match[0]), match[0]), text)
+    page.write_text(copied, encoding="utf-8")
+
+
+def _commands(block: str) -> tuple[str, ...]:
+    return tuple(line for line in block.splitlines() if line.startswith("$ "))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code."""
     parser = argparse.ArgumentParser(description="Keeps the output printed in READMEs true.")
     parser.add_argument("folders", nargs="+", type=Path, help="folders with a README.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the output differs")
+    parser.add_argument(
+        "--tour", type=Path, help="a page whose transcripts are copied from the folders' READMEs"
+    )
     options = parser.parse_args(arguments)
     try:
         true = [refresh(folder, options.check) for folder in options.folders]
     except OutputError as error:
         print(error, file=sys.stderr)
         return 2
+    if options.tour and not options.check:
+        copy_blocks(options.tour, [folder / "README.md" for folder in options.folders])
     return 0 if all(true) or not options.check else 1
 
 
