@@ -1,4 +1,4 @@
-"""Checks that the columns a table's settings name are columns the table has."""
+"""Checks that the columns a table's settings name are columns the table has, and that it can have those its query gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lakesmith.errors import Place, Problem
 from lakesmith.graph.columns import known_columns
 from lakesmith.graph.sql_model import SqlAnalysis
-from lakesmith.project.definitions import Project, TableDefinition, TableName
+from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName, is_taken
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.project.partitions import partition_field
 
@@ -23,6 +23,25 @@ def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis])
         for table in project.tables
         if (known := columns[table.name]) is not None
         for problem in _problems(table, known)
+    )
+
+
+def taken_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
+    """LS105: a query gives a column whose name Iceberg or lakesmith itself uses, so that no table can have it.
+
+    What a star, a Python table or an expression without a name gives only a run can tell.
+    """
+    return tuple(
+        Problem(
+            "LS105",
+            f"the query of {table.name} gives the column {output.name!r}, which is lakesmith's or Iceberg's own",
+            table.query.place,
+            hint=f"give it another name: AS {output.name.strip('_') or 'name'}",
+        )
+        for table in project.tables
+        if isinstance(table.query, SqlQuery) and table.name in analyses
+        for output in analyses[table.name].outputs
+        if output.name is not None and is_taken(output.name)
     )
 
 

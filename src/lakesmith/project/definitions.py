@@ -19,6 +19,32 @@ STATE_DIR: Final = ".lakesmith"
 ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
 """The columns lakesmith adds to the rows of a sourced table."""
 
+_TAKEN_COLUMNS: Final = frozenset(
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_partition",
+        "_spec_id",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_reasons",
+        "_raw",
+        "_raw_columns",
+        "_raw_types",
+    }
+)
+"""Iceberg's metadata columns (its spec: reserved field ids), which it refuses in a table; and what a batch adds to its rows
+to judge them by."""
+
+_OWN_PREFIX: Final = "_lakesmith_"
+
+
+def is_taken(column: str) -> bool:
+    """Whether no table can have a column of this name, in any case: Iceberg or lakesmith itself uses it."""
+    folded = column.lower()
+    return folded in _TAKEN_COLUMNS or folded.startswith(_OWN_PREFIX)
+
 
 class FileFormat(StrEnum):
     """The file formats a source can have. ``tsv`` is ``csv`` with a tab as its delimiter."""

@@ -19,6 +19,7 @@ from lakesmith.project.definitions import (
     SqlQuery,
     TableDefinition,
     TableName,
+    is_taken,
 )
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
@@ -32,15 +33,6 @@ from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
 
-_ROW_LINEAGE: Final = (
-    "_row_id",
-    "_last_updated_sequence_number",
-    "_file",
-    "_pos",
-    "_deleted",
-    "_partition",
-    "_spec_id",
-)
 _KEYED_ONLY: Final = ("key", "latest_by", "delete_when")
 _OWN_ONLY: Final = (
     "description",
@@ -239,7 +231,7 @@ class TableBuilder:
             return None
 
     def _check_column_names(self, columns: Sequence[Column]) -> None:
-        reserved = (*ADDED_COLUMNS, *_ROW_LINEAGE) if self._draft.settings.source else _ROW_LINEAGE
+        added = ADDED_COLUMNS if self._is_sourced else ()
         seen: dict[str, str] = {}
         for column in columns:
             place = column.place or self._draft.place
@@ -248,7 +240,7 @@ class TableBuilder:
                 what = f"the columns {seen[folded]!r} and {column.name!r} differ only in case"
                 self._problem("LS105", what, place, hint="Spark takes them for one: rename one of them")
             seen.setdefault(folded, column.name)
-            if folded in reserved:
+            if folded in added or is_taken(folded):
                 what = f"the column {column.name!r} is lakesmith's or Iceberg's own"
                 self._problem("LS105", what, place, hint="choose another name")
 

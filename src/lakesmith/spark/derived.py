@@ -13,7 +13,7 @@ from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
-from lakesmith.project.definitions import Column, TableDefinition
+from lakesmith.project.definitions import Column, TableDefinition, is_taken
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
@@ -134,8 +134,25 @@ def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
     return [*widened, *change_settings(batch.spark, table, state)]
 
 
+def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
+    """Raises RunError LS613 when a table cannot have a column of one of these names; ``added`` are others that it gets."""
+    for name in names:
+        if is_taken(name) or name.lower() in added:
+            raise RunError(
+                Problem(
+                    "LS613",
+                    f"{table.name} cannot have a column {name}: the name is lakesmith's or Iceberg's own",
+                    place=table.query.place if table.query else table.place,
+                    expected="a column of another name",
+                    found=name,
+                    hint="rename it in the query, or in the files and declare the columns to take",
+                )
+            )
+
+
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
     """The table's columns: those of the query, with the documentation and types that are declared."""
+    require_free_names(table, rows.columns)
     schema: StructType = rows.frame.schema
     declared = {column.name.lower(): column for column in table.columns}
     return [_column(table, name, schema, declared.get(name.lower())) for name in rows.columns]

@@ -16,13 +16,13 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.observe import LEDGER_PIN, Lake
-from lakesmith.project.definitions import Column
+from lakesmith.project.definitions import ADDED_COLUMNS, Column
 from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.spark.batch import Batch, Draft, live_rows
-from lakesmith.spark.derived import prepare_table
+from lakesmith.spark.derived import prepare_table, require_free_names
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
@@ -53,6 +53,7 @@ def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     files = _fingerprinted(batch)
     batch.say(f"reading {len(files)} file{'s' if len(files) > 1 else ''}")
     intake = open_intake(batch)
+    require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
     warnings = [*intake.notes, *prepare_table(batch, (*intake.columns, *SYSTEM_COLUMNS))]
     intent = _declare(batch, lake, files)
     batch.pass_point("after-intent")
