@@ -17,11 +17,11 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as GlotToken
 from sqlglot.tokenizer_core import TokenType
 
+from lakesmith.graph.sql_errors import SPARK_MAY, check_commas, parse_error
 from lakesmith.graph.sql_tokens import SqlParseError, Token, TokenKind, error_at, position, tokenize
 
 _STARTS = frozenset({"SELECT", "WITH", "FROM", "("})
 _ONE_SELECT = "write one SELECT (or WITH ... SELECT); a table's settings go into its .yaml file"
-_SPARK_MAY = "if Spark accepts this, it is syntax that lakesmith cannot follow yet: say it in another way"
 
 
 class _Parser(SparkParser):
@@ -66,7 +66,8 @@ def parse(sql: str) -> Parsed:
     tokens = tokenize(sql)
     _check_statement(sql, tokens)
     _check_words(sql, tokens)
-    tree = _tree(sql, _glot_tokens(sql, tokens))
+    check_commas(sql, tokens)
+    tree = _tree(sql, tokens, _glot_tokens(sql, tokens))
     _check_tree(sql, tokens, tree)
     return Parsed(sql, tokens, tree)
 
@@ -115,7 +116,7 @@ def _glot_tokens(sql: str, tokens: tuple[Token, ...]) -> list[GlotToken]:
     try:
         found: list[GlotToken] = Spark().tokenize(sql)
     except TokenError as error:
-        raise error_at(sql, 0, f"the text cannot be cut into tokens: {error}", _SPARK_MAY) from error
+        raise error_at(sql, 0, "this text cannot be cut into words", SPARK_MAY) from error
     _check_same(sql, tokens, found)
     for token, after in pairwise(found):
         # window(ts, '1 minute') is a function; a named window is WINDOW w AS (...).
@@ -135,26 +136,25 @@ def _check_same(sql: str, ours: tuple[Token, ...], theirs: list[GlotToken]) -> N
     prefixed = {start + 1 for start in glot_starts}
     different = (glot_texts - spark_starts) | (text_starts - glot_starts - prefixed)
     if different:
-        raise error_at(sql, min(different), "Spark reads this text in another way than it looks", _SPARK_MAY)
+        raise error_at(sql, min(different), "Spark reads this text in another way than it looks", SPARK_MAY)
 
 
-def _tree(sql: str, tokens: list[GlotToken]) -> exp.Query:
+def _tree(sql: str, ours: tuple[Token, ...], theirs: list[GlotToken]) -> exp.Query:
     try:
-        trees = _Parser(dialect=Spark()).parse(tokens, sql)
+        trees = _Parser(dialect=Spark()).parse(theirs, sql)
     except ParseError as error:
-        raise _parse_error(sql, error) from error
+        raise _parse_error(sql, ours, error) from error
     tree = trees[0] if trees else None
     if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery)):
         raise error_at(sql, 0, "this is no SELECT", _ONE_SELECT)
     return tree
 
 
-def _parse_error(sql: str, error: ParseError) -> SqlParseError:
+def _parse_error(sql: str, tokens: tuple[Token, ...], error: ParseError) -> SqlParseError:
     """sqlglot counts columns at the end of the token that it stumbled over."""
     first = error.errors[0] if error.errors else {}
-    line, end, near = first.get("line") or 1, first.get("col") or 1, str(first.get("highlight") or "")
-    message = str(first.get("description") or "the SQL cannot be parsed").rstrip(".")
-    return SqlParseError(line, max(1, end - len(near) + 1), message, near, _SPARK_MAY)
+    found = str(first.get("description") or "")
+    return parse_error(sql, tokens, found, first.get("line") or 1, first.get("col") or 1)
 
 
 def _check_tree(sql: str, tokens: tuple[Token, ...], tree: exp.Query) -> None:

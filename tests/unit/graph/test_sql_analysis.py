@@ -225,8 +225,8 @@ ERRORS = [
     ("two statements", "SELECT a FROM s.t;\nSELECT b FROM s.t", 2, 1, "second statement"),
     ("no SELECT", "-- x\nINSERT INTO s.t SELECT 1", 2, 1, "no SELECT but INSERT"),
     ("VALUES", "VALUES (1)", 1, 1, "no SELECT but VALUES"),
-    ("a mistake in the third line", "SELECT a\nFROM s.t\nWHERE a >", 3, 9, ""),
-    ("a word too many", "SELECT a FROM s.t WHERE b c d", 1, 27, "Invalid"),
+    ("a mistake in the third line", "SELECT a\nFROM s.t\nWHERE a >", 3, 9, "something is missing here"),
+    ("a word too many", "SELECT a FROM s.t WHERE b c d", 1, 27, "cannot stand here"),
     ("an open string", "SELECT 'a FROM s.t", 1, 8, "never closed"),
     ("an open comment", "SELECT a\n/* FROM s.t", 2, 1, "never closed"),
     (
