@@ -61,6 +61,10 @@ class Batch:
         """The working branch as a table name for Spark SQL."""
         return physical(self.name, self.branch)
 
+    def view(self, part: str) -> str:
+        """A name for a temporary view of this attempt; several attempts may be under way in one session."""
+        return f"lakesmith_{self.attempt.replace('-', '')}_{part}"
+
     @cached_property
     def java(self) -> JavaTables:
         """Iceberg's Java API."""

@@ -103,7 +103,7 @@ def _sql_rows(
 ) -> QueryRows:
     names = {}
     for number, (table, frame) in enumerate(views.items()):
-        view = f"lakesmith_{batch.attempt.replace('-', '')}_{number}"
+        view = batch.view(str(number))
         frame.createOrReplaceTempView(view)
         names[str(table)] = view
     analysis = analyse(query.text)

@@ -153,7 +153,7 @@ def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: _Cou
 
 
 def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...], ties: bool) -> None:
-    view = f"lakesmith_{batch.attempt.replace('-', '')}_changes"
+    view = batch.view("changes")
     # A key that comes again as it is there must not be written again: tables below would take it for a change.
     same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in columns)
     changed = f" AND NOT (s.{_TIE} AND {same})" if ties and _comparable(changes, columns) else ""
