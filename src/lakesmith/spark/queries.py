@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
 from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.execute.modules import project_modules
+from lakesmith.graph.inputs import line_of
 from lakesmith.graph.sql_analysis import analyse
 from lakesmith.graph.sql_splice import add_projection, splice
 from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.versions import read_version
 
@@ -29,6 +33,9 @@ ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 
 _LOADING: Final = Lock()
 """Modules are looked up in one place of the process, whichever thread asks."""
+
+_SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
+"""How Spark ends what it has against a text."""
 
 _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
@@ -111,10 +118,27 @@ def _sql_rows(
     carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
     try:
         frame = batch.spark.sql(splice(query.text, analysis, names) if carrying is None else carrying)
+    except AnalysisException as error:
+        raise _refused(batch, query, error) from error
     finally:
         for view in names.values():
             batch.spark.catalog.dropTempView(view)
     return QueryRows(frame, () if carrying is None else tuple(_HIDDEN + name for name in carried))
+
+
+def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:
+    """LS614: what Spark has against a query, at its line. (The text that Spark got has the lines of the author's.)"""
+    said = explain_failure(error, None, batch.project.secrets).what.removeprefix("Spark failed: ")
+    line = _SPARK_LINE.search(said)
+    return RunError(
+        Problem(
+            "LS614",
+            f"Spark refuses the query of {batch.name}",
+            place=line_of(query, int(line["line"])) if line else query.place,
+            found=_SPARK_LINE.sub("", said).strip(),
+            hint="try it out with `lakesmith query`",
+        )
+    )
 
 
 def _carried(batch: Batch, views: dict[TableName, DataFrame]) -> tuple[str, ...]:
