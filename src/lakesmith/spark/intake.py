@@ -13,10 +13,18 @@ from lakesmith.errors import SourceError
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
 from lakesmith.sources.columns import NewColumn, match_columns
+from lakesmith.sources.fields import FieldPath, compare_fields, judge_fields
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.read_files import ReadGroup, ReadRequest, infer_columns, json_columns, read_files
+from lakesmith.spark.read_files import (
+    ReadGroup,
+    ReadRequest,
+    infer_columns,
+    json_columns,
+    json_unknown_fields,
+    read_files,
+)
 from lakesmith.spark.replay_json import frame_of
 
 _DELIMITED = (FileFormat.CSV, FileFormat.TSV)
@@ -51,7 +59,7 @@ class Intake:
 def open_intake(batch: Batch) -> Intake:
     """Reads the shapes of the step's files and plans their rows (nothing is read of them yet).
 
-    Raises SourceError when a file cannot be read or has columns that its source does not allow.
+    Raises SourceError when a file cannot be read or has columns, or fields in them, that its source does not allow.
     """
     groups = {
         intake: group_by_shape(intake.files, intake.source, batch.project.root)
@@ -65,6 +73,8 @@ def open_intake(batch: Batch) -> Intake:
     requests = [
         _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
     ]
+    for intake, request in zip(groups, requests, strict=True):
+        _match_fields(batch, found[intake], request, columns, notes)
     frames = [read_files(batch.spark, request) for request in requests]
     rows = reduce(lambda one, other: one.unionByName(other), frames)
     return Intake(
@@ -116,6 +126,29 @@ def _matched(
         notes.extend(note for note in match.notes if note not in notes)
         new.update({column.name.lower(): column for column in match.new if column.name.lower() not in new})
     return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
+
+
+def _match_fields(
+    batch: Batch,
+    shapes: Sequence[FileShape],
+    request: ReadRequest,
+    columns: Sequence[Column],
+    notes: list[str],
+) -> None:
+    """Holds what is inside the columns against their types; raises SourceError LS434 where the source does not allow it."""
+    unknown: dict[FieldPath, None] = {}
+    missing: dict[FieldPath, None] = {}
+    if request.source.format is FileFormat.JSON:
+        unknown = dict.fromkeys(json_unknown_fields(batch.spark, request))
+    elif request.source.format not in _DELIMITED:
+        for shape in shapes:
+            more, less = compare_fields(columns, shape)
+            unknown.update(dict.fromkeys(more))
+            missing.update(dict.fromkeys(less))
+    match = judge_fields(columns, tuple(unknown), tuple(missing), request.source.on_new_column)
+    if match.problems:
+        raise SourceError(match.problems)
+    notes.extend(note for note in match.notes if note not in notes)
 
 
 def _typed(

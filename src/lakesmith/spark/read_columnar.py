@@ -1,7 +1,8 @@
 """Parquet and Avro: read as the files are typed, then cast to the declared types where nothing is lost by it.
 
 Widening is fine; a number that does not fit or would be rounded, a time where a date is declared, a text that is not exactly
-a value, are bad. A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
+a value, are bad. Spark casts structs by position, whatever the fields are called; here they are put into the declared order by
+name first. A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import FileFormat
+from lakesmith.sources.fields import parse_type
+from lakesmith.spark.read_nested import by_name, sql_type
 from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read_sql import any_of, case, name
@@ -36,7 +39,8 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     loaded = _load(scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
     schema = loaded.schema
-    types = [plain(schema[column].dataType.simpleString()) for column in names]
+    kinds = [schema[column].dataType for column in names]
+    types = [plain(kind.simpleString()) for kind in kinds]
     inner = [f"{name(column)} AS f{i}" for i, column in enumerate(names)]
     rows = loaded.selectExpr(*inner, *_provenance(scan, group))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
@@ -47,7 +51,8 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
             typed.append(f"CAST(NULL AS {type_}) AS t{i}")
             continue
         field = f"f{index}"
-        typed.append(f"{_value(field, types[index], type_)} AS t{i}")
+        named = by_name(field, sql_type(kinds[index]), parse_type(type_))
+        typed.append(f"{_value(named, types[index], type_)} AS t{i}")
         if bad := _bad(field, f"t{i}", types[index], plain(type_)):
             wrong.append(bad)
             reasons.append(

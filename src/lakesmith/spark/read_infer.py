@@ -11,9 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, NullType, StringType, StructType, _parse_datatype_json_string
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    NullType,
+    StringType,
+    StructType,
+    _parse_datatype_json_string,
+)
 
 from lakesmith.project.definitions import Column, FileFormat, FileSource
+from lakesmith.sources.avro_header import struct_type
 from lakesmith.spark.read_csv import csv_texts, formats
 from lakesmith.spark.read_json import json_sample
 from lakesmith.spark.read_request import ReadGroup, ReadRequest
@@ -107,9 +115,14 @@ def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ..
 
 def _settled(type_: DataType) -> str:
     """A type without holes: where only nulls were seen, a string."""
-    if isinstance(type_, NullType | StringType):
-        return "string"
-    return type_.simpleString().replace("void", "string")
+    match type_:
+        case NullType() | StringType():
+            return "string"
+        case ArrayType():
+            return f"array<{_settled(type_.elementType)}>"
+        case StructType():
+            return struct_type([(field.name, _settled(field.dataType)) for field in type_]) or "string"
+    return type_.simpleString()
 
 
 def _columns(types: dict[str, str]) -> tuple[Column, ...]:

@@ -5,7 +5,7 @@ as today, and rounds decimals; each line is therefore wrapped as the one element
 error), and decimals, dates and times are read so that nothing is lost and made into their types by the rules for text.
 What is accepted: a number or an object for a string column (its text), a string for a decimal, date or timestamp, an
 integer for a floating-point number. A string for an integer, a floating-point number or a boolean is refused.
-Unknown keys are no matter here; unknown fields inside a declared struct are left out.
+Unknown keys are no matter here, at whatever depth: ``json_columns`` and ``json_unknown_fields`` find them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
 
 def json_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     """The rows as ``read_files`` gives them; None when there are no files."""
-    lines = read_portions(spark, request, _lines)
+    lines = json_lines(spark, request)
     if lines is None:
         return None
     session = scan_session(spark)  # keys that differ only in case are different keys
@@ -43,7 +43,7 @@ def json_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 def json_columns(spark: SparkSession, request: ReadRequest) -> tuple[str, ...]:
     """The top-level keys found in the files, sorted. Reads every line, but no further than to the keys."""
-    lines = read_portions(spark, request, _lines)
+    lines = json_lines(spark, request)
     if lines is None:
         return ()
     keys = lines.selectExpr(f"explode(json_object_keys({VALUE})) AS key").distinct()
@@ -52,8 +52,13 @@ def json_columns(spark: SparkSession, request: ReadRequest) -> tuple[str, ...]:
 
 def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFrame | None:
     """The first ``rows`` lines, as ``_value``; None when there are no files."""
-    lines = read_portions(spark, request, _lines)
+    lines = json_lines(spark, request)
     return lines.select(VALUE).limit(rows) if lines is not None else None
+
+
+def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """Every line, as ``_value`` and the provenance; None when there are no files."""
+    return read_portions(spark, request, _lines)
 
 
 def _lines(scan: Scan, group: ReadGroup) -> DataFrame:

@@ -1,0 +1,205 @@
+"""The fields inside a table's columns against those inside a file's: a pure match of nested types, by name.
+
+A field of a struct is found under its own spelling, else under the only one that differs in case alone. (JSON is read by exact
+keys and has no types; what is found in its lines is judged here all the same.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lakesmith.errors import Problem
+from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.sources.columns import match_columns
+from lakesmith.sources.shape import FileShape
+
+FieldPath = tuple[str, ...]
+"""Where a field is: its column, and the names on the way to it, ``element``, ``key`` and ``value`` among them."""
+
+_PARTS: Final = {"array": ("element",), "map": ("key", "value")}
+_OUTER: Final = re.compile(r"\s*(array|map|struct)\s*<\s*", re.IGNORECASE)
+_SIMPLE: Final = re.compile(r"\s*[A-Za-z_][^<>(),:]*(\([^()]*\))?\s*")
+_FIELD: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`:,<>]+?))\s*:")
+_PLAIN_NAME: Final = re.compile(r"\w+")
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A Spark SQL type as far as its parts have names: ``outer`` is struct, array or map, or empty for all others.
+
+    An array's part is called ``element``, a map's ``key`` and ``value``.
+    """
+
+    outer: str = ""
+    parts: tuple[tuple[str, SqlType], ...] = ()
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether there is a struct in it."""
+        return self.outer == "struct" or any(part.has_fields for _, part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMatch:
+    """What is to be said of fields: ``problems`` stop the batch, ``notes`` are for people."""
+
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def parse_type(text: str) -> SqlType:
+    """Takes a type apart. Raises ValueError when it is none.
+
+    >>> parse_type("struct<`a b`:array<int>>").parts[0][0]
+    'a b'
+    """
+    found, end = _type(text, 0)
+    if text[end:].strip():
+        raise _not_a_type(text)
+    return found
+
+
+def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
+    """Declared part -> the file's name for it. Two that differ from it in case only are both left."""
+    theirs = [name for name, _ in found.parts]
+    ours = [name for name, _ in declared.parts]
+    pairs = {name: name for name in ours if name in theirs}
+    for name in ours:
+        like = [other for other in theirs if other not in pairs and other.casefold() == name.casefold()]
+        if name not in pairs and len(like) == 1:
+            pairs[name] = like[0]
+    return pairs
+
+
+def compare_fields(
+    declared: Sequence[Column], shape: FileShape
+) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
+    """The fields that only the file has, and those that only the declared types have, of the columns that both have.
+
+    A field whose kind differs (a struct declared as string) is a matter of its values, not of names.
+    """
+    types = dict(zip(shape.columns, shape.types, strict=True))
+    present = dict(match_columns(declared, shape, OnNewColumn.IGNORE).present)
+    unknown: list[FieldPath] = []
+    missing: list[FieldPath] = []
+    for column in declared:
+        found = types.get(present.get(column.name, ""))
+        if found and column.type and column.type != found:
+            ours, theirs = parse_type(column.type), parse_type(found)
+            unknown += _only_in_file(ours, theirs, (column.name,))
+            missing += _only_declared(ours, theirs, (column.name,))
+    return tuple(unknown), tuple(missing)
+
+
+def judge_fields(
+    columns: Sequence[Column],
+    unknown: Sequence[FieldPath],
+    missing: Sequence[FieldPath],
+    policy: OnNewColumn,
+) -> FieldMatch:
+    """What the policy makes of them. A field cannot be added to a struct as a column can to a table: LS434."""
+    notes = [f"not in the files, null in their rows: {_listed(missing)}"] if missing else []
+    if unknown and policy is OnNewColumn.IGNORE:
+        notes.append(f"left out (on_new_column: ignore): {_listed(unknown)}")
+    stops = unknown and policy is not OnNewColumn.IGNORE
+    return FieldMatch((_problem(columns, unknown, policy),) if stops else (), tuple(notes))
+
+
+def dotted(path: FieldPath) -> str:
+    """A path as Spark SQL and Iceberg write it, names quoted that need it."""
+    return ".".join(
+        name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path
+    )
+
+
+def _type(text: str, at: int) -> tuple[SqlType, int]:
+    """The type that begins at ``at``, and where it ends."""
+    outer = _OUTER.match(text, at)
+    if outer is None:
+        simple = _SIMPLE.match(text, at)
+        if simple is None:
+            raise _not_a_type(text)
+        return SqlType(), simple.end()
+    kind = outer[1].lower()
+    parts, end = _struct(text, outer.end()) if kind == "struct" else _unnamed(text, outer.end(), _PARTS[kind])
+    return SqlType(kind, parts), _after(text, end, ">")
+
+
+def _struct(text: str, at: int) -> tuple[tuple[tuple[str, SqlType], ...], int]:
+    fields: list[tuple[str, SqlType]] = []
+    while text[at : at + 1] != ">":
+        at = _after(text, at, ",") if fields else at
+        name = _FIELD.match(text, at)
+        if name is None:
+            raise _not_a_type(text)
+        kind, at = _type(text, name.end())
+        fields.append((name[1].replace("``", "`") if name[1] else name[2], kind))
+    return tuple(fields), at
+
+
+def _unnamed(text: str, at: int, names: Sequence[str]) -> tuple[tuple[tuple[str, SqlType], ...], int]:
+    parts: list[tuple[str, SqlType]] = []
+    for name in names:
+        kind, at = _type(text, _after(text, at, ",") if parts else at)
+        parts.append((name, kind))
+    return tuple(parts), at
+
+
+def _after(text: str, at: int, symbol: str) -> int:
+    """The position after ``symbol``, which has to be there, and after the blanks that follow it."""
+    if text[at : at + 1] != symbol:
+        raise _not_a_type(text)
+    return at + 1 + len(text[at + 1 :]) - len(text[at + 1 :].lstrip())
+
+
+def _not_a_type(text: str) -> ValueError:
+    return ValueError(f"not a type of Spark SQL: {text!r}")
+
+
+def _only_in_file(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[FieldPath]:
+    if declared.outer != found.outer:
+        return
+    ours = {theirs: name for name, theirs in paired(declared, found).items()}
+    for name, kind in found.parts:
+        if name in ours:
+            inner = dict(declared.parts)[ours[name]]
+            yield from _only_in_file(inner, kind, (*path, ours[name]))
+        else:
+            yield (*path, name)
+
+
+def _only_declared(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[FieldPath]:
+    if declared.outer != found.outer:
+        return
+    pairs = paired(declared, found)
+    for name, kind in declared.parts:
+        if name in pairs:
+            yield from _only_declared(kind, dict(found.parts)[pairs[name]], (*path, name))
+        else:
+            yield (*path, name)
+
+
+def _problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: OnNewColumn) -> Problem:
+    places = {column.name: column.place for column in columns}
+    fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
+    allowed = "only fields that the columns' types name"
+    if policy is OnNewColumn.EVOLVE:
+        allowed += " (on_new_column: evolve adds columns, it cannot add fields inside one)"
+    return Problem(
+        "LS434",
+        f"files have {fields} inside a column that the table does not have",
+        places.get(unknown[0][0]),
+        expected=allowed if policy is OnNewColumn.EVOLVE else f"{allowed} (on_new_column: fail)",
+        found=_listed(unknown),
+        hint="declare them in the column's type (a table that has the column already needs another name for that), "
+        "or set `on_new_column: ignore` to leave them out",
+    )
+
+
+def _listed(paths: Sequence[FieldPath]) -> str:
+    names = ", ".join(map(dotted, paths[:_SHOWN]))
+    return f"{names} and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else names
