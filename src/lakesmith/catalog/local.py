@@ -23,7 +23,8 @@ from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Pr
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
-_TABLES = "FROM iceberg_tables WHERE catalog_name = ? AND coalesce(iceberg_type, 'TABLE') = 'TABLE'"
+_IS_TABLE = " AND coalesce(iceberg_type, 'TABLE') = 'TABLE'"
+_TABLES = f"FROM iceberg_tables WHERE catalog_name = ?{_IS_TABLE}"
 _LOCATION = f"SELECT metadata_location {_TABLES} AND table_namespace = ? AND table_name = ?"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
@@ -103,6 +104,9 @@ class LocalCatalog:
         except (OSError, sqlite3.Error) as error:
             if "no such table" in str(error):
                 return []
+            if "no such column: iceberg_type" in str(error):
+                # Schema V0, which knows no views. Spark makes a catalog so, and adds the column a moment later.
+                return self._rows(sql.replace(_IS_TABLE, ""), *arguments)
             raise self._problem(error) from error
 
     def _read(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:

@@ -55,6 +55,15 @@ def test_reading_makes_nothing(catalog: LocalCatalog) -> None:
     assert not catalog.db.parent.exists()
 
 
+def test_a_catalog_that_spark_is_just_making_has_no_types_yet(filled: LocalCatalog) -> None:
+    """It makes the table as the first version of the schema had it, and adds the column in a second statement."""
+    with closing(sqlite3.connect(filled.db)) as connection:
+        connection.execute("ALTER TABLE iceberg_tables DROP COLUMN iceberg_type")
+    assert filled.names("bronze") == ("orders",)
+    assert filled.table("bronze", "orders") is not None
+    assert filled.table("bronze", "customers") is None
+
+
 @pytest.mark.parametrize("catalog", ["plain", "sp ace%41"], indirect=True)
 def test_what_pyiceberg_wrote_is_read(catalog: LocalCatalog) -> None:
     fill(catalog)
