@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from lakesmith.errors import Problem
@@ -31,11 +31,12 @@ _SHOWN: Final = 20
 class SqlType:
     """A Spark SQL type as far as its parts have names: ``outer`` is struct, array or map, or empty for all others.
 
-    An array's part is called ``element``, a map's ``key`` and ``value``.
+    An array's part is called ``element``, a map's ``key`` and ``value``. ``text`` is the type as it was written.
     """
 
     outer: str = ""
     parts: tuple[tuple[str, SqlType], ...] = ()
+    text: str = field(default="", compare=False)
 
     @property
     def has_fields(self) -> bool:
@@ -123,10 +124,11 @@ def _type(text: str, at: int) -> tuple[SqlType, int]:
         simple = _SIMPLE.match(text, at)
         if simple is None:
             raise _not_a_type(text)
-        return SqlType(), simple.end()
+        return SqlType(text=simple[0].strip()), simple.end()
     kind = outer[1].lower()
     parts, end = _struct(text, outer.end()) if kind == "struct" else _unnamed(text, outer.end(), _PARTS[kind])
-    return SqlType(kind, parts), _after(text, end, ">")
+    end = _after(text, end, ">")
+    return SqlType(kind, parts, text[at:end].strip()), end
 
 
 def _struct(text: str, at: int) -> tuple[tuple[tuple[str, SqlType], ...], int]:

@@ -1,8 +1,6 @@
 """Parquet and Avro: read as the files are typed, then cast to the declared types where nothing is lost by it.
 
-Widening is fine; a number that does not fit or would be rounded, a time where a date is declared, a text that is not exactly
-a value, are bad. Spark casts structs by position, whatever the fields are called; here they are put into the declared order by
-name first. A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
+A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
 """
 
 from __future__ import annotations
@@ -10,23 +8,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import FileFormat
-from lakesmith.sources.fields import parse_type
-from lakesmith.spark.read_nested import by_name, sql_type
+from lakesmith.sources.fields import dotted, parse_type
+from lakesmith.spark.read_cast import Misfit, as_declared, misfits, sql_type
 from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read_sql import any_of, case, name
-from lakesmith.spark.read_types import (
-    TextFormats,
-    exact_from_text,
-    plain,
-    precision_and_scale,
-    reason,
-)
+from lakesmith.spark.read_types import reason
 from lakesmith.spark.replay_json import exact_json
-
-_ISO = TextFormats()
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
-_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def columnar_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
@@ -39,8 +27,6 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     loaded = _load(scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
     schema = loaded.schema
-    kinds = [schema[column].dataType for column in names]
-    types = [plain(kind.simpleString()) for kind in kinds]
     inner = [f"{name(column)} AS f{i}" for i, column in enumerate(names)]
     rows = loaded.selectExpr(*inner, *_provenance(scan, group))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
@@ -50,16 +36,11 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
         if index is None:
             typed.append(f"CAST(NULL AS {type_}) AS t{i}")
             continue
-        field = f"f{index}"
-        named = by_name(field, sql_type(kinds[index]), parse_type(type_))
-        typed.append(f"{_value(named, types[index], type_)} AS t{i}")
-        if bad := _bad(field, f"t{i}", types[index], plain(type_)):
-            wrong.append(bad)
-            reasons.append(
-                case(
-                    [(bad, f"array({reason(column, plain(type_), _shown(field, types[index]))})")], "array()"
-                )
-            )
+        field, theirs, ours = f"f{index}", sql_type(schema[names[index]].dataType), parse_type(type_)
+        typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
+        for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
+            wrong.append(misfit.test)
+            reasons.append(case([(misfit.test, f"array({_reason(misfit)})")], "array()"))
     whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
@@ -94,36 +75,6 @@ def _load(scan: Scan, group: ReadGroup) -> DataFrame:
     return reader.load(absolute_paths(group.files, scan.request))
 
 
-def _value(field: str, from_type: str, type_: str) -> str:
-    kind = plain(type_)
-    if from_type == kind:
-        return field
-    if from_type == "string":
-        return exact_from_text(field, kind, _ISO)
-    return f"try_cast({field} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {type_})"
-
-
-def _bad(field: str, value: str, from_type: str, kind: str) -> str | None:
-    """SQL that is true when the declared column does not say what the file's does; None: it always does."""
-    if from_type == kind:
-        return None
-    lost = f"{value} IS NULL"
-    if (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES):
-        lost = f"{lost} OR NOT (try_cast({value} AS {from_type}) <=> {field})"
-    return f"{field} IS NOT NULL AND ({lost})"
-
-
-def _shown(field: str, from_type: str) -> str:
-    nested = from_type.startswith(("array<", "map<", "struct<"))
-    return f"to_json({field})" if nested else f"CAST({field} AS STRING)"
-
-
-def _related(from_type: str, kind: str) -> bool:
-    """Whether a cast is a conversion at all; a number is no timestamp: nobody knows in which unit."""
-    if kind == "string" or from_type.split("<")[0] == kind.split("<")[0]:
-        return True
-    return (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES)
-
-
-def _is_number(kind: str) -> bool:
-    return kind in _NUMBERS or precision_and_scale(kind) is not None
+def _reason(misfit: Misfit) -> str:
+    place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
+    return reason(place, misfit.type, misfit.found)

@@ -1,7 +1,6 @@
-"""Types within types: what a declared type is read as from JSON, and how that is made into the type exactly; and how the
-fields of structs that were read as a file has them (Parquet, Avro) are put in order.
+"""Types within types: what a declared type is read as from JSON, and how that is made into the type exactly.
 
-From JSON, decimals are read with as many digits after the point as fit; dates and times as strings. The rest is read as
+Decimals are read with as many digits after the point as fit; dates and times as strings. The rest is read as
 declared, because Spark's JSON parser is strict about it.
 """
 
@@ -10,9 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
-
-from lakesmith.sources.fields import SqlType, paired
 from lakesmith.spark.read_sql import any_of, literal, name
 from lakesmith.spark.read_types import (
     MAX_PRECISION,
@@ -24,7 +20,6 @@ from lakesmith.spark.read_types import (
 )
 
 _ISO = TextFormats()
-_ENTRIES = ("map_keys", "map_values")
 _AS_TEXT = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -89,55 +84,6 @@ def exact_or_null(read: str, value: str, type_: str, depth: int = 0) -> str | No
     if outer in ("array", "map"):
         return _odd_elements(read, inner if outer == "array" else _split(inner)[1], outer, depth)
     return None
-
-
-def sql_type(kind: DataType) -> SqlType:
-    """A type as Spark has it, as far as its parts have names."""
-    match kind:
-        case StructType():
-            return SqlType("struct", tuple((field.name, sql_type(field.dataType)) for field in kind))
-        case ArrayType():
-            return SqlType("array", (("element", sql_type(kind.elementType)),))
-        case MapType():
-            return SqlType("map", (("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType))))
-    return SqlType()
-
-
-def by_name(read: str, found: SqlType, declared: SqlType, depth: int = 0) -> str:
-    """SQL that gives the structs in ``read``, of the type ``found``, the fields that are declared, in that order: NULL where
-    the file has none. What is no struct on either side stays as it is; so does all that is in order."""
-    if found.outer != declared.outer or _in_order(found, declared):
-        return read
-    if declared.outer == "struct":
-        return f"IF({read} IS NULL, NULL, named_struct({', '.join(_named(read, found, declared, depth))}))"
-    variable, inner = f"n{depth}", dict(found.parts)
-    orders = [by_name(variable, inner[name], kind, depth + 1) for name, kind in declared.parts]
-    if declared.outer == "array":
-        return f"transform({read}, {variable} -> {orders[0]})"
-    keys, values = (
-        f"transform({part}({read}), {variable} -> {order})"
-        for part, order in zip(_ENTRIES, orders, strict=True)
-    )
-    return f"map_from_arrays({keys}, {values})"
-
-
-def _in_order(found: SqlType, declared: SqlType) -> bool:
-    """Whether a cast by position is one by name."""
-    if found.outer != declared.outer:
-        return True
-    pairs = paired(declared, found)
-    same = [pairs.get(name) for name, _ in declared.parts] == [name for name, _ in found.parts]
-    return same and all(
-        _in_order(theirs, ours) for (_, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True)
-    )
-
-
-def _named(read: str, found: SqlType, declared: SqlType, depth: int) -> Iterator[str]:
-    pairs, inner = paired(declared, found), dict(found.parts)
-    for field, kind in declared.parts:
-        there = pairs.get(field)
-        value = by_name(f"{read}.{name(there)}", inner[there], kind, depth) if there is not None else "NULL"
-        yield f"{literal(field)}, {value}"
 
 
 def _odd_elements(read: str, type_: str, outer: str, depth: int) -> str | None:

@@ -148,3 +148,12 @@ def test_of_very_many_fields_the_first_are_named() -> None:
     assert (problem.found or "").startswith("address.f0, address.f1, ")
     assert (problem.found or "").endswith(" and 980 more")
     assert "1000 fields" in problem.what
+
+
+def test_each_part_of_a_type_keeps_its_text() -> None:
+    whole = parse_type(" struct<a: decimal(3, 1), b:map<string, struct<`c d`:int >> > ")
+    (_, a), (_, b) = whole.parts
+    (_, key), (_, value) = b.parts
+    assert whole.text == "struct<a: decimal(3, 1), b:map<string, struct<`c d`:int >> >"
+    assert (a.text, b.text) == ("decimal(3, 1)", "map<string, struct<`c d`:int >>")
+    assert (key.text, value.text, value.parts[0][1].text) == ("string", "struct<`c d`:int >", "int")

@@ -1,0 +1,184 @@
+"""Values of typed files (Parquet, Avro) as the declared types have them, at every depth, and what is lost by it.
+
+A value that does not fit is NULL in its place, and told by ``misfits``: widening is fine; a number that does not fit or would
+be rounded, a time where a date is declared, a text that is not exactly a value, are not. Spark casts structs by position,
+whatever the fields are called; here they are matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from lakesmith.sources.fields import FieldPath, SqlType, paired
+from lakesmith.spark.read_sql import literal, name
+from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, precision_and_scale
+
+_ISO = TextFormats()
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
+
+    ``test`` is SQL that is true in a row where one is; ``found`` is SQL of the first such value's text.
+    """
+
+    path: FieldPath
+    type: str
+    test: str
+    found: str
+
+
+def sql_type(kind: DataType) -> SqlType:
+    """A type as Spark has it, taken apart."""
+    outer = kind.typeName()
+    parts: tuple[tuple[str, SqlType], ...] = ()
+    match kind:
+        case StructType():
+            parts = tuple((field.name, sql_type(field.dataType)) for field in kind)
+        case ArrayType():
+            parts = (("element", sql_type(kind.elementType)),)
+        case MapType():
+            parts = (("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType)))
+        case _:
+            outer = ""
+    return SqlType(outer, parts, kind.simpleString())
+
+
+def as_declared(read: str, found: SqlType, declared: SqlType) -> str:
+    """SQL of a column ``read``, whose type in the file is ``found``, as exactly the declared type."""
+    value = _converted(read, found, declared, 0)
+    if not declared.outer or found.text == declared.text:
+        return value
+    return f"try_cast({value} AS {declared.text})"  # fields may still be spelt as the file has them
+
+
+def misfits(
+    read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
+) -> Iterator[Misfit]:
+    """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
+    if _same(found, declared):
+        return
+    if not declared.outer or found.outer != declared.outer:
+        made = value or _converted(read, found, declared, depth)
+        yield Misfit(path, plain(declared.text), _lost(read, made, found, declared), _text(read, found))
+    elif declared.outer == "struct":
+        pairs, theirs = paired(declared, found), dict(found.parts)
+        for field, kind in declared.parts:
+            if there := pairs.get(field):
+                yield from misfits(f"{read}.{name(there)}", None, theirs[there], kind, (*path, field), depth)
+    else:
+        yield from _inside(read, found, declared, path, depth)
+
+
+def _inside(read: str, found: SqlType, declared: SqlType, path: FieldPath, depth: int) -> Iterator[Misfit]:
+    """The misfits of an array's elements, or of a map's keys and values."""
+    each = f"w{depth}"
+    for (part, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True):
+        items = _items(read, part)
+        for one in misfits(each, None, theirs, ours, (*path, part), depth + 1):
+            texts = f"transform({items}, {each} -> IF({one.test}, {one.found}, NULL))"
+            first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)"
+            yield replace(one, test=f"exists({items}, {each} -> {one.test})", found=first)
+    if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
+        keys = f"filter({_keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
+        yield Misfit(path, declared.text, _any_twice(keys), _text(read, found))
+
+
+def _converted(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    if _same(found, declared):
+        return read
+    if not declared.outer or found.outer != declared.outer:
+        return _leaf(read, found, declared)
+    if declared.outer == "struct":
+        return f"IF({read} IS NULL, NULL, named_struct({', '.join(_named(read, found, declared, depth))}))"
+    if declared.outer == "map":
+        return _map(read, found, declared, depth)
+    return _each(read, found.parts[0][1], declared.parts[0][1], depth)
+
+
+def _each(items: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    if _same(found, declared):
+        return items
+    variable = f"n{depth}"
+    return f"transform({items}, {variable} -> {_converted(variable, found, declared, depth + 1)})"
+
+
+def _named(read: str, found: SqlType, declared: SqlType, depth: int) -> Iterator[str]:
+    """The names and values of a struct's declared fields: NULL where the file has none."""
+    pairs, theirs = paired(declared, found), dict(found.parts)
+    for field, kind in declared.parts:
+        there = pairs.get(field)
+        value = f"CAST(NULL AS {kind.text})"
+        if there is not None:
+            value = _converted(f"{read}.{name(there)}", theirs[there], kind, depth)
+        yield f"{literal(field)}, {value}"
+
+
+def _map(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    """NULL as a whole where a key does not fit, or two become one: no map has such keys."""
+    keys = _keys(read, found, declared, depth)
+    values = _each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
+    made = f"map_from_arrays({keys}, {values})"
+    if _same(found.parts[0][1], declared.parts[0][1]):
+        return made
+    return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
+
+
+def _keys(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    return _each(f"map_keys({read})", found.parts[0][1], declared.parts[0][1], depth)
+
+
+def _any_twice(items: str) -> str:
+    return f"size(array_distinct({items})) < size({items})"
+
+
+def _items(read: str, part: str) -> str:
+    return {"key": f"map_keys({read})", "value": f"map_values({read})"}.get(part, read)
+
+
+def _same(found: SqlType, declared: SqlType) -> bool:
+    """Whether a value can stay as it is, but for the case of its fields' names."""
+    if found.outer != declared.outer or not declared.outer:
+        return not (found.outer or declared.outer) and plain(found.text) == plain(declared.text)
+    pairs = paired(declared, found)
+    in_order = [pairs.get(field) for field, _ in declared.parts] == [field for field, _ in found.parts]
+    return in_order and all(
+        _same(theirs, ours) for (_, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True)
+    )
+
+
+def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
+    from_type, kind = plain(found.text), plain(declared.text)
+    if from_type == "string" and not declared.outer:
+        return exact_from_text(read, kind, _ISO)
+    return f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
+
+
+def _lost(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    """SQL that is true when ``value`` does not say what the file does."""
+    from_type, kind = plain(found.text), plain(declared.text)
+    lost = f"{value} IS NULL"
+    if kind != "string" and _related(from_type, kind):
+        lost = f"{lost} OR NOT (try_cast({value} AS {from_type}) <=> {read})"
+    return f"{read} IS NOT NULL AND ({lost})"
+
+
+def _related(from_type: str, kind: str) -> bool:
+    """Whether a cast is a conversion at all; a number is no timestamp: nobody knows in which unit."""
+    if kind == "string":
+        return True
+    return (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES)
+
+
+def _is_number(kind: str) -> bool:
+    return kind in _NUMBERS or precision_and_scale(kind) is not None
+
+
+def _text(read: str, found: SqlType) -> str:
+    return f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"
