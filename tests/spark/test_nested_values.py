@@ -63,7 +63,7 @@ def _reasons(shop: ProjectHarness, table: str) -> dict[Any, list[str]]:
 def _made(shop: ProjectHarness, format_: str, sql: str) -> bytes:
     """A file of Spark's own making with the rows of ``sql``."""
     folder = shop.root / "made" / format_
-    shop.spark.sql(sql).coalesce(1).write.format(format_).save(str(folder))
+    shop.spark.sql(sql).coalesce(1).write.format(format_).mode("overwrite").save(str(folder))
     return next(folder.glob(f"part-*.{format_}")).read_bytes()
 
 

@@ -102,7 +102,7 @@ def judge_fields(
     missing: Sequence[FieldPath],
     policy: OnNewColumn,
 ) -> FieldMatch:
-    """What the policy makes of them. A field cannot be added to a struct as a column can to a table: LS434."""
+    """What the policy makes of them. Fields are added where they are declared only: LS434."""
     notes = [f"not in the files, null in their rows: {_listed(missing)}"] if missing else []
     if unknown and policy is OnNewColumn.IGNORE:
         notes.append(f"left out (on_new_column: ignore): {_listed(unknown)}")
@@ -190,14 +190,14 @@ def _problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: On
     fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
     allowed = "only fields that the columns' types name"
     if policy is OnNewColumn.EVOLVE:
-        allowed += " (on_new_column: evolve adds columns, it cannot add fields inside one)"
+        allowed += " (on_new_column: evolve adds columns, not fields inside one)"
     return Problem(
         "LS434",
         f"files have {fields} inside a column that the table does not have",
         places.get(unknown[0][0]),
         expected=allowed if policy is OnNewColumn.EVOLVE else f"{allowed} (on_new_column: fail)",
         found=_listed(unknown),
-        hint="declare them in the column's type (a table that has the column already needs another name for that), "
+        hint="declare them in the column's type (rows that are there have null in them then), "
         "or set `on_new_column: ignore` to leave them out",
     )
 

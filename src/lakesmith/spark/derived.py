@@ -13,15 +13,16 @@ from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
+from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, is_taken
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
 from lakesmith.spark.queries import QueryRows, Retyped, query_rows
+from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.rebuild import rebuild_keyed
 from lakesmith.spark.tables import (
     STAND_IN,
-    can_widen,
     change_settings,
     create_table,
     require_ours,
@@ -64,7 +65,7 @@ def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
     return tuple(
         Retyped(old.name, f"{STAND_IN}{batch.attempt[:8]}_{old.name}", old.type)
         for new, old in pairs
-        if new.type not in (None, old.type) and not can_widen(old.type, new.type or "")
+        if new.type is not None and type_changes(old.type, new.type) is None
     )
 
 
@@ -159,7 +160,7 @@ def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
 
 
 def _column(table: TableDefinition, name: str, schema: StructType, declared: Column | None) -> Column:
-    kind = schema[name].dataType.simpleString()
+    kind = sql_type(schema[name].dataType).text
     if declared and declared.type not in (None, kind):
         raise _otherwise_declared(table, declared, kind)
     if kind == "void":

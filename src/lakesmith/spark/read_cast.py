@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from lakesmith.sources.avro_header import struct_type
 from lakesmith.sources.fields import FieldPath, SqlType, paired
 from lakesmith.spark.read_sql import literal, name
 from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, precision_and_scale
@@ -35,19 +36,18 @@ class Misfit:
 
 
 def sql_type(kind: DataType) -> SqlType:
-    """A type as Spark has it, taken apart."""
-    outer = kind.typeName()
-    parts: tuple[tuple[str, SqlType], ...] = ()
+    """A type as Spark has it, taken apart; names are quoted in its ``text`` where they need it."""
     match kind:
         case StructType():
-            parts = tuple((field.name, sql_type(field.dataType)) for field in kind)
+            fields = tuple((field.name, sql_type(field.dataType)) for field in kind)
+            return SqlType("struct", fields, struct_type([(field, of.text) for field, of in fields]) or "")
         case ArrayType():
-            parts = (("element", sql_type(kind.elementType)),)
+            element = sql_type(kind.elementType)
+            return SqlType("array", (("element", element),), f"array<{element.text}>")
         case MapType():
-            parts = (("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType)))
-        case _:
-            outer = ""
-    return SqlType(outer, parts, kind.simpleString())
+            key, value = sql_type(kind.keyType), sql_type(kind.valueType)
+            return SqlType("map", (("key", key), ("value", value)), f"map<{key.text},{value.text}>")
+    return SqlType(text=kind.simpleString())
 
 
 def as_declared(read: str, found: SqlType, declared: SqlType) -> str:

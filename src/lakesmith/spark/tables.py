@@ -13,6 +13,7 @@ from lakesmith.catalog.owner import OWNER, foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, setting_properties
+from lakesmith.plan.widening import TypeChange, type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.spark.iceberg import CATALOG, physical, quoted
 
@@ -29,8 +30,6 @@ STAND_IN: Final = "_lakesmith_new_"
 """How the name of a column begins that takes another's place when its batch is published."""
 
 _KEEP: Final = "_lakesmith_keep"
-
-_WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
 
 
 def literal(text: str) -> str:
@@ -116,7 +115,7 @@ def require_ours(state: TableState, project: str) -> None:
 def widen_table(
     spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]
 ) -> list[str]:
-    """Adds the columns that are missing and widens the types that can be; says in words what it did.
+    """Adds the columns, and the fields in them, that are missing and widens the types that can be; says in words what it did.
 
     Raises StateError LS507 when a column would have to change its type in a way that would need new data.
     """
@@ -128,7 +127,7 @@ def widen_table(
             spark.sql(f"ALTER TABLE {physical(name)} ADD COLUMN {_column_ddl(column)}")
             done.append(f"column {column.name} {column.type} was added")
         elif column.type is not None and there.type != column.type:
-            done.append(_widen(spark, name, column, there.type))
+            done += _widen(spark, name, column, there.type)
     return done
 
 
@@ -155,8 +154,9 @@ def conform_table(spark: SparkSession, name: TableName, state: TableState, wante
     return True
 
 
-def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> str:
-    if not can_widen(old, column.type or ""):
+def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> list[str]:
+    changes = type_changes(old, column.type or "", column.name)
+    if changes is None:
         raise StateError(
             Problem(
                 "LS507",
@@ -168,20 +168,14 @@ def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> st
                 " if its rows come from files, give it another name, which takes them anew",
             )
         )
-    spark.sql(f"ALTER TABLE {physical(name)} ALTER COLUMN {quoted(column.name)} TYPE {column.type}")
-    return f"column {column.name} was widened from {old} to {column.type}"
+    for change in changes:
+        spark.sql(f"ALTER TABLE {physical(name)} {_type_ddl(change)}")
+    return [str(change) for change in changes]
 
 
-def can_widen(old: str, new: str) -> bool:
-    """True when Iceberg can change ``old`` to ``new`` in metadata alone (spec: schema evolution, type promotion)."""
-    if (old, new) in _WIDENINGS:
-        return True
-    if old.startswith("decimal(") and new.startswith("decimal("):
-        (old_p, old_s), (new_p, new_s) = _decimal(old), _decimal(new)
-        return old_s == new_s and new_p >= old_p
-    return False
-
-
-def _decimal(text: str) -> tuple[int, int]:
-    precision, scale = text.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(precision), int(scale)
+def _type_ddl(change: TypeChange) -> str:
+    field = ".".join(map(quoted, change.path))
+    if change.old is not None:
+        return f"ALTER COLUMN {field} TYPE {change.new}"
+    place = "FIRST" if change.after is None else f"AFTER {quoted(change.after)}"
+    return f"ADD COLUMN {field} {change.new} {place}"
