@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from lakesmith.plan.widening import type_changes
 from lakesmith.sources.avro_header import struct_type
 from lakesmith.sources.fields import FieldPath, SqlType, paired
 from lakesmith.spark.read_sql import literal, name
@@ -62,7 +63,7 @@ def misfits(
     read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
 ) -> Iterator[Misfit]:
     """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
-    if _same(found, declared):
+    if _same(found, declared) or _only_widens(found, declared):
         return
     if not declared.outer or found.outer != declared.outer:
         made = value or _converted(read, found, declared, depth)
@@ -151,6 +152,11 @@ def _same(found: SqlType, declared: SqlType) -> bool:
     return in_order and all(
         _same(theirs, ours) for (_, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True)
     )
+
+
+def _only_widens(found: SqlType, declared: SqlType) -> bool:
+    """Whether every value fits; only of types without parts, whose fields would have to be in order."""
+    return not found.outer and type_changes(plain(found.text), plain(declared.text)) is not None
 
 
 def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
