@@ -73,7 +73,7 @@ def test_a_second_run_says_who_holds_the_project_and_that_it_is_stopped(shop: Sh
         assert "LS701" in second.output
         assert f"process {stopped.pid}" in second.output
         assert f"kill -CONT {stopped.pid}" in second.output
-        with RunProcess.start(shop.root, None, "--wait", "120") as waiting:
+        with RunProcess.start(shop.root, None, ("run", "--wait", "120")) as waiting:
             kill(stopped.pid, signal.SIGCONT)
             assert stopped.end().code == 0
             ended = waiting.end()
@@ -87,8 +87,8 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop", seed=13)
     shop.land()
     with (
-        RunProcess.start(shop.root, None, "--wait", "120") as one,
-        RunProcess.start(shop.root, None, "--wait", "120") as two,
+        RunProcess.start(shop.root, None, ("run", "--wait", "120")) as one,
+        RunProcess.start(shop.root, None, ("run", "--wait", "120")) as two,
     ):
         first, second = one.end(), two.end()
     assert (first.code, second.code) == (0, 0), first.output + second.output
