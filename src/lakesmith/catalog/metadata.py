@@ -103,6 +103,7 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
         published=log or _head_alone(refs, snapshots),
         properties=data.get("properties") or {},
         partitioning=_partitioning(data),
+        schemas={schema["schema-id"]: _columns(schema) for schema in data.get("schemas") or ()},
     )
 
 
@@ -137,6 +138,7 @@ def _snapshot(entry: Mapping[str, Any]) -> Snapshot:
         operation=summary.get("operation", "unknown"),
         manifest_list=entry.get("manifest-list", ""),
         summary=summary,
+        schema_id=entry.get("schema-id"),
     )
 
 

@@ -25,6 +25,7 @@ class Snapshot:
     operation: str
     manifest_list: str
     summary: Mapping[str, str] = field(default_factory=dict)
+    schema_id: int | None = None
 
     @property
     def record(self) -> Record | None:
@@ -53,7 +54,7 @@ class TableState:
 
     ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds) of main's
     heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the present partition
-    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``.
+    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas`` holds the columns of all schemas by their ids.
     """
 
     name: str
@@ -68,6 +69,12 @@ class TableState:
     published: tuple[tuple[int, int], ...]
     properties: Mapping[str, str]
     partitioning: tuple[str, ...] = ()
+    schemas: Mapping[int, tuple[ColumnState, ...]] = field(default_factory=dict)
+
+    def columns_at(self, snapshot_id: int | None) -> tuple[ColumnState, ...] | None:
+        """The columns the table had when the snapshot was committed; None when that is not known (any more)."""
+        snapshot = self.snapshots.get(snapshot_id) if snapshot_id is not None else None
+        return self.schemas.get(snapshot.schema_id) if snapshot and snapshot.schema_id is not None else None
 
     @property
     def head(self) -> Snapshot | None:

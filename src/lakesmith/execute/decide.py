@@ -79,7 +79,7 @@ def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "")
     shape = node.analysis.shape
     if shape.kind is ShapeKind.ROW_WISE:
-        return Query(node.inputs, True, fingerprint)
+        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed)
     reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
     return Query(node.inputs, False, fingerprint, reason)
 

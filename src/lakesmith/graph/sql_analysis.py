@@ -41,7 +41,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 
@@ -56,6 +56,7 @@ def analyse(sql: str) -> SqlAnalysis:
     Raises:
         SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be followed.
     """
+    from lakesmith.graph.sql_computed import computed_columns
     from lakesmith.graph.sql_outputs import outputs
     from lakesmith.graph.sql_parse import parse
     from lakesmith.graph.sql_scope import qualifiers, references
@@ -72,6 +73,7 @@ def analyse(sql: str) -> SqlAnalysis:
         notices=_notices(parsed),
         qualifiers=qualifiers(parsed),
         select_lists=select_lists,
+        computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
     )
 
 

@@ -117,7 +117,7 @@ class SqlAnalysis:
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
     replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
-    a column cannot be added safely.
+    a column cannot be added safely. ``computed``: see ``sql_computed.computed_columns``.
     """
 
     digest: str
@@ -128,6 +128,7 @@ class SqlAnalysis:
     notices: tuple[Notice, ...] = ()
     qualifiers: tuple[Edit, ...] = ()
     select_lists: tuple[tuple[SelectList, ...], ...] | None = None
+    computed: tuple[str, ...] | None = None
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
@@ -172,6 +173,7 @@ class SqlAnalysis:
             select_lists=None
             if paths is None
             else tuple(tuple(_made(SelectList, i) for i in p) for p in paths),
+            computed=None if data["computed"] is None else tuple(data["computed"]),
         )
 
 

@@ -10,6 +10,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
+from lakesmith.plan.input_columns import columns_that_count
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 
@@ -19,13 +20,15 @@ class Query:
     """What planning has to know of a table's query.
 
     ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
-    people. None: only Spark can tell (a Python table), so it is tried. ``fingerprint`` identifies the definition.
+    people. None: only Spark can tell (a Python table), so it is tried. ``fingerprint`` identifies the definition. ``computed``: the columns it does more with than
+    pass them on; None: any.
     """
 
     inputs: tuple[TableName, ...]
     row_wise: bool | None
     fingerprint: str
     why_not: str = ""
+    computed: tuple[str, ...] | None = None
 
 
 def plan_sourced(
@@ -141,6 +144,8 @@ def _incremental(
     states: Mapping[TableName, TableState],
     record: Record,
 ) -> Decision:
+    if counting := _changed_columns(table, query, states, record):
+        return _step(table, query, facts, _whole(states), Strategy.FULL, counting)
     moved = {
         name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot
     }
@@ -184,6 +189,22 @@ def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
 
 def _head(state: TableState) -> int | None:
     return state.head.snapshot_id if state.head else None
+
+
+def _changed_columns(
+    table: TableDefinition, query: Query, states: Mapping[TableName, TableState], record: Record
+) -> str | None:
+    """Which input has columns now that make a difference to the rows that were read of it before; None when none has.
+
+    Both as they were when the snapshots were committed: the table's present ones may be ahead of its head.
+    """
+    for name, state in states.items():
+        before, now = (state.columns_at(at) for at in (record.inputs[str(name)].snapshot, _head(state)))
+        if before is None or now is None:
+            continue
+        if names := columns_that_count(table, query.computed, before, now):
+            return f"columns of {name} that it computes with have changed: {', '.join(names)}"
+    return None
 
 
 def _step(

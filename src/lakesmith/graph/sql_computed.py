@@ -1,0 +1,44 @@
+"""Which columns a query does something with, beyond passing them on as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+WHOLE_ROW = "*"
+"""Stands for a star inside an expression, ``struct(*)``: what it gives depends on which columns there are."""
+
+
+def computed_columns(tree: exp.Query) -> tuple[str, ...] | None:
+    """The columns in expressions, conditions and the like, in lower case and sorted; None where any may be.
+
+    A name in a path (``address.city``) may be a table's alias, a column's or a field's: all of its parts are given. With
+    several SELECTs a column may be passed on under another name first, so nothing is certain.
+
+    >>> from sqlglot import parse_one
+    >>> computed_columns(parse_one("SELECT a, b AS c, o.*, upper(d), x.y + 1 FROM o WHERE e > 0", read="spark"))
+    ('d', 'e', 'x', 'y')
+    >>> computed_columns(parse_one("SELECT to_json(struct(*)) FROM o", read="spark"))
+    ('*',)
+    """
+    from sqlglot import exp
+
+    if len(list(tree.find_all(exp.Query))) > 1:
+        return None
+    columns = (column for column in tree.find_all(exp.Column) if not _is_passed_on(column))
+    names = {part.name.lower() or WHOLE_ROW for column in columns for part in column.parts}
+    stars = (
+        star
+        for star in tree.find_all(exp.Star)
+        if not isinstance(star.parent, exp.Select | exp.Count | exp.Column)
+    )
+    return tuple(sorted({*names, *(WHOLE_ROW for _ in stars)}))
+
+
+def _is_passed_on(column: exp.Column) -> bool:
+    from sqlglot import exp
+
+    item = column.parent if isinstance(column.parent, exp.Alias) else column
+    return isinstance(item.parent, exp.Select) and item.arg_key == "expressions" if item else False

@@ -1,0 +1,70 @@
+"""Columns of an input that change between two refreshes, and whether earlier rows would be something else with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakesmith.catalog.state import ColumnState
+from lakesmith.graph.sql_computed import computed_columns
+from lakesmith.plan.input_columns import columns_that_count
+from lakesmith.project.definitions import Place, TableDefinition, TableName
+
+TABLE = TableDefinition(TableName("silver", "orders"), Place(Path("orders.yaml"), 1))
+BEFORE = (
+    ColumnState(1, "id", "int", False),
+    ColumnState(2, "Price", "float", False),
+    ColumnState(3, "address", "struct<city:string>", False),
+)
+WIDER = (replace(BEFORE[0], type="bigint"), *BEFORE[1:])
+PRECISE = (BEFORE[0], replace(BEFORE[1], type="double"), BEFORE[2])
+DEEPER = (*BEFORE[:2], replace(BEFORE[2], type="struct<city:string,zip:string>"))
+MORE = (*BEFORE, ColumnState(4, "tip", "int", False))
+RENAMED = (replace(BEFORE[0], name="number"), *BEFORE[1:])
+ANOTHER = (replace(BEFORE[0], field_id=9), *BEFORE[1:])
+
+
+def counting(query: str, now: tuple[ColumnState, ...], table: TableDefinition = TABLE) -> tuple[str, ...]:
+    from sqlglot import parse_one
+
+    return columns_that_count(table, computed_columns(parse_one(query, read="spark")), BEFORE, now)
+
+
+@pytest.mark.parametrize("now", [WIDER, PRECISE, DEEPER, MORE])
+@pytest.mark.parametrize(
+    "query", ["SELECT * FROM o", "SELECT id, Price AS p, address FROM o", "SELECT address.city FROM o"]
+)
+def test_what_is_only_passed_on_makes_no_difference(query: str, now: tuple[ColumnState, ...]) -> None:
+    assert counting(query, now) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "now", "found"),
+    [
+        ("SELECT CAST(price AS string) AS p FROM o", PRECISE, ("Price",)),
+        ("SELECT id FROM o WHERE price > 0.1", PRECISE, ("Price",)),
+        ("SELECT to_json(address) AS a FROM o", DEEPER, ("address",)),
+        ("SELECT to_json(struct(*)) AS a FROM o", MORE, ("tip",)),
+        ("SELECT hash(o.*) AS a FROM o", MORE, ("tip",)),
+        ("SELECT id + 1 AS a FROM o", RENAMED, ("id",)),
+        ("SELECT id + 1 AS a FROM o", ANOTHER, ("id",)),
+        ("SELECT p FROM (SELECT price AS p FROM o)", PRECISE, ("Price",)),
+        ("SELECT id + 1 AS a FROM o", PRECISE, ()),
+        ("SELECT upper(address.city) AS a FROM o", MORE, ()),
+    ],
+)
+def test_what_is_computed_with_does(query: str, now: tuple[ColumnState, ...], found: tuple[str, ...]) -> None:
+    assert counting(query, now) == found
+
+
+def test_deletes_and_rules_judge_by_values_whatever_they_are_called(tmp_path: Path) -> None:
+    deleting = replace(TABLE, delete_when="p < 0")
+    assert counting("SELECT id, price AS p FROM o", PRECISE, deleting) == ("Price",)
+    assert counting("SELECT id, price AS p FROM o", MORE, deleting) == ()
+
+
+def test_of_a_python_table_nothing_is_known() -> None:
+    assert columns_that_count(TABLE, None, BEFORE, MORE) == ("tip",)
+    assert columns_that_count(TABLE, None, BEFORE, BEFORE) == ()
