@@ -16,6 +16,7 @@ from typing import Any
 
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
 from lakesmith.errors import Problem, StateError
+from lakesmith.project.partitions import quoted_column
 
 NEWEST_FORMAT = 3
 """The newest table format that is understood; a newer one is refused, never guessed at."""
@@ -119,7 +120,7 @@ def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _spark_transform(transform: str, column: str) -> str:
-    quoted = column if _PLAIN_NAME.fullmatch(column) else "`" + column.replace("`", "``") + "`"
+    quoted = quoted_column(column)
     match = re.fullmatch(r"(bucket|truncate)\[(\d+)\]", transform)
     if match:
         return f"{match[1]}({match[2]}, {quoted})"

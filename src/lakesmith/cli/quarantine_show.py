@@ -14,6 +14,7 @@ from lakesmith.execute.quarantine_rows import BadRow, Summary, read_bad_rows, su
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
+from lakesmith.sources.listing import escaped
 
 _REASONS = 5
 """The most reasons that ``list`` shows of a table; ``--json`` gives all."""
@@ -118,7 +119,7 @@ def _row_lines(row: BadRow, line: int | None) -> Iterator[str]:
 
 def _cut(text: str) -> str:
     # A tab is the delimiter that a reader looks for, and no control character may reach a terminal.
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    shown = escaped(text)
     return shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}… ({count(len(text), 'character')})"
 
 

@@ -37,7 +37,7 @@ def partition_field(text: str) -> tuple[str, str]:
     transform, number, inner, plain = found.groups()
     column = _unquoted(inner or plain)
     if transform is None:
-        return _quoted(column), column
+        return quoted_column(column), column
     name = _SINGULAR.get(transform.lower(), transform.lower())
     if name not in TRANSFORMS:
         raise PartitionProblem(f"there is no transform {transform!r}", did_you_mean(transform, TRANSFORMS))
@@ -50,12 +50,13 @@ def _with_number(name: str, number: str | None, column: str, text: str) -> str:
         raise PartitionProblem(f"{text!r} lacks a number", f"write {name}(16, {column})")
     if not needs and number is not None:
         raise PartitionProblem(f"{text!r} has a number", f"write {name}({column})")
-    return f"{name}({number}, {_quoted(column)})" if needs else f"{name}({_quoted(column)})"
+    return f"{name}({number}, {quoted_column(column)})" if needs else f"{name}({quoted_column(column)})"
 
 
 def _unquoted(column: str) -> str:
     return column[1:-1].replace("``", "`") if len(column) > 2 and column[0] == column[-1] == "`" else column
 
 
-def _quoted(column: str) -> str:
+def quoted_column(column: str) -> str:
+    """The column's name as Spark's DDL takes it: quoted where it has to be."""
     return column if _PLAIN.fullmatch(column) else "`" + column.replace("`", "``") + "`"

@@ -283,6 +283,11 @@ def _is_utf8(path: str) -> bool:
 def printable(path: str) -> str:
     """``path`` for a message: bytes that are not text, and line breaks, are shown as escapes."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """``text`` with escapes in place of what cannot be printed: tabs, line breaks, control characters."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

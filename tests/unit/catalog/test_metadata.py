@@ -13,6 +13,7 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from lakesmith.catalog.metadata import load_metadata, local_path, parse_metadata, spark_type
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import StateError
+from lakesmith.project.partitions import partition_field
 
 EVERY_TYPE = {
     "id": "bigint",
@@ -106,6 +107,14 @@ def test_partition_fields_are_spelt_as_spark_does() -> None:
     data = version_1(**{"partition-specs": specs, "default-spec-id": 3, "partition-spec": old})
     spelt = ("a", "bucket(16, a)", "truncate(4, a)", "years(a)", "months(a)", "days(a)", "hours(a)")
     assert parse_metadata("x.t", "/lake/t/1.json", data).partitioning == spelt
+
+
+@pytest.mark.parametrize("name", ["größe", "order city", "a`b", "_x1"])
+def test_partition_fields_are_spelt_as_a_project_spells_them(name: str) -> None:
+    data = version_1(**{"partition-spec": [{"source-id": 1, "name": "p", "transform": "day"}]})
+    data["schema"]["fields"][0]["name"] = name
+    declared = partition_field("days(`" + name.replace("`", "``") + "`)")[0]
+    assert parse_metadata("x.t", "/", data).partitioning == (declared,)
 
 
 def test_format_1_may_carry_only_the_fields_of_its_partition_spec() -> None:
