@@ -24,7 +24,7 @@ from lakesmith.project.definitions import TableDefinition
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.quarantine import REASONS, rule_counts, rule_reasons
 from lakesmith.spark.queries import QueryRows
-from lakesmith.spark.rules import add_reasons
+from lakesmith.spark.rules import add_reasons, delete_condition
 
 DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
@@ -84,9 +84,11 @@ class Judged:
 
 
 def judge(rows: QueryRows, table: TableDefinition) -> Judged:
-    """Adds to each row what is wrong with it and whether it deletes its key. Raises QualityError LS802 as ``add_reasons``."""
-    deletes = F.coalesce(F.expr(table.delete_when), F.lit(False)) if table.delete_when else F.lit(False)
-    frame = rows.frame.withColumn(DELETE, deletes)
+    """Adds to each row what is wrong with it and whether it deletes its key.
+
+    Raises QualityError LS804 as ``delete_condition``, LS802 as ``add_reasons``.
+    """
+    frame = rows.frame.withColumn(DELETE, delete_condition(rows.frame, rows.columns, table))
     no_key = F.array_compact(
         F.array(
             *(F.when(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key)

@@ -1,7 +1,9 @@
-"""Rules that do not fit the rows they are to judge: told at their place, not by Spark's error over a text nobody wrote.
+"""Rules and a ``delete_when`` that do not fit the rows they are to judge: told at their place, not by Spark's error over a
+text nobody wrote.
 
 A rule itself fails on no value (see ``quality.predicate``). What can go wrong is that the type of a column is none that the
-rule can compare, which Spark tells before it reads a row, and that a rule's ``where``, the author's own SQL, fails on a value.
+rule can compare, which Spark tells before it reads a row, and that the author's own SQL, a rule's ``where`` or a
+``delete_when``, fails on a value.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, NullType
 
 from lakesmith.errors import Problem, QualityError
 from lakesmith.project.definitions import TableDefinition
@@ -48,26 +51,64 @@ def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) ->
         raise QualityError(problems) from error
 
 
+def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> SparkColumn:
+    """Whether a row of ``rows`` deletes its key, never null. ``columns`` are those of the table's query.
+
+    Raises QualityError LS804 when ``delete_when`` is no condition over rows of these columns and types.
+    """
+    if table.delete_when is None:
+        return F.lit(False)
+    expected = f"a condition over the query's columns: {listed(columns)}"
+    try:
+        condition = F.expr(table.delete_when)
+        # Inside a function, as it is used: what may only stand alone (explode) has to be refused here as well.
+        kind = rows.select(F.coalesce(condition, F.lit(None)).alias("it")).schema["it"].dataType
+    except AnalysisException as error:
+        raise QualityError(_unfit_delete(table, "cannot be judged", expected, _said(error))) from error
+    if not isinstance(kind, BooleanType | NullType):
+        found, hint = f"a value of type {kind.simpleString()}", "write a comparison, such as op = 'D'"
+        raise QualityError(_unfit_delete(table, "is no condition", expected, found, hint))
+    return F.coalesce(condition, F.lit(False))
+
+
 def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterable[str]) -> Problem | None:
-    """LS803 when a rule's ``where`` failed on a value; None when it was something else."""
+    """LS803 when a rule's ``where`` failed on a value, LS804 when ``delete_when`` did; None when it was something else."""
     match = _SQL_PLACE.search(full_text(error))
     if match is None:
         return None
-    part = match["text"][len(match["gap"]) :][: len(match["mark"])]
-    line, at = int(match["line"]) - 1, int(match["at"]) - 1
+    if table.delete_when is not None and _is_of(match, table.delete_when):
+        expected, hint = "a condition that is true, false or null for each row", _try_cast("does not delete")
+        return _unfit_delete(table, "fails on a value", expected, _said(error, secrets), hint)
     for rule in table.rules:
-        lines = rule.predicate.split("\n")
-        if rule.wheres and line < len(lines) and lines[line].startswith(part, at):
+        if rule.wheres and _is_of(match, rule.predicate):
             return Problem(
                 "LS803",
                 f"the `where` of the rule {rule.text} fails on a value",
                 rule.place,
                 expected="a filter that is true, false or null for each row",
                 found=_said(error, secrets),
-                hint="write try_cast(column AS type) in the filter: what cannot be cast is null then,"
-                " and the row is not judged by this rule",
+                hint=_try_cast("is not judged by this rule"),
             )
     return None
+
+
+def _is_of(match: re.Match[str], text: str) -> bool:
+    """Whether the part that failed stands at its place in ``text``."""
+    part = match["text"][len(match["gap"]) :][: len(match["mark"])]
+    line, at, lines = int(match["line"]) - 1, int(match["at"]) - 1, text.split("\n")
+    return line < len(lines) and lines[line].startswith(part, at)
+
+
+def _try_cast(fate: str) -> str:
+    return f"write try_cast(column AS type) in it: what cannot be cast is null then, and the row {fate}"
+
+
+def _unfit_delete(
+    table: TableDefinition, what: str, expected: str, found: str, hint: str | None = None
+) -> Problem:
+    place = dict(table.settings_from).get("delete_when", table.place)
+    text = " ".join((table.delete_when or "").split())
+    return Problem("LS804", f"the delete_when of {table.name}, {text}, {what}", place, expected, found, hint)
 
 
 def _problem(rows: DataFrame, rule: Rule) -> Problem | None:
