@@ -21,8 +21,8 @@ from lakesmith.graph.sql_analysis import analyse
 from lakesmith.graph.sql_splice import splice
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.failures import explain_failure
-from lakesmith.spark.iceberg import physical
 from lakesmith.spark.session import SessionHandle
+from lakesmith.spark.versions import as_published
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _WRITING = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement", f"{_PLANS}.UnaryCommand")
@@ -54,7 +54,8 @@ def run_query(
     Args:
         session: a session on the project's lake; its current catalog becomes the lake.
         sql: logical names (``bronze.orders``) mean tables of the lake.
-        as_of: the snapshot that each table of the query is read at; None: all as they are now.
+        as_of: the snapshot that each table of the query is read at, with the columns it was published with; None: all as
+            they are now.
         limit: the most rows to compute; None: all.
         secrets: values that no error may show.
 
@@ -64,7 +65,7 @@ def run_query(
     spark = session.spark
     try:
         spark.sql(f"USE {CATALOG_NAME}")
-        text = sql if as_of is None else _at(sql, as_of)
+        text = sql if as_of is None else _at(spark, sql, as_of)
         _require_query(spark, text)
         frame = spark.sql(text)
         with _utc():
@@ -103,8 +104,8 @@ def _plain(value: Any, kind: DataType) -> Any:
     return value
 
 
-def _at(sql: str, as_of: Mapping[TableName, int]) -> str:
-    names = {str(name): f"{physical(name)} VERSION AS OF {snapshot}" for name, snapshot in as_of.items()}
+def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> str:
+    names = {str(name): as_published(spark, name, snapshot) for name, snapshot in as_of.items()}
     return splice(sql, analyse(sql), names)
 
 

@@ -1,12 +1,14 @@
-"""A table as it was, with the columns it has now."""
+"""A table as it was: with the columns it has now, or with those that readers saw then."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg import JavaTables, physical, quoted
 
@@ -31,6 +33,39 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
             for field, column in now.items()
         )
     )
+
+
+def as_published(spark: SparkSession, name: TableName, snapshot: int) -> str:
+    """What stands for the table behind FROM to read a snapshot with the columns that readers saw in it.
+
+    A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its snapshots were
+    written in the columns of before, beside which a changed one stands under another name. What became of them tells the
+    schema of whatever was committed next. (Sourced tables keep their columns: there, one that is gone went another way.)
+    """
+    at = f"{physical(name)} VERSION AS OF {snapshot}"
+    table = JavaTables(spark).load(name)
+    found = table.snapshot(snapshot)
+    if found is None or not _reads_tables(found):
+        return at
+    then, after = _columns(schema_of(spark, table, snapshot)), _columns(_next_schema(spark, table, found))
+    kept = {then[field]: column for field, column in after.items() if field in then}
+    if list(kept) == list(kept.values()) and len(kept) == len(then):
+        return at
+    columns = (f"{quoted(old)} AS {quoted(new)}" for old, new in kept.items())
+    return f"(SELECT {', '.join(columns)} FROM {at})"
+
+
+def _reads_tables(snapshot: Any) -> bool:
+    """Whether it is the last one of a batch of a derived table."""
+    record = snapshot.summary().get(SUMMARY_KEY)
+    return record is not None and bool(json.loads(record).get("inputs"))
+
+
+def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
+    """The schema of what was committed after a snapshot, whatever became of that; the present one where nothing was."""
+    later = {int(other.sequenceNumber()): int(other.snapshotId()) for other in table.snapshots()}
+    following = [number for number in later if number > snapshot.sequenceNumber()]
+    return schema_of(spark, table, later[min(following)]) if following else table.schema()
 
 
 def schema_of(spark: SparkSession, table: Any, snapshot: int) -> Any:

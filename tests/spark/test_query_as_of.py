@@ -1,0 +1,112 @@
+"""``query --as-of``: at each point of a table's past, the columns, types and rows that readers saw when it was the present."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness, in_order
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.query import run_query
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """
+    source:
+      files: {path: landing/orders/, pattern: "*.csv", format: csv}
+    columns: {id: int, price: int, note: string}
+    """
+STEPS = {
+    "at first": "SELECT id, price, note FROM bronze.orders",
+    "a column changes its type": "SELECT id, CAST(price AS string) AS price, note FROM bronze.orders",
+    "it changes again": "SELECT id, price > 5 AS price, note FROM bronze.orders",
+    "a column changes its type and another goes": "SELECT id, CAST(price AS string) AS price FROM bronze.orders",
+    "a column widens and one comes": "SELECT CAST(id AS bigint) AS id, CAST(price AS string) AS price, 1 AS n FROM bronze.orders",
+    "a column goes": "SELECT CAST(id AS bigint) AS id, CAST(price AS string) AS price FROM bronze.orders",
+}
+PRESENT = "SELECT * FROM silver.orders"
+
+Seen = tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]]]
+"""Names, types and rows, in order."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS})
+    shop.land("landing/orders/1.csv", "id,price,note\n1,5,a\n2,6,b\n")
+    return shop
+
+
+def ask(shop: ProjectHarness, sql: str, as_of: Mapping[str, int]) -> Seen:
+    """What ``query --as-of`` gives."""
+    points = {TableName.parse(table): snapshot for table, snapshot in as_of.items()}
+    with run_query(shop.handle, sql, points) as result:
+        return result.columns, result.types, in_order(result.rows)
+
+
+def see(shop: ProjectHarness) -> tuple[int, Seen]:
+    """The head of silver.orders, and what Spark itself shows of the table now."""
+    head, frame = shop.state("silver.orders").head, shop.frame("silver.orders")
+    assert head is not None
+    types = tuple(field.dataType.simpleString() for field in frame.schema.fields)
+    return head.snapshot_id, (tuple(frame.columns), types, in_order(map(tuple, frame.collect())))
+
+
+@pytest.mark.parametrize("settings", ["tags: [plain]\n", "key: [id]\n"], ids=["plain", "keyed"])
+def test_each_point_shows_what_was_there(shop: ProjectHarness, settings: str) -> None:
+    shop.write({"tables/silver/orders.yaml": settings})
+    points: dict[str, tuple[int, Seen]] = {}
+    for step, query in STEPS.items():
+        shop.write({"tables/silver/orders.sql": query})
+        shop.must_run()
+        points[step] = see(shop)
+        snapshot, seen = points[step]
+        assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen, f"as the present: {step}"
+    assert points["a column changes its type"][1][:2] == (
+        ("id", "note", "price"),
+        ("int", "string", "string"),
+    )
+    for step, (snapshot, seen) in points.items():
+        assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen, f"as the past: {step}"
+
+
+def test_names_in_the_query_find_the_table_as_it_was(shop: ProjectHarness) -> None:
+    for step in ("at first", "a column changes its type", "it changes again"):
+        shop.write({"tables/silver/orders.sql": STEPS[step]})
+        shop.must_run()
+        if step == "a column changes its type":
+            points = {name: shop.state(name).head for name in ("silver.orders", "bronze.orders")}
+    as_of = {name: head.snapshot_id for name, head in points.items() if head is not None}
+    joined = (
+        "SELECT silver.orders.price AS was, b.price FROM silver.orders JOIN bronze.orders b ON b.id = orders.id"
+        " WHERE orders.price = '5'"
+    )
+    assert ask(shop, joined, as_of) == (("was", "price"), ("string", "int"), [("5", 5)])
+
+
+def test_a_point_that_main_was_set_back_from(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/orders.sql": STEPS["at first"]})
+    shop.must_run()
+    first, _ = see(shop)
+    shop.write({"tables/silver/orders.sql": STEPS["a column changes its type"]})
+    shop.must_run()
+    left, seen = see(shop)
+    shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.orders', {first})")
+    shop.must_run()
+    assert see(shop)[0] != left
+    assert ask(shop, PRESENT, {"silver.orders": left}) == seen
+
+
+def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(shop: ProjectHarness) -> None:
+    shop.must_run("bronze.orders")
+    head = shop.state("bronze.orders").head
+    assert head is not None
+    shop.spark.sql("ALTER TABLE lake.bronze.orders DROP COLUMN note")
+    _, _, rows = ask(shop, "SELECT id, note FROM bronze.orders", {"bronze.orders": head.snapshot_id})
+    assert rows == [(1, "a"), (2, "b")]
