@@ -33,8 +33,6 @@ _SPARK_NAMES = {
 }
 """Iceberg's primitive types whose Spark SQL name differs (Iceberg's ``TypeToSparkType``); the others keep theirs."""
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 def load_metadata(name: str, location: str) -> TableState:
     """The state in a metadata file of this machine; ``location`` is a path or a ``file:`` URI, plain or gzip'd JSON.
@@ -202,9 +200,7 @@ def _primitive(name: str) -> str:
 
 
 def _struct_field(field: Mapping[str, Any]) -> str:
-    name = field["name"]
-    quoted = name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-    return f"{quoted}:{spark_type(field['type'])}"
+    return f"{quoted_column(field['name'])}:{spark_type(field['type'])}"
 
 
 def _unreadable(name: str, location: str, found: str) -> StateError:

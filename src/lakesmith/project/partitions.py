@@ -9,7 +9,7 @@ from lakesmith.project.nearest import did_you_mean
 
 TRANSFORMS: Final = ("years", "months", "days", "hours", "bucket", "truncate")
 _FIELD: Final = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*\)|([^(),]+?))\s*")
-_PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SINGULAR: Final = {"year": "years", "month": "months", "day": "days", "date": "days", "hour": "hours"}
 
 
@@ -58,5 +58,5 @@ def _unquoted(column: str) -> str:
 
 
 def quoted_column(column: str) -> str:
-    """The column's name as Spark's DDL takes it: quoted where it has to be."""
+    """The name of a column, or of a field in one, as Spark's DDL takes it: quoted where it has to be."""
     return column if _PLAIN.fullmatch(column) else "`" + column.replace("`", "``") + "`"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lakesmith.spark.iceberg import quoted
 
-def name(text: str) -> str:
-    """A quoted identifier."""
-    return "`" + text.replace("`", "``") + "`"
+name = quoted
+"""A quoted identifier."""
 
 
 def literal(text: str) -> str:

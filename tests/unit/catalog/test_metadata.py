@@ -14,6 +14,7 @@ from lakesmith.catalog.metadata import load_metadata, local_path, parse_metadata
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import StateError
 from lakesmith.project.partitions import partition_field
+from lakesmith.project.spark_types import normal_type
 
 EVERY_TYPE = {
     "id": "bigint",
@@ -115,6 +116,13 @@ def test_partition_fields_are_spelt_as_a_project_spells_them(name: str) -> None:
     data["schema"]["fields"][0]["name"] = name
     declared = partition_field("days(`" + name.replace("`", "``") + "`)")[0]
     assert parse_metadata("x.t", "/", data).partitioning == (declared,)
+
+
+@pytest.mark.parametrize("written", ["`größe`", "`order city`", "`a``b`", "_x1", "`1st`"])
+def test_fields_of_structs_are_spelt_as_a_project_spells_them(written: str) -> None:
+    name = written.strip("`").replace("``", "`")
+    iceberg = {"type": "struct", "fields": [{"id": 1, "name": name, "required": False, "type": "long"}]}
+    assert spark_type(iceberg) == normal_type(f"struct<{written}: long>")
 
 
 def test_format_1_may_carry_only_the_fields_of_its_partition_spec() -> None:
