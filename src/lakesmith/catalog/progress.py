@@ -234,10 +234,13 @@ def live_rows(snapshot: Snapshot) -> int | None:
 
     None when it cannot be told: the summary has no total, or there are equality deletes, whose rows nobody counted.
     """
+    return None if snapshot.count("total-equality-deletes") else most_live_rows(snapshot)
+
+
+def most_live_rows(snapshot: Snapshot) -> int | None:
+    """As ``live_rows``, and the rows that equality deletes may hide. None when the summary has no total."""
     total = snapshot.summary.get("total-records")
-    if total is None or snapshot.count("total-equality-deletes"):
-        return None
-    return int(total) - snapshot.count("total-position-deletes")
+    return None if total is None else int(total) - snapshot.count("total-position-deletes")
 
 
 def _rows(count: int | None) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from pyspark.sql import SparkSession
 
+from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
@@ -204,7 +205,8 @@ def _placed(batch: Batch, account: Account) -> int:
 
 
 def live_rows(state: TableState, snapshot_id: int | None) -> int:
-    """The rows a snapshot has, by its own summary: records less those that deletes hide.
+    """The rows a snapshot has, by its own summary. Those that equality deletes hide, which only other engines write, count
+    as well: no summary tells how many they are, and an account has them on both its sides.
 
     Raises Outdated when the table does not have the snapshot any more: it was replaced, or others expired it.
     """
@@ -215,7 +217,7 @@ def live_rows(state: TableState, snapshot_id: int | None) -> int:
         raise Outdated(
             f"the table has no snapshot {snapshot_id} any more: it was replaced or its snapshots expired"
         )
-    return snapshot.count("total-records") - snapshot.count("total-position-deletes")
+    return most_live_rows(snapshot) or 0
 
 
 def rows_read(batch: Batch) -> int:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, find_progress, live_rows
+from lakesmith.catalog.progress import (
+    AppendRange,
+    Reason,
+    append_only_since,
+    find_progress,
+    live_rows,
+    most_live_rows,
+)
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.catalog.state import RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import StateError
@@ -255,13 +262,14 @@ def test_a_start_that_is_no_ancestor(past: Past) -> None:
 
 
 @pytest.mark.parametrize(
-    ("summary", "rows"),
+    ("summary", "rows", "most"),
     [
-        ({"total-records": "7", "total-position-deletes": "2", "total-equality-deletes": "0"}, 5),
-        ({"total-records": "7"}, 7),
-        ({"total-records": "7", "total-equality-deletes": "1"}, None),
-        ({}, None),
+        ({"total-records": "7", "total-position-deletes": "2", "total-equality-deletes": "0"}, 5, 5),
+        ({"total-records": "7"}, 7, 7),
+        ({"total-records": "7", "total-position-deletes": "2", "total-equality-deletes": "1"}, None, 5),
+        ({}, None, None),
     ],
 )
-def test_live_rows(summary: dict[str, str], rows: int | None) -> None:
-    assert live_rows(Snapshot(1, None, 1, 0, "append", "", summary)) == rows
+def test_live_rows(summary: dict[str, str], rows: int | None, most: int | None) -> None:
+    snapshot = Snapshot(1, None, 1, 0, "append", "", summary)
+    assert (live_rows(snapshot), most_live_rows(snapshot)) == (rows, most)
