@@ -9,6 +9,9 @@ from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import Problem, StateError
 
+TAKE_AGAIN = "or drop the table, and every file that is still in its landing folders is taken again"
+"""The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
+
 _CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 _REMOVALS = ("deleted-data-files", "added-delete-files", "removed-delete-files")
 
@@ -156,8 +159,7 @@ def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
 def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
     rollback = "roll main back to a snapshot with a record"
     rebuild = f"rebuild it with 'lakesmith run --full-refresh {state.name}'"
-    drop = "or drop it, and every file that is still in its landing folders is taken again"
-    first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, drop)
+    first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, TAKE_AGAIN)
     return StateError(
         Problem(
             "LS501",

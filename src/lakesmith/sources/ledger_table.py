@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lakesmith.catalog.progress import TAKE_AGAIN
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
@@ -36,9 +37,6 @@ COLUMNS = (
     ("at_ms", "long"),
 )
 """The ledger's columns and Iceberg types, all required, in the order of ``path`` and ``ledger_view.Row``."""
-
-TAKE_AGAIN = "or drop the table, and every file that is still in its landing folders is taken again"
-"""The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
 
 _EMPTY = "empty"
 _BRANCH = "attempt-"
