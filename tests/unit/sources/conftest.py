@@ -10,6 +10,7 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import FileFormat, FileSource
+from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 
 
@@ -33,6 +34,19 @@ class SqliteCatalog:
 @pytest.fixture
 def catalog(tmp_path: Path) -> SqliteCatalog:
     return SqliteCatalog(tmp_path)
+
+
+@pytest.fixture
+def store(catalog: SqliteCatalog, tmp_path: Path) -> LedgerStore:
+    """The file ledgers of ``catalog``."""
+    return LedgerStore(catalog, tmp_path / "cache")
+
+
+@pytest.fixture
+def uncached(catalog: SqliteCatalog, tmp_path: Path) -> Callable[[], LedgerStore]:
+    """A store that has to ask the table itself."""
+    count = iter(range(1000))
+    return lambda: LedgerStore(catalog, tmp_path / f"no-cache-{next(count)}")
 
 
 @pytest.fixture
