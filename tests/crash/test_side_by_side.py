@@ -6,12 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from harness import ProjectHarness
 
 from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.record import Pin
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
@@ -20,18 +21,19 @@ from lakesmith.spark.tables import create_table
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
 
+T = TypeVar("T")
 
-def at_once(*actions: Callable[[], object]) -> None:
-    """Calls all of them in threads that begin together; raises what one of them raises."""
+
+def at_once(*actions: Callable[[], T]) -> list[T]:
+    """What each of them returns, called in threads that begin together; raises what one of them raises."""
     barrier = Barrier(len(actions))
 
-    def one(action: Callable[[], object]) -> None:
+    def one(action: Callable[[], T]) -> T:
         barrier.wait()
-        action()
+        return action()
 
     with ThreadPoolExecutor(len(actions)) as pool:
-        for future in [pool.submit(one, action) for action in actions]:
-            future.result()
+        return [future.result() for future in [pool.submit(one, action) for action in actions]]
 
 
 @pytest.mark.spark
@@ -43,16 +45,22 @@ def test_two_first_tables_of_a_layer(tmp_path: Path, session: SessionHandle) -> 
 
     for number in range(8):
         at_once(create(f"layer_{number}", "one"), create(f"layer_{number}", "two"))
+        made = spark.sql(f"SHOW TABLES IN lake.layer_{number}").collect()
+        assert {row.tableName for row in made} == {"one", "two"}
 
 
 @pytest.mark.parametrize("number", range(3))
 def test_the_first_two_ledgers(tmp_path: Path, number: int) -> None:
     catalog = LocalCatalog(tmp_path / "catalog.db", tmp_path / "warehouse")
 
-    def append(table: str) -> Callable[[], object]:
+    def append(table: str) -> Callable[[], Pin]:
         store = LedgerStore(catalog, tmp_path / table)
         file = FileIdentity(f"landing/{table}.csv", 1, 2, 3, 4, "")
         entry = LedgerEntry(file, "files", FileAction.TAKEN, "a" * 32, 1, 5)
         return lambda: store.append(TableName("bronze", table), None, [entry])
 
-    at_once(append("one"), append("two"), append("three"))
+    tables = ("one", "two", "three")
+    pins = at_once(*map(append, tables))
+    anew = LedgerStore(catalog, tmp_path / "no cache")
+    for table, pin in zip(tables, pins, strict=True):
+        assert list(anew.read(TableName("bronze", table), pin).rows) == [f"landing/{table}.csv"]

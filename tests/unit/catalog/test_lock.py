@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith.catalog.lock import Holder, ProjectLock
-from lakesmith.errors import EnvironmentProblem, LockedError
+from lakesmith.errors import EnvironmentProblem, LockedError, Problem
 
 HOLD = """
 import sys, time
@@ -67,11 +67,13 @@ def start_holder(tmp_path: Path) -> Iterator[Start]:
         yield start
 
 
-def refused(state_dir: Path, wait_seconds: float = 0.0) -> LockedError:
-    with pytest.raises(LockedError) as error, ProjectLock(state_dir, "test", wait_seconds=wait_seconds):
-        pytest.fail("the lock was taken twice")
-    assert error.value.problems[0].code == "LS701"
-    return error.value
+def refusal(state_dir: Path, wait_seconds: float = 0.0) -> Problem | None:
+    """What is said to one who asks for the lock; None when it is given."""
+    try:
+        with ProjectLock(state_dir, "test", wait_seconds=wait_seconds):
+            return None
+    except LockedError as error:
+        return error.problems[0]
 
 
 def finish(process: subprocess.Popen[str]) -> None:
@@ -99,8 +101,7 @@ def test_the_lock_is_taken_and_given_back(tmp_path: Path) -> None:
 def test_a_failing_body_gives_it_back(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), ProjectLock(tmp_path, "run"):
         raise ZeroDivisionError
-    with ProjectLock(tmp_path, "run"):
-        pass
+    assert refusal(tmp_path) is None
 
 
 def test_locks_of_other_names_and_folders_are_others(tmp_path: Path) -> None:
@@ -109,12 +110,16 @@ def test_locks_of_other_names_and_folders_are_others(tmp_path: Path) -> None:
         ProjectLock(tmp_path, "run", name="silver.people"),
         ProjectLock(tmp_path / "other", "run"),
     ):
-        refused(tmp_path)
+        problem = refusal(tmp_path)
+        assert problem is not None
+        assert problem.code == "LS701"
 
 
 def test_the_holder_is_named(tmp_path: Path, start_holder: Start) -> None:
     process = start_holder()
-    found = refused(tmp_path).problems[0].found or ""
+    problem = refusal(tmp_path)
+    assert problem is not None
+    assert problem.code == "LS701"
     for part in (
         f"process {process.pid}",
         socket.gethostname(),
@@ -122,7 +127,7 @@ def test_the_holder_is_named(tmp_path: Path, start_holder: Start) -> None:
         "JVM 4242",
         "since 20",
     ):
-        assert part in found
+        assert part in (problem.found or "")
 
 
 def test_waiting_tells_once_whom_for_and_then_goes_on(tmp_path: Path, start_holder: Start) -> None:
@@ -160,9 +165,10 @@ def test_a_stopped_holder_keeps_it_and_is_said_to_be_stopped(tmp_path: Path, sta
     process = start_holder()
     process.send_signal(signal.SIGSTOP)
     start = time.monotonic()
-    error = refused(tmp_path, wait_seconds=0.5)
+    problem = refusal(tmp_path, wait_seconds=0.5)
     assert time.monotonic() - start >= 0.5
-    assert f"kill -CONT {process.pid}" in (error.problems[0].hint or "")
+    assert problem is not None
+    assert f"kill -CONT {process.pid}" in (problem.hint or "")
     process.send_signal(signal.SIGCONT)
     finish(process)
     assert process.wait() == 0
@@ -180,9 +186,12 @@ def test_only_one_at_a_time(tmp_path: Path) -> None:
 def test_a_program_that_was_started_does_not_keep_it(tmp_path: Path) -> None:
     with ProjectLock(tmp_path, "run"):
         sleeper = subprocess.Popen(["sleep", "30"], close_fds=False)
-    with ProjectLock(tmp_path, "run"):
+    try:
+        assert sleeper.poll() is None
+        assert refusal(tmp_path) is None
+    finally:
         sleeper.kill()
-    sleeper.wait()
+        sleeper.wait()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"host": "h"}', b"\xff\xfe"])
@@ -196,7 +205,9 @@ def test_a_file_that_names_nobody(tmp_path: Path, content: bytes) -> None:
         other.write(content)
         other.flush()
         fcntl.flock(other, fcntl.LOCK_EX)
-        assert "has not said which" in (refused(tmp_path).problems[0].found or "")
+        problem = refusal(tmp_path)
+        assert problem is not None
+        assert "has not said which" in (problem.found or "")
 
 
 def test_a_longer_name_leaves_nothing_behind_a_shorter_one(tmp_path: Path, start_holder: Start) -> None:
@@ -231,8 +242,7 @@ def test_a_disk_that_takes_no_file(
     with pytest.raises(EnvironmentProblem, match=code), ProjectLock(tmp_path, "run"):
         pass
     monkeypatch.undo()
-    with ProjectLock(tmp_path, "run"):
-        pass
+    assert refusal(tmp_path) is None
 
 
 def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
