@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness
-from test_nested_fields import _lines, _notes, _parquet, _table
-from test_nested_values import _made, _reasons
+from nested import found, land_as, land_parquet, notes, reasons, source, types
 from test_quarantine_replay import replay
 
 if TYPE_CHECKING:
@@ -56,24 +54,13 @@ NEW_ROW = (
 )
 
 
-def _types(shop: ProjectHarness, table: str) -> dict[str, str]:
-    columns = shop.state(table).columns
-    return {column.name: column.type for column in columns if not column.name.startswith("_")}
-
-
 def _sources(columns: dict[str, str]) -> dict[str, str]:
-    return {
-        f"tables/bronze/{format_}.yaml": _table(format_, format_, "fail", columns)
-        for format_ in ("json", "parquet")
-    }
+    return {**source("json", "json", "fail", columns), **source("parquet", "parquet", "fail", columns)}
 
 
 def _land(shop: ProjectHarness, name: str, columns: dict[str, str], *rows: dict[str, Any]) -> None:
-    """The same rows as JSON lines and as Parquet, there of the types in ``columns``."""
-    shop.land(f"landing/json/{name}.json", _lines(*rows))
-    fields = ",".join(f"{column}:{kind}" for column, kind in columns.items())
-    sql = f"SELECT inline(from_json('{json.dumps(rows)}', 'array<struct<id:bigint,{fields}>>'))"
-    shop.land(f"landing/parquet/{name}.parquet", _made(shop, "parquet", sql))
+    for format_ in ("json", "parquet"):
+        land_as(shop, format_, f"{format_}/{name}", columns, *rows)
 
 
 def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: SessionHandle) -> None:
@@ -87,10 +74,10 @@ def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: Ses
     tables = ("bronze.json", "bronze.parquet", "silver.copy", "silver.keyed")
     _land(shop, "1", BEFORE, *OLD)
     shop.must_run()
-    assert [_types(shop, table) for table in tables] == [{"id": "bigint", **BEFORE}] * 4
+    assert [types(shop, table) for table in tables] == [BEFORE] * 4
 
     _land(shop, "2", AFTER, NEW)
-    assert {problem.code for problem in shop.run().problems} == {"LS434"}
+    assert {code for code, _ in found(shop.run()).values()} == {"LS434"}
     shop.write(_sources(AFTER))
     result = shop.must_run()
     assert {
@@ -104,8 +91,8 @@ def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: Ses
         "field m.value.d was widened from decimal(4,2) to decimal(9,2)",
         "field m.value.e array<int> was added",
         "field l.element was widened from int to bigint",
-    } <= set(_notes(result, "bronze.json"))
-    assert [_types(shop, table) for table in tables] == [{"id": "bigint", **AFTER}] * 4
+    } <= set(notes(result, "bronze.json"))
+    assert [types(shop, table) for table in tables] == [AFTER] * 4
     for table in tables:
         assert shop.rows(table, "id", *AFTER) == [*OLD_ROWS, NEW_ROW]
     assert result.published["silver.copy"].kind == "append"
@@ -118,26 +105,24 @@ def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: Ses
 
 
 def test_what_metadata_cannot_change_inside_stops(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session)
     declared = {"s": "struct<a:int,b:bigint>", "m": "map<int,string>"}
-    table = "tables/bronze/parquet.yaml"
-    shop.write({table: _table("parquet", "parquet", "fail", declared)})
-    _parquet(shop, "landing/parquet/1.parquet", [{"id": 1, "s": {"a": 1, "b": 1}}])
+    shop = ProjectHarness(tmp_path / "shop", session, source("parquet", "parquet", "fail", declared))
+    land_parquet(shop, "parquet/1", [{"id": 1, "s": {"a": 1, "b": 1}}])
     shop.must_run()
-    _parquet(shop, "landing/parquet/2.parquet", [{"id": 2, "s": {"a": 1, "b": 1}}])
+    land_parquet(shop, "parquet/2", [{"id": 2, "s": {"a": 1, "b": 1}}])
     others = {
-        "s": ["struct<a:int>", "struct<b:bigint,a:int>", "struct<a:string,b:bigint>", "struct<a:int,b:int>"],
+        "s": ["struct<b:bigint,a:int>", "struct<a:string,b:bigint>", "struct<a:int,b:int>"],
         "m": ["map<bigint,string>"],
     }
     for column, kind in ((column, kind) for column, kinds in others.items() for kind in kinds):
-        shop.write({table: _table("parquet", "parquet", "ignore", {**declared, column: kind})})
+        shop.write(source("parquet", "parquet", "ignore", {**declared, column: kind}))
         (problem,) = shop.run().problems
         assert (problem.code, problem.expected, problem.found) == (
             "LS507",
             f"{declared[column]}, or a type it widens to without new data",
             kind,
         )
-    assert _types(shop, "bronze.parquet") == {"id": "bigint", **declared}
+    assert types(shop, "bronze.parquet") == declared
     assert shop.rows("bronze.parquet", "id") == [(1,)]
 
 
@@ -160,21 +145,19 @@ def test_a_rebuild_changes_types_inside_as_it_can(tmp_path: Path, session: Sessi
     ):
         shop.write({"tables/silver/d.sql": f"SELECT id, {query} AS s FROM bronze.e"})
         shop.must_run()
-        assert _types(shop, "silver.d") == {"id": "int", "s": kind}
+        assert types(shop, "silver.d") == {"s": kind}
         assert shop.rows("silver.d") == [(1, row)]
 
 
 def test_rows_set_aside_come_back_when_their_fields_are_wide_enough(
     tmp_path: Path, session: SessionHandle
 ) -> None:
-    table = "tables/bronze/orders.yaml"
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {table: _table("orders", "parquet", "fail", {"s": "struct<n:int>"})}
-    )
-    _parquet(shop, "landing/orders/1.parquet", [{"id": 1, "s": {"n": BIG}}, {"id": 2, "s": {"n": 2}}])
+    table = source("orders", "parquet", "fail", {"s": "struct<n:int>"})
+    shop = ProjectHarness(tmp_path / "shop", session, table)
+    land_parquet(shop, "orders/1", [{"id": 1, "s": {"n": BIG}}, {"id": 2, "s": {"n": 2}}])
     shop.must_run()
-    assert _reasons(shop, "bronze.orders") == {1: [f"s.n: not an int: '{BIG}'"]}
-    shop.write({table: _table("orders", "parquet", "fail", {"s": "struct<m:string,n:bigint>"})})
+    assert reasons(shop, "bronze.orders") == {1: [f"s.n: not an int: '{BIG}'"]}
+    shop.write(source("orders", "parquet", "fail", {"s": "struct<m:string,n:bigint>"}))
     replay(shop)
-    assert _reasons(shop, "bronze.orders") == {}
+    assert reasons(shop, "bronze.orders") == {}
     assert shop.rows("bronze.orders") == [(1, (None, BIG)), (2, (None, 2))]

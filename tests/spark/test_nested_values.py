@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness
-from test_nested_fields import _notes, _parquet, _table
+from nested import land_parquet, made, notes, reasons, source
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -55,27 +54,15 @@ SET_ASIDE = {
 }
 
 
-def _reasons(shop: ProjectHarness, table: str) -> dict[Any, list[str]]:
-    """What is in quarantine: the row's ``id`` -> the reasons."""
-    return {json.loads(row["raw"])["id"]: list(row["reasons"]) for row in shop.quarantine(table)}
-
-
-def _made(shop: ProjectHarness, format_: str, sql: str) -> bytes:
-    """A file of Spark's own making with the rows of ``sql``."""
-    folder = shop.root / "made" / format_
-    shop.spark.sql(sql).coalesce(1).write.format(format_).mode("overwrite").save(str(folder))
-    return next(folder.glob(f"part-*.{format_}")).read_bytes()
-
-
 @pytest.mark.parametrize("format_", ["parquet", "avro"])
 def test_a_value_inside_that_does_not_fit_sets_its_row_aside(
     tmp_path: Path, session: SessionHandle, format_: str
 ) -> None:
-    table = _table("deep", format_, "fail", DECLARED)
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/deep.yaml": table})
-    shop.land(f"landing/deep/1.{format_}", _made(shop, format_, IN_FILE))
+    table = source("deep", format_, "fail", DECLARED)
+    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop.land(f"landing/deep/1.{format_}", made(shop, format_, IN_FILE))
     shop.must_run()
-    assert _reasons(shop, "bronze.deep") == SET_ASIDE
+    assert reasons(shop, "bronze.deep") == SET_ASIDE
     assert shop.rows("bronze.deep") == [
         (1, (7, Decimal("1.25"), date(2024, 1, 2), (8,)), [("a", 1)], [[1], []], {"k": (1,)}),
         (2, (None, None, None, (None,)), [None, ("b", None)], [None, [None, 2]], {"k": None, "l": (None,)}),
@@ -86,8 +73,8 @@ def test_a_value_inside_that_does_not_fit_sets_its_row_aside(
 def test_keys_of_maps_are_values_too(tmp_path: Path, session: SessionHandle) -> None:
     import pyarrow as pa
 
-    table = _table("keys", "parquet", "fail", {"m": "map<int,string>", "w": "map<bigint,struct<n:int>>"})
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/keys.yaml": table})
+    table = source("keys", "parquet", "fail", {"m": "map<int,string>", "w": "map<bigint,struct<n:int>>"})
+    shop = ProjectHarness(tmp_path / "shop", session, table)
     of = pa.struct([("n", pa.int32())])
     schema = pa.schema(
         [("id", pa.int64()), ("m", pa.map_(pa.string(), pa.string())), ("w", pa.map_(pa.int32(), of))]
@@ -98,9 +85,9 @@ def test_keys_of_maps_are_values_too(tmp_path: Path, session: SessionHandle) -> 
         {"id": 3, "m": [("1", "a"), ("x", "b")], "w": []},
         {"id": 4, "m": [("1", "a"), (" 1", "b")], "w": []},
     ]
-    _parquet(shop, "landing/keys/1.parquet", rows, schema)
+    land_parquet(shop, "keys/1", rows, schema)
     shop.must_run()
-    assert _reasons(shop, "bronze.keys") == {
+    assert reasons(shop, "bronze.keys") == {
         3: ["m.key: not an int: 'x'"],
         4: ["""m: not a map<int,string>: '{"1":"a"," 1":"b"}'"""],
     }
@@ -114,8 +101,8 @@ def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, sessi
         "s": "struct<inside:struct<x:int>,list:array<struct<x:int>>,at:timestamp>",
         "text": "struct<x:int>",
     }
-    table = _table("kinds", "parquet", "fail", declared)
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/kinds.yaml": table})
+    table = source("kinds", "parquet", "fail", declared)
+    shop = ProjectHarness(tmp_path / "shop", session, table)
     inside = pa.struct([("inside", pa.string()), ("list", pa.list_(pa.int64())), ("at", pa.int64())])
     schema = pa.schema([("id", pa.int64()), ("s", inside), ("text", pa.string())])
     none = {"inside": None, "list": None, "at": None}
@@ -125,9 +112,9 @@ def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, sessi
         {"id": 3, "s": {"inside": '{"x":1}', "list": [None, 5], "at": 9}, "text": None},
         {"id": 4, "s": None, "text": '{"x":1}'},
     ]
-    _parquet(shop, "landing/kinds/1.parquet", rows, schema)
+    land_parquet(shop, "kinds/1", rows, schema)
     shop.must_run()
-    assert _reasons(shop, "bronze.kinds") == {
+    assert reasons(shop, "bronze.kinds") == {
         3: [
             "s.inside: not a struct<x:int>: '{\"x\":1}'",
             "s.list.element: not a struct<x:int>: '5'",
@@ -141,10 +128,13 @@ def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, sessi
 def test_arrays_that_are_empty_in_every_row(tmp_path: Path, session: SessionHandle) -> None:
     """Arrow calls them lists of nulls, and has no other type for what is not in them."""
     declared = {"parts": "array<struct<n:int>>", "m": "map<string,struct<n:int>>", "texts": "array<string>"}
-    table = _table("empty", "parquet", "fail", declared)
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/empty.yaml": table})
-    rows = [{"id": 1, "parts": [], "texts": []}, {"id": 2, "parts": None, "texts": [None]}]
-    _parquet(shop, "landing/empty/1.parquet", rows)
+    table = source("empty", "parquet", "fail", declared)
+    shop = ProjectHarness(tmp_path / "shop", session, table)
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "parts": [], "texts": []},
+        {"id": 2, "parts": None, "texts": [None]},
+    ]
+    land_parquet(shop, "empty/1", rows)
     result = shop.must_run()
-    assert _notes(result, "bronze.empty") == ["not in the files, null in their rows: m"]
+    assert notes(result, "bronze.empty") == ["not in the files, null in their rows: m"]
     assert shop.rows("bronze.empty") == [(1, [], None, []), (2, None, None, [None])]

@@ -13,6 +13,7 @@ from typing import Final
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.sources.avro_header import struct_type
 from lakesmith.sources.columns import match_columns
 from lakesmith.sources.shape import FileShape
 
@@ -25,6 +26,12 @@ _SIMPLE: Final = re.compile(r"\s*[A-Za-z_][^<>(),:]*(\([^()]*\))?\s*")
 _FIELD: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`:,<>]+?))\s*:")
 _PLAIN_NAME: Final = re.compile(r"\w+")
 _SHOWN: Final = 20
+_CAN_EVOLVE: Final = "new fields (on_new_column: evolve) whose names differ from others in more than case, and not in the keys of a map"
+_NOT_EVOLVED: Final = "rename them in the files, or set `on_new_column: ignore` to leave them out"
+_NOT_DECLARED: Final = (
+    "declare them in the column's type (rows that are there have null in them then), or set `on_new_column: evolve` to add "
+    "new fields as they come, or `on_new_column: ignore` to leave them out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,19 @@ def parse_type(text: str) -> SqlType:
     return found
 
 
+def composed(outer: str, parts: Sequence[tuple[str, SqlType]]) -> SqlType:
+    """A struct, array or map of these parts.
+
+    >>> composed("struct", [("a b", parse_type("int"))]).text
+    'struct<`a b`:int>'
+    """
+    if outer == "struct":
+        text = struct_type([(name, part.text) for name, part in parts]) or ""
+    else:
+        text = f"{outer}<{','.join(part.text for _, part in parts)}>"
+    return SqlType(outer, tuple(parts), text)
+
+
 def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
     """Declared part -> the file's name for it. Two that differ from it in case only are both left."""
     theirs = [name for name, _ in found.parts]
@@ -83,17 +103,27 @@ def compare_fields(
 
     A field whose kind differs (a struct declared as string) is a matter of its values, not of names.
     """
-    types = dict(zip(shape.columns, shape.types, strict=True))
-    present = dict(match_columns(declared, shape, OnNewColumn.IGNORE).present)
+    found = file_types(declared, shape)
     unknown: list[FieldPath] = []
     missing: list[FieldPath] = []
     for column in declared:
-        found = types.get(present.get(column.name, ""))
-        if found and column.type and column.type != found:
-            ours, theirs = parse_type(column.type), parse_type(found)
+        if column.name in found:
+            ours, theirs = parse_type(column.type or ""), found[column.name]
             unknown += _only_in_file(ours, theirs, (column.name,))
             missing += _only_declared(ours, theirs, (column.name,))
     return tuple(unknown), tuple(missing)
+
+
+def file_types(declared: Sequence[Column], shape: FileShape) -> dict[str, SqlType]:
+    """The types that a file has for the declared columns, by their names, where they are not those declared."""
+    types = dict(zip(shape.columns, shape.types, strict=True))
+    present = dict(match_columns(declared, shape, OnNewColumn.IGNORE).present)
+    found = ((column, types.get(present.get(column.name, ""))) for column in declared)
+    return {
+        column.name: parse_type(theirs)
+        for column, theirs in found
+        if theirs and column.type and column.type != theirs
+    }
 
 
 def judge_fields(
@@ -102,7 +132,10 @@ def judge_fields(
     missing: Sequence[FieldPath],
     policy: OnNewColumn,
 ) -> FieldMatch:
-    """What the policy makes of them. Fields are added where they are declared only: LS434."""
+    """What the policy makes of them. LS434 is in ``problems`` when there are unknown fields and it does not ignore them.
+
+    Under ``on_new_column: evolve`` those are unknown that the columns cannot get.
+    """
     notes = [f"not in the files, null in their rows: {_listed(missing)}"] if missing else []
     if unknown and policy is OnNewColumn.IGNORE:
         notes.append(f"left out (on_new_column: ignore): {_listed(unknown)}")
@@ -115,6 +148,12 @@ def dotted(path: FieldPath) -> str:
     return ".".join(
         name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path
     )
+
+
+def listed(texts: Sequence[str]) -> str:
+    """The first few of many, and how many more there are."""
+    names = ", ".join(texts[:_SHOWN])
+    return f"{names} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else names
 
 
 def _type(text: str, at: int) -> tuple[SqlType, int]:
@@ -188,20 +227,16 @@ def _only_declared(declared: SqlType, found: SqlType, path: FieldPath) -> Iterat
 def _problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: OnNewColumn) -> Problem:
     places = {column.name: column.place for column in columns}
     fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
-    allowed = "only fields that the columns' types name"
-    if policy is OnNewColumn.EVOLVE:
-        allowed += " (on_new_column: evolve adds columns, not fields inside one)"
+    evolves = policy is OnNewColumn.EVOLVE
     return Problem(
         "LS434",
-        f"files have {fields} inside a column that the table does not have",
+        f"files have {fields} inside a column that the table {'cannot get' if evolves else 'does not have'}",
         places.get(unknown[0][0]),
-        expected=allowed if policy is OnNewColumn.EVOLVE else f"{allowed} (on_new_column: fail)",
+        expected=_CAN_EVOLVE if evolves else "only fields that the columns' types name (on_new_column: fail)",
         found=_listed(unknown),
-        hint="declare them in the column's type (rows that are there have null in them then), "
-        "or set `on_new_column: ignore` to leave them out",
+        hint=_NOT_EVOLVED if evolves else _NOT_DECLARED,
     )
 
 
 def _listed(paths: Sequence[FieldPath]) -> str:
-    names = ", ".join(map(dotted, paths[:_SHOWN]))
-    return f"{names} and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else names
+    return listed(list(map(dotted, paths)))

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import SourceError
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
 from lakesmith.sources.columns import NewColumn, match_columns
-from lakesmith.sources.fields import FieldPath, compare_fields, judge_fields
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.grown_types import common_type, remembered
+from lakesmith.spark.intake_fields import match_fields
 from lakesmith.spark.read_files import (
     ReadGroup,
     ReadRequest,
     infer_columns,
     json_columns,
-    json_unknown_fields,
     read_files,
 )
 from lakesmith.spark.replay_json import frame_of
@@ -67,19 +68,33 @@ def open_intake(batch: Batch) -> Intake:
     }
     columns = known_columns(batch) or _inferred(batch, groups)
     found = {intake: _shapes(batch, intake.source, shapes) for intake, shapes in groups.items()}
-    notes: list[str] = []
-    for intake, shapes in groups.items():
-        columns = _matched(batch, intake.source, shapes, found[intake], columns, notes)
+    columns, notes = _agreed(batch, groups, found, columns)
     requests = [
         _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
     ]
-    for intake, request in zip(groups, requests, strict=True):
-        _match_fields(batch, found[intake], request, columns, notes)
     frames = [read_files(batch.spark, request) for request in requests]
     rows = reduce(lambda one, other: one.unionByName(other), frames)
-    return Intake(
-        rows, columns, tuple(notes), tuple(group for request in requests for group in request.groups)
-    )
+    return Intake(rows, columns, notes, tuple(group for request in requests for group in request.groups))
+
+
+def _agreed(
+    batch: Batch,
+    groups: Mapping[FileIntake, tuple[ShapeGroup, ...]],
+    found: Mapping[FileIntake, Sequence[FileShape]],
+    columns: tuple[Column, ...],
+) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """The columns, with what is new in the files where that is let in, and notes; raises SourceError where it is not."""
+    notes: list[str] = []
+    # What one source lets in is not new any more for the others.
+    open_first = sorted(groups, key=lambda intake: intake.source.on_new_column is not OnNewColumn.EVOLVE)
+    for intake in open_first:
+        columns = _matched(batch, intake.source, groups[intake], found[intake], columns, notes)
+    for intake in open_first:
+        if intake.source.format not in _DELIMITED:
+            request = _request(batch, intake.source, groups[intake], found[intake], columns)
+            columns, said = match_fields(batch.spark, request, found[intake], columns)
+            notes.extend(said)
+    return columns, tuple(dict.fromkeys(notes))
 
 
 def _with_files(batch: Batch) -> list[FileIntake]:
@@ -87,17 +102,23 @@ def _with_files(batch: Batch) -> list[FileIntake]:
 
 
 def known_columns(batch: Batch) -> tuple[Column, ...]:
-    """The declared columns and, after them, those the table has got besides (inferred once, or evolved since)."""
-    declared = batch.step.table.columns
+    """The declared columns and, after them, those the table has got besides (inferred once, or evolved since).
+
+    The fields that the table has got inside the declared columns are in their types.
+    """
     state = batch.catalog.table(batch.name.layer, batch.name.name)
-    there = state.columns if state else ()
-    names = {column.name.lower() for column in declared}
-    grown = (
-        Column(column.name, column.type)
-        for column in there
-        if column.name.lower() not in names and not column.name.startswith(_PREFIX)
-    )
-    return (*declared, *grown)
+    there = {column.name.lower(): column for column in (state.columns if state else ())}
+    declared = [
+        _with_remembered(column, there.pop(column.name.lower(), None)) for column in batch.step.table.columns
+    ]
+    besides = (column for column in there.values() if not column.name.startswith(_PREFIX))
+    return (*declared, *(Column(column.name, column.type) for column in besides))
+
+
+def _with_remembered(column: Column, there: ColumnState | None) -> Column:
+    if there is None or column.type is None or "<" not in column.type:
+        return column
+    return replace(column, type=remembered(column.type, there.type))
 
 
 def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) -> tuple[Column, ...]:
@@ -123,32 +144,15 @@ def _matched(
         match = match_columns(columns, shape, source.on_new_column)
         if match.problems:
             raise SourceError(match.problems)
-        notes.extend(note for note in match.notes if note not in notes)
-        new.update({column.name.lower(): column for column in match.new if column.name.lower() not in new})
+        notes.extend(match.notes)
+        for column in match.new:
+            known = new.get(column.name.lower(), column)
+            new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
     return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
 
 
-def _match_fields(
-    batch: Batch,
-    shapes: Sequence[FileShape],
-    request: ReadRequest,
-    columns: Sequence[Column],
-    notes: list[str],
-) -> None:
-    """Holds what is inside the columns against their types; raises SourceError LS434 where the source does not allow it."""
-    unknown: dict[FieldPath, None] = {}
-    missing: dict[FieldPath, None] = {}
-    if request.source.format is FileFormat.JSON:
-        unknown = dict.fromkeys(json_unknown_fields(batch.spark, request))
-    elif request.source.format not in _DELIMITED:
-        for shape in shapes:
-            more, less = compare_fields(columns, shape)
-            unknown.update(dict.fromkeys(more))
-            missing.update(dict.fromkeys(less))
-    match = judge_fields(columns, tuple(unknown), tuple(missing), request.source.on_new_column)
-    if match.problems:
-        raise SourceError(match.problems)
-    notes.extend(note for note in match.notes if note not in notes)
+def _common(one: str | None, other: str | None) -> str | None:
+    return common_type(one, other) if one and other and one != other else one
 
 
 def _typed(

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lakesmith.plan.widening import type_changes
-from lakesmith.sources.avro_header import struct_type
-from lakesmith.sources.fields import FieldPath, SqlType, paired
+from lakesmith.sources.fields import FieldPath, SqlType, composed, paired
 from lakesmith.spark.read_sql import literal, name
 from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, precision_and_scale
 
@@ -40,14 +39,11 @@ def sql_type(kind: DataType) -> SqlType:
     """A type as Spark has it, taken apart; names are quoted in its ``text`` where they need it."""
     match kind:
         case StructType():
-            fields = tuple((field.name, sql_type(field.dataType)) for field in kind)
-            return SqlType("struct", fields, struct_type([(field, of.text) for field, of in fields]) or "")
+            return composed("struct", [(field.name, sql_type(field.dataType)) for field in kind])
         case ArrayType():
-            element = sql_type(kind.elementType)
-            return SqlType("array", (("element", element),), f"array<{element.text}>")
+            return composed("array", [("element", sql_type(kind.elementType))])
         case MapType():
-            key, value = sql_type(kind.keyType), sql_type(kind.valueType)
-            return SqlType("map", (("key", key), ("value", value)), f"map<{key.text},{value.text}>")
+            return composed("map", [("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType))])
     return SqlType(text=kind.simpleString())
 
 

@@ -13,7 +13,6 @@ from lakesmith.project.definitions import FileFormat
 from lakesmith.spark.read_columnar import columnar_rows
 from lakesmith.spark.read_csv import csv_rows
 from lakesmith.spark.read_failure import unreadable_file
-from lakesmith.spark.read_fields import json_unknown_fields
 from lakesmith.spark.read_infer import infer_columns
 from lakesmith.spark.read_json import json_columns, json_rows
 from lakesmith.spark.read_request import RAW, REASONS, ReadGroup, ReadRequest
@@ -25,7 +24,6 @@ __all__ = [
     "ReadRequest",
     "infer_columns",
     "json_columns",
-    "json_unknown_fields",
     "read_files",
     "result_schema",
     "unreadable_file",

@@ -16,12 +16,15 @@ from pyspark.sql.types import (
     DataType,
     NullType,
     StringType,
+    StructField,
     StructType,
     _parse_datatype_json_string,
 )
 
 from lakesmith.project.definitions import Column, FileFormat, FileSource
-from lakesmith.sources.avro_header import struct_type
+from lakesmith.sources.fields import SqlType
+from lakesmith.spark.grown_types import common_type
+from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.read_csv import csv_texts, formats
 from lakesmith.spark.read_json import json_sample
 from lakesmith.spark.read_request import ReadGroup, ReadRequest
@@ -47,14 +50,14 @@ def infer_columns(
     """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
 
     CSV: by the first rows of the first files. JSON: by Spark's inference over such rows; strings that all are dates or
-    timestamps become that. Parquet and Avro: by the groups' ``file_types``.
+    timestamps become that. Parquet and Avro: by the groups' ``file_types``, the wider where they differ.
     """
     if source.format in (FileFormat.PARQUET, FileFormat.AVRO):
-        return _columns(_first_types(groups))
+        return _columns(_common_types(groups))
     few = tuple(replace(group, files=group.files[:SAMPLE_FILES]) for group in groups[:SAMPLE_FILES])
     if source.format is FileFormat.JSON:
         return _json_columns(spark, ReadRequest(source, root, few, ()))
-    names = list(_first_types(few))
+    names = list(_common_types(few))
     request = ReadRequest(source, root, few, tuple((column, "string") for column in names))
     texts = csv_texts(spark, request)
     if texts is None:
@@ -64,12 +67,13 @@ def infer_columns(
     return _columns(dict(zip(names, found, strict=True)))
 
 
-def _first_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
+def _common_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
     types: dict[str, str] = {}
     for group in groups:
         kinds = group.file_types or ("string",) * len(group.file_columns)
         for column, kind in zip(group.file_columns, kinds, strict=True):
-            types.setdefault(column, kind)
+            known = types.setdefault(column, kind)
+            types[column] = known if known == kind else common_type(known, kind)
     return types
 
 
@@ -98,11 +102,8 @@ def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ..
     sample = json_sample(spark, request, SAMPLE_ROWS)
     if sample is None:
         return ()
-    strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
-    lines = getattr(sample.select(VALUE)._jdf, "as")(strings)
-    inferred = _parse_datatype_json_string(spark._jsparkSession.read().json(lines).schema().json())
-    assert isinstance(inferred, StructType)
-    types = {field.name: _settled(field.dataType) for field in inferred if field.name != "_corrupt_record"}
+    inferred = inferred_json(sample)
+    types = {column: kind.text for column, kind in inferred.parts if column != "_corrupt_record"}
     texts = [column for column, kind in types.items() if kind == "string"]
     fields = ", ".join(f"{name(column)} string" for column in texts)
     if texts:
@@ -113,16 +114,24 @@ def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ..
     return _columns(types)
 
 
-def _settled(type_: DataType) -> str:
-    """A type without holes: where only nulls were seen, a string."""
+def inferred_json(lines: DataFrame) -> SqlType:
+    """What Spark infers of JSON objects, a line each (as ``_value``); where it saw only nulls, a string."""
+    spark = lines.sparkSession
+    strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
+    texts = getattr(lines.select(VALUE)._jdf, "as")(strings)
+    inferred = _parse_datatype_json_string(spark._jsparkSession.read().json(texts).schema().json())
+    return sql_type(_settled(inferred))
+
+
+def _settled(type_: DataType) -> DataType:
     match type_:
-        case NullType() | StringType():
-            return "string"
+        case NullType():
+            return StringType()
         case ArrayType():
-            return f"array<{_settled(type_.elementType)}>"
+            return ArrayType(_settled(type_.elementType))
         case StructType():
-            return struct_type([(field.name, _settled(field.dataType)) for field in type_]) or "string"
-    return type_.simpleString()
+            return StructType([StructField(field.name, _settled(field.dataType)) for field in type_])
+    return type_
 
 
 def _columns(types: dict[str, str]) -> tuple[Column, ...]:

@@ -8,6 +8,7 @@ from lakesmith.sources.fields import (
     FieldMatch,
     SqlType,
     compare_fields,
+    composed,
     dotted,
     judge_fields,
     parse_type,
@@ -123,13 +124,14 @@ def test_fail_names_the_fields_the_place_and_the_choices() -> None:
     assert problem.found == "parts.element.sku, address.zip"
     assert "type" in (problem.hint or "")
     assert "on_new_column: ignore" in (problem.hint or "")
+    assert "on_new_column: evolve" in (problem.hint or "")
     assert match.notes == ()
 
 
-def test_evolve_cannot_add_fields_and_says_so() -> None:
+def test_evolve_tells_of_fields_that_cannot_be_added() -> None:
     (problem,) = judge_fields(COLUMNS, UNKNOWN[1:], [], EVOLVE).problems
     assert (problem.code, problem.found) == ("LS434", "address.zip")
-    assert "evolve" in (problem.expected or "")
+    assert "case" in (problem.expected or "")
     assert "on_new_column: ignore" in (problem.hint or "")
 
 
@@ -157,3 +159,13 @@ def test_each_part_of_a_type_keeps_its_text() -> None:
     assert whole.text == "struct<a: decimal(3, 1), b:map<string, struct<`c d`:int >> >"
     assert (a.text, b.text) == ("decimal(3, 1)", "map<string, struct<`c d`:int >>")
     assert (key.text, value.text, value.parts[0][1].text) == ("string", "struct<`c d`:int >", "int")
+
+
+def test_a_type_is_put_together_of_its_parts() -> None:
+    for text in ("struct<a:int,`b c`:array<map<string,struct<d:date>>>>", "struct<>"):
+        kind = parse_type(text)
+        assert _again(kind).text == text
+
+
+def _again(kind: SqlType) -> SqlType:
+    return composed(kind.outer, [(name, _again(part)) for name, part in kind.parts]) if kind.outer else kind

@@ -1,0 +1,95 @@
+"""The fields inside a batch's columns: what its files have of them, and the columns as they are with those let in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import SparkSession
+
+from lakesmith.errors import SourceError
+from lakesmith.plan.widening import type_changes
+from lakesmith.project.definitions import Column, FileFormat, OnNewColumn
+from lakesmith.sources.fields import (
+    FieldPath,
+    SqlType,
+    compare_fields,
+    dotted,
+    file_types,
+    judge_fields,
+    listed,
+    parse_type,
+)
+from lakesmith.sources.shape import FileShape
+from lakesmith.spark.grown_types import grown
+from lakesmith.spark.read_fields import json_field_types, json_unknown_fields
+from lakesmith.spark.read_request import ReadRequest
+
+_Columns = tuple[Column, ...]
+
+
+def match_fields(
+    spark: SparkSession, request: ReadRequest, shapes: Sequence[FileShape], columns: _Columns
+) -> tuple[_Columns, tuple[str, ...]]:
+    """Holds what is inside the columns of a source's files against the columns' types.
+
+    Returns the columns, with new fields in them where the source lets them in, and notes for people. Raises SourceError LS434
+    where it does not, or they cannot be added.
+    """
+    is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
+    unknown, missing = (json_unknown_fields(spark, request), ()) if is_json else _compared(columns, shapes)
+    after = columns
+    if unknown and policy is OnNewColumn.EVOLVE:
+        types = [file_types(columns, shape) for shape in shapes]
+        after = _evolved(columns, [json_field_types(spark, request, unknown)] if is_json else types)
+        unknown = _absent(after, unknown) if is_json else _compared(after, shapes)[0]
+    match = judge_fields(columns, unknown, missing, policy)
+    if match.problems:
+        raise SourceError(match.problems)
+    return after, (*match.notes, *_said(columns, after))
+
+
+def _compared(
+    columns: _Columns, shapes: Sequence[FileShape]
+) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
+    """The fields that only files have, and those that some file has not."""
+    each = [compare_fields(columns, shape) for shape in shapes]
+    unknown, missing = (dict.fromkeys(path for pair in each for path in pair[side]) for side in (0, 1))
+    return tuple(unknown), tuple(missing)
+
+
+def _evolved(columns: _Columns, found: Sequence[Mapping[str, SqlType]]) -> _Columns:
+    """The columns with all fields of the types ``found``, by the columns' names."""
+    return tuple(
+        _with_fields(column, [of[column.name] for of in found if column.name in of]) for column in columns
+    )
+
+
+def _with_fields(column: Column, found: Sequence[SqlType]) -> Column:
+    if not found:
+        return column
+    before = parse_type(column.type or "")
+    after = reduce(lambda kind, theirs: grown(kind, theirs, before), found, before)
+    return replace(column, type=after.text) if after is not before else column
+
+
+def _absent(columns: _Columns, paths: Sequence[FieldPath]) -> tuple[FieldPath, ...]:
+    """Those of the fields that the columns do not have, under exactly these names."""
+    types = {column.name: parse_type(column.type or "string") for column in columns}
+    return tuple(path for path in paths if not _has(types[path[0]], path[1:]))
+
+
+def _has(kind: SqlType, path: FieldPath) -> bool:
+    parts = dict(kind.parts)
+    return not path or (path[0] in parts and _has(parts[path[0]], path[1:]))
+
+
+def _said(before: _Columns, after: _Columns) -> tuple[str, ...]:
+    added = [
+        f"{dotted(change.path)} {change.new}"
+        for old, new in zip(before, after, strict=True)
+        if old is not new
+        for change in type_changes(old.type or "", new.type or "", old.name) or ()
+    ]
+    return (f"new (on_new_column: evolve): {listed(added)}",) if added else ()

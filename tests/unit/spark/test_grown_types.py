@@ -1,0 +1,79 @@
+"""How types grow: the cases of ``on_new_column: evolve`` inside columns, without a file or a JVM."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakesmith.sources.fields import parse_type
+from lakesmith.spark.grown_types import common_type, grown, remembered
+
+GROWN = [
+    # title, the column's type, the file's, what becomes of it
+    ("nothing new is left as it was written", "STRUCT< a : INT >", "struct<A:bigint>", "STRUCT< a : INT >"),
+    ("behind the others", "struct<b:int>", "struct<a:string,b:int>", "struct<b:int,a:string>"),
+    ("what is declared keeps its type", "struct<b:int>", "struct<b:bigint,c:int>", "struct<b:int,c:int>"),
+    ("a whole struct", "struct<b:int>", "struct<c:struct<x:int>>", "struct<b:int,c:struct<x:int>>"),
+    ("in a struct", "struct<s:struct<x:int>>", "struct<S:struct<x:int,y:int>>", "struct<s:struct<x:int,y:int>>"),
+    ("in an array", "array<struct<x:int>>", "array<struct<y:int>>", "array<struct<x:int,y:int>>"),
+    ("in the values of a map", "map<int,struct<x:int>>", "map<bigint,struct<y:int>>", "map<int,struct<x:int,y:int>>"),
+    ("not in the keys of a map", "map<struct<x:int>,int>", "map<struct<x:int,y:int>,int>", "map<struct<x:int>,int>"),
+    ("into an empty struct", "struct<>", "struct<x:int>", "struct<x:int>"),
+    ("odd names are quoted", "struct<a:int>", "struct<`b c`:int,`d``e`:int>", "struct<a:int,`b c`:int,`d``e`:int>"),
+    ("another kind is a matter of values", "struct<a:string>", "struct<a:struct<x:int>>", "struct<a:string>"),
+    ("not beside one of another case", "struct<a:int>", "struct<a:int,A:int,b:int>", "struct<a:int,b:int>"),
+    ("two of another case: the first", "struct<a:int>", "struct<b:int,B:int>", "struct<a:int,b:int>"),
+    ("not with two of one name inside", "struct<a:int>", "struct<b:struct<x:int,X:int>>", "struct<a:int>"),
+    ("not without a name", "struct<a:int>", "struct<` `:int,c:struct<` `:int>>", "struct<a:int>"),
+    ("types that no table has", "struct<>", "struct<a:tinyint,b:array<smallint>,c:void,d:struct<>>", "struct<a:int,b:array<int>,c:string,d:string>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "theirs", "expected"), [c[1:] for c in GROWN], ids=[c[0] for c in GROWN])
+def test_a_type_grows_by_the_fields_of_a_file(ours: str, theirs: str, expected: str) -> None:
+    before = parse_type(ours)
+    assert grown(before, parse_type(theirs), before).text == expected
+
+
+def test_what_came_with_one_file_widens_with_the_next_and_what_was_there_does_not() -> None:
+    base = parse_type("struct<a:int>")
+    first = grown(base, parse_type("struct<a:int,b:int,c:struct<d:float>>"), base)
+    second = grown(first, parse_type("struct<a:bigint,B:bigint,c:struct<d:double,e:int>>"), base)
+    assert second.text == "struct<a:int,b:bigint,c:struct<d:double,e:int>>"
+    assert grown(second, parse_type("struct<b:int,c:struct<d:float>>"), base) == second
+
+
+COMMON = [
+    ("int", "bigint", "bigint"),
+    ("double", "float", "double"),
+    ("decimal(4,2)", "decimal(9,2)", "decimal(9,2)"),
+    ("smallint", "int", "int"),
+    ("int", "string", "int"),
+    ("decimal(4,2)", "decimal(9,3)", "decimal(4,2)"),
+    ("struct<a:int>", "array<int>", "struct<a:int>"),
+    ("array<int>", "array<bigint>", "array<bigint>"),
+    ("struct<a:int,b:int>", "struct<b:bigint,c:date>", "struct<a:int,b:bigint,c:date>"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), COMMON)
+def test_a_new_column_is_of_the_wider_type_else_of_the_first(one: str, other: str, expected: str) -> None:
+    assert common_type(one, other) == expected
+
+
+REMEMBERED = [
+    # title, declared, in the table, what the column is
+    ("nothing evolved", "struct< a:INT>", "struct<a:int>", "struct< a:INT>"),
+    ("evolved behind", "struct<a:int>", "struct<a:int,x:date>", "struct<a:int,x:date>"),
+    ("declared since", "struct<a:int,b:int>", "struct<a:int,x:date>", "struct<a:int,x:date,b:int>"),
+    ("where it is in the table", "struct<b:int>", "struct<a:int,b:int,c:int>", "struct<a:int,b:int,c:int>"),
+    ("a type that is declared counts", "struct<a:bigint>", "struct<a:int,x:int>", "struct<a:bigint,x:int>"),
+    ("deep", "array<struct<s:map<string,struct<a:int>>>>", "array<struct<s:map<string,struct<a:int,x:int>>>>", "array<struct<s:map<string,struct<a:int,x:int>>>>"),
+    ("another kind", "struct<a:int>", "string", "struct<a:int>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("declared", "there", "expected"), [c[1:] for c in REMEMBERED], ids=[c[0] for c in REMEMBERED]
+)
+def test_a_declared_type_keeps_what_evolved(declared: str, there: str, expected: str) -> None:
+    assert remembered(declared, there) == expected
