@@ -15,8 +15,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 demo: $(VENV)/installed  ## makes the environment and runs the customer-orders example from files to gold
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py $(DEMO)
 
-test: $(VENV)/installed  ## all tests: units, Spark, crashes
-	$(BIN)/python -m pytest
+test: $(VENV)/installed  ## all tests: units, Spark, crashes; two files at a time, each half with one JVM for all of its tests
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 unit: $(VENV)/installed  ## the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit
