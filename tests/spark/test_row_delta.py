@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness
+from pyroaring import BitMap64
 
 from lakesmith.spark import row_delta
-from lakesmith.spark.row_delta import deletion_vector
+from lakesmith.spark.vectors import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -117,7 +117,7 @@ def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
 
 def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None:
     positions = [0, 1, 2, 3, 65_535, 65_536, 2**31, 2**32 - 1, 2**33 + 5]
-    content = deletion_vector(positions)
+    content = to_bytes(BitMap64(positions))
     jvm: Any = session.spark._jvm
     described = (
         jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(
@@ -137,4 +137,4 @@ def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None
     assert index.cardinality() == len(positions)
     assert all(index.isDeleted(position) for position in positions)
     assert not index.isDeleted(4)
-    assert int.from_bytes(content[-4:], "big") == zlib.crc32(content[4:-4])
+    assert from_bytes(bytes(index.serialize().array())) == BitMap64(positions)

@@ -34,7 +34,8 @@ from lakesmith.spark.keyed import DELETE, Judged, judge
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
-from lakesmith.spark.row_delta import ROW_ID, by_file, can_replace, replace_rows
+from lakesmith.spark.row_delta import by_file, can_replace, replace_rows
+from lakesmith.spark.staging import ROW_ID
 from lakesmith.spark.tombstones import bury
 
 _ROWS_A_TASK: Final = 100_000
