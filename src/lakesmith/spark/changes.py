@@ -1,0 +1,211 @@
+"""The change feed: the rows that went and the rows that came between two snapshots of a table.
+
+Read from the data files whose rows differ between the two, whatever lies between them: appends, merges, updates, deletes,
+overwrites, compactions, rollbacks, commits of other engines, snapshots that have expired. Rows are in the columns that the
+table has now, so a column that was added or renamed alone makes no change.
+
+- A data file that only the later snapshot has: its rows came. One that only the earlier has: its rows went.
+- A data file of both with other deletes: just the rows that one of the two hides. They are read by a deletion vector of their
+  own that hides all the others, so a file of millions of rows gives a few without a join.
+- Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version 3 by row id and
+  the sequence number of the last update; else by their values, as many times as they are there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyroaring import BitMap64
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg import JavaTables, quoted
+from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
+from lakesmith.spark.vectors import Vectors, is_positional, scan_tasks
+
+_COUNT = "_lakesmith_count"
+_PLACE = ("_file", "_pos")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
+
+    Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one that came with the
+    same id are one row before and after an update. ``files`` is how many data files were touched, ``bytes`` their size.
+    """
+
+    went: DataFrame
+    came: DataFrame
+    files: int
+    bytes: int
+    by_id: bool
+
+
+@dataclass
+class _Touched:
+    """Scan tasks by what is to be read of them: rows that went, rows that came, and files to be read at both ends."""
+
+    went: list[Any] = field(default_factory=list)
+    came: list[Any] = field(default_factory=list)
+    before: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    masked: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+@contextmanager
+def changed_rows(
+    spark: SparkSession, name: TableName, start: int | None, end: int | None
+) -> Iterator[Changes]:
+    """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
+
+    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched.
+    """
+    table = JavaTables(spark).load(name)
+    then, now = (_tasks(table, snapshot) for snapshot in (start, end))
+    touched = _compare(then, now)
+    with ExitStack() as stack:
+        reader = _Reader(spark, table, stack)
+        reader.unmask(touched)
+        went = reader.rows(touched.went, touched.before, touched.after)
+        came = reader.rows(touched.came, touched.after, touched.before)
+        by_id = ROW_ID in went.columns and _has_ids((*touched.went, *touched.came, *touched.before, *touched.after))
+        cancelled = _cancel_by_id(went, came) if by_id else _cancel_by_value(went, came)
+        read = (*touched.went, *touched.came, *touched.before)
+        yield Changes(*cancelled, len(read), sum(int(task.length()) for task in read), by_id)
+
+
+def _tasks(table: Any, snapshot: int | None) -> dict[str, Any]:
+    return {} if snapshot is None else scan_tasks(table, snapshot)
+
+
+def _compare(then: dict[str, Any], now: dict[str, Any]) -> _Touched:
+    """Which data files differ, and how."""
+    touched = _Touched(
+        went=[task for file, task in then.items() if file not in now],
+        came=[task for file, task in now.items() if file not in then],
+    )
+    for file in then.keys() & now.keys():
+        before, after = (_Deletes.of(tasks[file]) for tasks in (then, now))
+        if before.identity == after.identity:
+            continue
+        if before.positional and after.positional:
+            touched.masked[file] = (then[file], now[file])
+        else:
+            touched.before.append(then[file])
+            touched.after.append(now[file])
+    return touched
+
+
+@dataclass(frozen=True)
+class _Deletes:
+    """The deletes of one data file: which they are, and whether all of them are by position."""
+
+    identity: frozenset[tuple[str, str]]
+    positional: bool
+
+    @classmethod
+    def of(cls, task: Any) -> _Deletes:
+        deletes = list(task.deletes())
+        identity = frozenset((str(each.location()), str(each.contentOffset())) for each in deletes)
+        return cls(identity, all(is_positional(each) for each in deletes))
+
+
+class _Reader:
+    """Reads what was touched; what it makes for that is removed with the ``stack``."""
+
+    def __init__(self, spark: SparkSession, table: Any, stack: ExitStack) -> None:
+        self._spark, self._table, self._stack = spark, table, stack
+        self._jvm: Any = spark._jvm
+        self._staging, self._vectors = Staging(spark), Vectors(spark, table)
+
+    def unmask(self, touched: _Touched) -> None:
+        """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the other shows."""
+        went: dict[str, BitMap64] = {}
+        came: dict[str, BitMap64] = {}
+        for file, (then, now) in touched.masked.items():
+            before, after = (self._vectors.deleted(file, task.deletes()) for task in (then, now))
+            went[file], came[file] = after - before, before - after
+        tasks = {file: then for file, (then, _) in touched.masked.items()}
+        touched.went += self._only(tasks, went)
+        touched.came += self._only(tasks, came)
+
+    def _only(self, tasks: dict[str, Any], shown: dict[str, BitMap64]) -> list[Any]:
+        """Scan tasks of the files that show these positions and hide all others."""
+        hidden = {file: _others(tasks[file], positions) for file, positions in shown.items() if positions}
+        if not hidden:
+            return []
+        written = self._vectors.write(tasks, hidden, operation=str(uuid.uuid4()), anew=True)
+        vectors = list(written.deleteFiles())
+        self._stack.callback(self._remove, {str(vector.location()) for vector in vectors})
+        return [self._task(tasks[str(vector.referencedDataFile())], vector) for vector in vectors]
+
+    def _task(self, task: Any, vector: Any) -> Any:
+        """The same data file with this vector for its deletes."""
+        iceberg = self._jvm.org.apache.iceberg
+        gateway: Any = self._spark.sparkContext._gateway
+        deletes = gateway.new_array(iceberg.DeleteFile, 1)
+        deletes[0] = vector
+        schema = iceberg.SchemaParser.toJson(self._table.schema())
+        spec = iceberg.PartitionSpecParser.toJson(task.spec())
+        always = iceberg.expressions.Expressions.alwaysTrue()
+        residuals = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
+        return iceberg.BaseFileScanTask(task.file(), deletes, schema, spec, residuals)
+
+    def _remove(self, files: set[str]) -> None:
+        for file in files:
+            self._table.io().deleteFile(file)
+
+    def rows(self, whole: Sequence[Any], here: Sequence[Any], there: Sequence[Any]) -> DataFrame:
+        """All rows of the tasks ``whole``, and of the files read at both ends those that are ``here`` and not ``there``."""
+        frame = self._read(whole)
+        if not here:
+            return frame
+        other = self._read(there).select(*_PLACE)
+        only = self._read(here).withColumns({name: F.col(name) for name in _PLACE})
+        return frame.unionByName(only.join(other, list(_PLACE), "left_anti").drop(*_PLACE))
+
+    def _read(self, tasks: Sequence[Any]) -> DataFrame:
+        return self._stack.enter_context(self._staging.read(self._table, tasks))
+
+
+def _others(task: Any, positions: BitMap64) -> BitMap64:
+    """All positions of the data file but these."""
+    everything = BitMap64(range(int(task.file().recordCount())))
+    return everything - positions
+
+
+def _has_ids(tasks: Sequence[Any]) -> bool:
+    """Whether each row has an id: files from before the table's upgrade to format version 3 may have none."""
+    return all(task.file().firstRowId() is not None for task in tasks)
+
+
+def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
+    same = [ROW_ID, LAST_UPDATED]
+    return (
+        went.join(came.select(*same), same, "left_anti").select(*went.columns),
+        came.join(went.select(*same), same, "left_anti").select(*came.columns),
+    )
+
+
+def _cancel_by_value(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Equal rows cancel one for one. Where a value is null in both, it is equal."""
+    columns = [name for name in went.columns if name not in (ROW_ID, LAST_UPDATED)]
+    counted = (
+        went.select(*map(quoted, columns), F.lit(-1).alias(_COUNT))
+        .unionByName(came.select(*map(quoted, columns), F.lit(1).alias(_COUNT)))
+        .groupBy(*map(quoted, columns))
+        .agg(F.sum(_COUNT).alias(_COUNT))
+    )
+    return _repeated(counted, -1, columns), _repeated(counted, 1, columns)
+
+
+def _repeated(counted: DataFrame, sign: int, columns: Sequence[str]) -> DataFrame:
+    times = F.col(_COUNT) * sign
+    rows = counted.where(times > 0).withColumn(_COUNT, F.explode(F.sequence(F.lit(1), times)))
+    return rows.select(*map(quoted, columns))
