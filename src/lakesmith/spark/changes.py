@@ -74,7 +74,9 @@ def changed_rows(
         reader.unmask(touched)
         went = reader.rows(touched.went, touched.before, touched.after)
         came = reader.rows(touched.came, touched.after, touched.before)
-        by_id = ROW_ID in went.columns and _has_ids((*touched.went, *touched.came, *touched.before, *touched.after))
+        by_id = ROW_ID in went.columns and _has_ids(
+            (*touched.went, *touched.came, *touched.before, *touched.after)
+        )
         cancelled = _cancel_by_id(went, came) if by_id else _cancel_by_value(went, came)
         read = (*touched.went, *touched.came, *touched.before)
         yield Changes(*cancelled, len(read), sum(int(task.length()) for task in read), by_id)
