@@ -10,6 +10,7 @@ import pytest
 from harness import ProjectHarness, RunResult, in_order
 
 from lakesmith.execute.events import TablePublished
+from lakesmith.plan import planner
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -130,10 +131,11 @@ REASONS = {
     "silver.py_udf": "whose result is not fixed by the row",
     "silver.py_peeking": "it uses first at line 4",
     "silver.py_two": "it reads several tables",
-    "gold.joined": "JOIN at line 1",
-    "gold.ranked": "a window function at line 1",
-    "gold.by_city": "JOIN at line 2",
+    "gold.joined": "rows of silver.big changed",
+    "gold.ranked": "no column of its result tells which rows a change reaches",
+    "gold.by_city": "rows of bronze.orders changed",
 }
+BY_KEYS = {"gold.joined", "gold.by_city"}
 OF_CITIES = {"silver.py_two", "gold.joined", "gold.by_city"}
 
 
@@ -151,7 +153,10 @@ def _strategies(result: RunResult) -> dict[str, tuple[str, str]]:
     return {str(event.table): (event.step.strategy.value, event.step.reason) for event in published}
 
 
-def test_each_kind_of_query_over_a_story_of_runs(tmp_path: Path, session: SessionHandle) -> None:
+def test_each_kind_of_query_over_a_story_of_runs(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
     cities = {"Oslo": "Norway"}
     shop.land("landing/orders/1.csv", _csv("id,city,amount", FIRST))
@@ -166,6 +171,7 @@ def test_each_kind_of_query_over_a_story_of_runs(tmp_path: Path, session: Sessio
     shop.land("landing/orders/2.csv", _csv("id,city,amount", SECOND))
     second = _strategies(shop.must_run())
     assert {name for name, (strategy, _) in second.items() if strategy == "append"} == APPENDED
+    assert {name for name, (strategy, _) in second.items() if strategy == "keys"} == BY_KEYS
     assert {name: reason in second[name][1] for name, reason in REASONS.items()} == dict.fromkeys(
         REASONS, True
     )

@@ -76,11 +76,13 @@ def explain_lines(explained: Explained) -> list[str]:
     ]
 
 
+_WHY = {Strategy.FULL: "why not less", Strategy.KEYS: "why not row by row"}
+
+
 def _refresh(refresh: Refresh) -> Iterator[str]:
     yield f"{refresh.strategy.value}: {refresh.how}"
     if refresh.why:
-        label = "why not less" if refresh.strategy is Strategy.FULL else "not certain"
-        yield f"{label}: {refresh.why}"
+        yield f"{_WHY.get(refresh.strategy, 'not certain')}: {refresh.why}"
     if refresh.better:
         yield f"what would allow it: {refresh.better}"
 

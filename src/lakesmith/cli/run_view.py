@@ -177,6 +177,8 @@ def _doing(step: TableStep) -> str:
             return f"appending, {step.reason}"
         case Strategy.ADVANCE:
             return f"moving on, {step.reason}"
+        case Strategy.KEYS:
+            return f"computing the keys of changed rows, {step.reason}"
         case Strategy.FULL:
             return f"full refresh, {step.reason}"
         case Strategy.REPLAY | Strategy.DROP:

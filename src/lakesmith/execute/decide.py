@@ -64,7 +64,7 @@ class Decider:
     def _query(self, node: Node) -> Query:
         query = query_of(node, self._modules(node))
         why_not = self.not_incremental.get(node.definition.name)
-        return query if why_not is None else replace(query, row_wise=False, why_not=why_not)
+        return query if why_not is None else replace(query, row_wise=False, by_keys=False, why_not=why_not)
 
     def _modules(self, node: Node) -> Mapping[str, str]:
         query = node.definition.query
@@ -77,11 +77,11 @@ def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
     if node.analysis is None:
         why_not = _why_not(node, modules)
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "")
-    shape = node.analysis.shape
+    shape, by_keys = node.analysis.shape, node.analysis.not_by_keys is None
     if shape.kind is ShapeKind.ROW_WISE:
-        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed)
+        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed, by_keys=by_keys)
     reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
-    return Query(node.inputs, False, fingerprint, reason)
+    return Query(node.inputs, False, fingerprint, reason, by_keys=by_keys)
 
 
 def _why_not(node: Node, modules: Mapping[str, str]) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
-from lakesmith.plan.planner import Query
+from lakesmith.plan.planner import WORTH_KEYS_BYTES, Query
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnChangedFile, TableName
 
@@ -32,7 +32,7 @@ def refresh_of(graph: Graph, name: TableName) -> Refresh:
         return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
     query = query_of(node)
     if query.row_wise is False:
-        return Refresh(
+        return _by_keys(node, query, query.why_not) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
             query.why_not,
@@ -44,10 +44,11 @@ def refresh_of(graph: Graph, name: TableName) -> Refresh:
 def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
     (source,) = query.inputs
     if not appends_only(graph, source):
-        return Refresh(
+        changes = f"rows of {source} are updated, deleted or recomputed, not only added"
+        return _by_keys(node, query, changes) or Refresh(
             Strategy.FULL,
             f"the query runs over all of {source} whenever it changed, and the result is swapped in",
-            f"rows of {source} are updated, deleted or recomputed, not only added",
+            changes,
             f"read what {source} is made from instead, if that only grows",
         )
     if node.definition.key:
@@ -55,6 +56,19 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         return Refresh(Strategy.UPSERT, how, *_python(query))
     how = f"the query runs over the rows that are new in {source}, and its result is appended"
     return Refresh(Strategy.APPEND, how, *_python(query))
+
+
+def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
+    """Refreshing by keys, where the definition allows it."""
+    if not query.by_keys or node.definition.key or node.definition.checks:
+        return None
+    inputs = " and ".join(map(str, query.inputs))
+    return Refresh(
+        Strategy.KEYS,
+        f"the rows that changed in {inputs} tell which keys they can reach; those are computed anew, and rows that"
+        f" differ are replaced; while its inputs hold less than {WORTH_KEYS_BYTES // 1_000_000} MB it is computed as a whole",
+        why,
+    )
 
 
 def _python(query: Query) -> tuple[str | None, str | None]:

@@ -41,7 +41,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 
@@ -57,6 +57,7 @@ def analyse(sql: str) -> SqlAnalysis:
         SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be followed.
     """
     from lakesmith.graph.sql_computed import computed_columns
+    from lakesmith.graph.sql_keys import why_not_by_keys
     from lakesmith.graph.sql_outputs import outputs
     from lakesmith.graph.sql_parse import parse
     from lakesmith.graph.sql_scope import qualifiers, references
@@ -74,6 +75,7 @@ def analyse(sql: str) -> SqlAnalysis:
         qualifiers=qualifiers(parsed),
         select_lists=select_lists,
         computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
+        not_by_keys=why_not_by_keys(parsed),
     )
 
 

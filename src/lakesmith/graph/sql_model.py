@@ -117,7 +117,8 @@ class SqlAnalysis:
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
     replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
-    a column cannot be added safely. ``computed``: see ``sql_computed.computed_columns``.
+    a column cannot be added safely. ``computed``: see ``sql_computed.computed_columns``. ``not_by_keys``: what stands against
+    a refresh by keys, None when nothing does.
     """
 
     digest: str
@@ -129,6 +130,7 @@ class SqlAnalysis:
     qualifiers: tuple[Edit, ...] = ()
     select_lists: tuple[tuple[SelectList, ...], ...] | None = None
     computed: tuple[str, ...] | None = None
+    not_by_keys: str | None = None
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
@@ -174,6 +176,7 @@ class SqlAnalysis:
             if paths is None
             else tuple(tuple(_made(SelectList, i) for i in p) for p in paths),
             computed=None if data["computed"] is None else tuple(data["computed"]),
+            not_by_keys=data["not_by_keys"],
         )
 
 

@@ -14,13 +14,17 @@ from lakesmith.plan.input_columns import columns_that_count
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 
+WORTH_KEYS_BYTES = 256_000_000
+"""Inputs that hold less are computed as a whole: finding out what changed takes longer than reading them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """What planning has to know of a table's query.
 
     ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
-    people. None: only Spark can tell (a Python table), so it is tried. ``fingerprint`` identifies the definition. ``computed``: the columns it does more with than
+    people. None: only Spark can tell (a Python table), so it is tried. ``by_keys``: nothing in its text stands against
+    computing touched keys anew. ``fingerprint`` identifies the definition. ``computed``: the columns it does more with than
     pass them on; None: any.
     """
 
@@ -29,6 +33,7 @@ class Query:
     fingerprint: str
     why_not: str = ""
     computed: tuple[str, ...] | None = None
+    by_keys: bool = False
 
 
 def plan_sourced(
@@ -158,15 +163,41 @@ def _incremental(
             table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
         )
     if query.row_wise is False:
-        return _step(table, query, facts, _whole(states), Strategy.FULL, query.why_not)
+        return _by_keys_or_full(table, query, facts, states, query.why_not)
     (name,) = states
     appended = ranges[name]
     if isinstance(appended, Reason):
-        return _step(table, query, facts, _whole(states), Strategy.FULL, f"{name}: {appended.text}")
+        return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}")
     strategy = Strategy.UPSERT if table.key else Strategy.APPEND
     new = InputRange(name, states[name].uuid, appended.start, appended.end, appended.added_records)
     reason = f"{name} has {appended.added_records} new rows and no others changed"
     return _step(table, query, facts, (new,), strategy, reason)
+
+
+def _by_keys_or_full(
+    table: TableDefinition,
+    query: Query,
+    facts: TableFacts,
+    states: Mapping[TableName, TableState],
+    why_full: str,
+) -> TableStep:
+    """The step that computes touched keys anew; a full one, with the reason, where that cannot be."""
+    record = facts.base.record
+    if record is None or not query.by_keys or table.key or table.checks:
+        return _step(table, query, facts, _whole(states), Strategy.FULL, why_full)
+    pins = {name: record.inputs[str(name)].snapshot for name in states}
+    for name, pin in pins.items():
+        if pin is not None and pin not in states[name].snapshots:
+            gone = f"snapshot {pin} of {name}, up to which it was read, has expired"
+            return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
+    held = sum(state.head.count("total-files-size") for state in states.values() if state.head)
+    if held < WORTH_KEYS_BYTES:
+        small = f"its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
+        return _step(table, query, facts, _whole(states), Strategy.FULL, small)
+    ranges = tuple(InputRange(name, state.uuid, pins[name], _head(state)) for name, state in states.items())
+    moved = [str(item.table) for item in ranges if item.start != item.end]
+    reason = f"rows of {' and '.join(moved)} changed"
+    return _step(table, query, facts, ranges, Strategy.KEYS, reason)
 
 
 def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:

@@ -24,6 +24,8 @@ class Strategy(StrEnum):
     """The query runs over the rows that are new in its input; its result is appended."""
     UPSERT = "upsert"
     """The query runs over the rows that are new in its input; the newest version of each key wins."""
+    KEYS = "keys"
+    """The keys that changed rows have are computed anew, from all rows that have them; the result replaces theirs."""
     FULL = "full"
     """The query runs over its whole inputs; the result replaces the table in one commit."""
     REPLAY = "replay"
@@ -49,6 +51,7 @@ class InputRange:
     """What of an input is read: the rows that came in the snapshots after ``start`` up to ``end``.
 
     ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
+    With strategy ``keys`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
     ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say.
     """
 

@@ -21,6 +21,7 @@ from lakesmith.spark.plain import write_plain
 from lakesmith.spark.queries import QueryRows, Retyped, query_rows
 from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.rebuild import rebuild_keyed
+from lakesmith.spark.refresh_keys import refresh_keys
 from lakesmith.spark.tables import (
     STAND_IN,
     change_settings,
@@ -109,6 +110,8 @@ def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
 
 
 def _write(batch: Batch, rows: QueryRows) -> Draft:
+    if batch.step.strategy is Strategy.KEYS:
+        return refresh_keys(batch, rows)
     if not batch.step.table.key:
         return write_plain(batch, rows)
     if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:

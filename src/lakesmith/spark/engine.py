@@ -34,6 +34,7 @@ _WORK: Mapping[Strategy, Work] = {
     Strategy.ADVANCE: advance,
     Strategy.APPEND: derive,
     Strategy.UPSERT: derive,
+    Strategy.KEYS: derive,
     Strategy.FULL: derive,
     Strategy.REPLAY: replay,
     Strategy.DROP: drop,

@@ -26,6 +26,8 @@ from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
+from lakesmith.spark.key_columns import key_columns
+from lakesmith.spark.plans import items, require_pure
 from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
@@ -41,10 +43,6 @@ _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
 
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
-_CLOCKS: Final = frozenset(
-    {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
-)
-_PYTHON: Final = frozenset({"PythonUDF"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,32 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     """Runs the table's query (lazily) over the step's input ranges.
 
     ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
-    Raises NotIncremental when Spark does not confirm that an incremental step's query is row-wise.
+    Raises NotIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
-    views = {item.table: read_range(batch.spark, item) for item in batch.step.inputs}
+    views = {item.table: _read(batch, item) for item in batch.step.inputs}
+    rows = rows_over(batch, views, with_arrival)
+    if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
+        _require_row_wise(rows.frame, trusts_python(batch))
+    elif batch.step.strategy is Strategy.KEYS:
+        key_columns(rows.frame, trusts_python(batch))
+    return rows
+
+
+def trusts_python(batch: Batch) -> bool:
+    """Whether the author says that the Python functions in the table's query are deterministic."""
+    query = batch.step.table.query
+    return isinstance(query, PythonQuery) and query.deterministic
+
+
+def _read(batch: Batch, item: InputRange) -> DataFrame:
+    """What the query of the step is to see of an input: by keys, all of it, of which it is then asked for some."""
+    if batch.step.strategy is Strategy.KEYS:
+        return read_version(batch.spark, item.table, item.end)
+    return read_range(batch.spark, item)
+
+
+def rows_over(batch: Batch, views: dict[TableName, DataFrame], with_arrival: bool = False) -> QueryRows:
+    """Runs the table's query (lazily) over these rows of its inputs."""
     query = batch.step.table.query
     if isinstance(query, SqlQuery):
         rows = _sql_rows(batch, query, views, with_arrival)
@@ -100,8 +121,6 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
         rows = _python_rows(batch, query, views)
     else:
         raise TypeError(f"{batch.name} has no query")
-    if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows.frame, isinstance(query, PythonQuery) and query.deterministic)
     return rows
 
 
@@ -202,7 +221,7 @@ def _require_row_wise(frame: DataFrame, trust_python: bool) -> None:
     waiting = [plan]
     while waiting:
         node = waiting.pop()
-        children = _items(node.children())
+        children = items(node.children())
         if not children:
             leaves += 1
         elif node.nodeName() not in _ROW_WISE_NODES:
@@ -210,24 +229,7 @@ def _require_row_wise(frame: DataFrame, trust_python: bool) -> None:
                 f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
             )
         else:
-            _require_pure(node, trust_python)
+            require_pure(node, trust_python)
         waiting.extend(children)
     if leaves != 1:
         raise NotIncremental("Spark's plan of the query reads more than one table")
-
-
-def _require_pure(node: Any, trust_python: bool) -> None:
-    waiting = _items(node.expressions())
-    while waiting:
-        expression = waiting.pop()
-        kind = expression.getClass().getSimpleName()
-        untrusted = kind in _PYTHON and not trust_python
-        if untrusted or not expression.deterministic() or kind in _CLOCKS or kind.endswith("Subquery"):
-            raise NotIncremental(
-                f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
-            )
-        waiting.extend(_items(expression.children()))
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(number) for number in range(sequence.size())]

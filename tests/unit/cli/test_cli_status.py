@@ -162,16 +162,20 @@ def test_explain_says_how_and_why_not_better(cli: Cli, shop: Shop) -> None:
 
 def test_explain_what_is_recomputed(cli: Cli, shop: Shop) -> None:
     said = cli("explain", "gold.customers_by_city_month", "--project", shop.root, "--json").data
-    assert said["refresh"]["strategy"] == "full"
+    assert said["refresh"]["strategy"] == "keys"
     assert said["refresh"]["why"].startswith("GROUP BY city")
-    assert said["refresh"]["better"]
     assert [column["name"] for column in said["columns"]] == ["city", "month", "customers"]
+    (shop.root / "tables/gold/all.sql").write_text("SELECT count(*) AS customers FROM silver.customers")
+    refresh = cli("explain", "gold.all", "--project", shop.root, "--json").data["refresh"]
+    assert refresh["strategy"] == "full"
+    assert refresh["why"] == "the aggregate count at line 1"
+    assert refresh["better"]
 
 
 def test_explain_a_row_wise_query_over_a_table_that_changes(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/gold/names.sql").write_text("SELECT customer_id, name FROM silver.customers")
     refresh = cli("explain", "gold.names", "--project", shop.root, "--json").data["refresh"]
-    assert refresh["strategy"] == "full"
+    assert refresh["strategy"] == "keys"
     assert "rows of silver.customers are updated" in refresh["why"]
     (shop.root / "tables/gold/cities.sql").write_text("SELECT city FROM bronze.orders")
     refresh = cli("explain", "gold.cities", "--project", shop.root, "--json").data["refresh"]

@@ -1,0 +1,185 @@
+"""Tables refreshed by the keys of changed rows equal what DuckDB makes of their inputs, after any history."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.execute.events import TableRedone
+from lakesmith.plan import planner
+from lakesmith.spark import refresh_keys
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
+
+SOURCED = """
+source:
+  files: {{path: landing/{name}/, format: csv}}
+columns: {{{columns}}}
+"""
+ORDERS = (
+    "id: int, seq: int, op: string, customer: int, item: string, amount: 'decimal(10,2)', sold: timestamp"
+)
+CUSTOMERS = "id: int, seq: int, op: string, city: string"
+KEYED = "query: SELECT * EXCEPT (_source_file, _source_position, _source_modified_at, _ingested_at, _batch) FROM bronze.{name}\n"
+KEYED += "key: [id]\nlatest_by: [seq]\ndelete_when: \"op = 'D'\"\n"
+
+SHAPES = {
+    "grouped": "SELECT customer, count(*) AS n, sum(amount) AS total, min(sold) AS earliest, count(DISTINCT item) AS items"
+    " FROM silver.orders GROUP BY customer",
+    "by_hour": "SELECT date_trunc('hour', sold) AS hour, item, count(*) AS n, max(amount) AS top FROM silver.orders"
+    " WHERE amount > 20 GROUP BY date_trunc('hour', sold), item",
+    "items": "SELECT DISTINCT item, customer % 3 AS part FROM silver.orders",
+    "newest": "SELECT customer, id, amount FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY sold DESC, id)"
+    " AS nth FROM silver.orders) ranked WHERE nth <= 2",
+    "shares": "SELECT id, customer, amount, sum(amount) OVER (PARTITION BY customer) AS of_all FROM silver.orders",
+    "joined": "SELECT o.id, o.item, c.city FROM silver.orders o JOIN silver.customers c ON o.customer = c.id",
+    "left_joined": "SELECT o.id, o.item, c.city FROM silver.orders o LEFT JOIN silver.customers c ON o.customer = c.id",
+    "by_city": "SELECT c.city, count(*) AS n, sum(o.amount) AS total FROM silver.orders o"
+    " JOIN silver.customers c ON o.customer = c.id GROUP BY c.city",
+    "nested": "WITH per AS (SELECT customer, item, sum(amount) AS total FROM silver.orders GROUP BY customer, item)"
+    " SELECT customer, count(*) AS kinds, max(total) AS most FROM per GROUP BY customer",
+    "both": "SELECT 'o' AS kind, id, item AS what FROM silver.orders"
+    " UNION ALL SELECT 'c' AS kind, id, city AS what FROM silver.customers",
+    "plain": "SELECT item, amount * 2 AS doubled FROM silver.orders WHERE customer > 2",
+}
+"""Each is what Spark and DuckDB understand alike."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 10.0)
+    files = {
+        "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
+        "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
+        "tables/silver/orders.yaml": KEYED.format(name="orders"),
+        "tables/silver/customers.yaml": KEYED.format(name="customers"),
+    }
+    (tmp_path / "shop/landing/customers").mkdir(parents=True)
+    golds = {f"tables/gold/{name}.sql": query for name, query in SHAPES.items()}
+    return ProjectHarness(tmp_path / "shop", session, {**files, **golds})
+
+
+def _land(shop: ProjectHarness, dice: random.Random, number: int, tables: tuple[str, ...]) -> None:
+    if "orders" in tables:
+        lines = ["id,seq,op,customer,item,amount,sold"]
+        for key in dice.sample(range(40), 6 if number > 1 else 30):
+            at = datetime(2024, 6, 3) + timedelta(minutes=dice.randrange(300))
+            op, item = dice.choice("IUUUD"), dice.choice(["a", "b", "c", ""])
+            lines.append(
+                f"{key},{number},{op},{dice.randrange(1, 7)},{item},{dice.randrange(1, 9000) / 100},{at}"
+            )
+        shop.land(f"landing/orders/{number}.csv", "\n".join(lines) + "\n")
+    if "customers" in tables:
+        lines = ["id,seq,op,city"]
+        for key in range(1, 7) if number == 1 else dice.sample(range(1, 8), 2):
+            lines.append(f"{key},{number},{dice.choice('IUUD')},{dice.choice(['Oslo', 'Rome', ''])}")
+        shop.land(f"landing/customers/{number}.csv", "\n".join(lines) + "\n")
+
+
+def _oracle(shop: ProjectHarness) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What DuckDB makes of the silver tables' rows."""
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA silver")
+    types = {
+        "orders": "id int, seq int, op text, customer int, item text, amount decimal(10,2), sold timestamp"
+    }
+    types["customers"] = "id int, seq int, op text, city text"
+    for name, columns in types.items():
+        connection.execute(f"CREATE TABLE silver.{name} ({columns})")
+        rows = [tuple(row) for row in shop.frame(f"silver.{name}").collect()]
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT INTO silver.{name} VALUES ({places})", rows)
+    return {name: Counter(connection.execute(query).fetchall()) for name, query in SHAPES.items()}
+
+
+def _normal(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(Decimal(value) if isinstance(value, Decimal) else value for value in row)
+
+
+def _check(shop: ProjectHarness, seed: int) -> None:
+    expected = _oracle(shop)
+    for name in SHAPES:
+        found = Counter(_normal(tuple(row)) for row in shop.frame(f"gold.{name}").collect())
+        assert found == expected[name], f"{name}, seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [5, *(random.randrange(10**9) for _ in range(SOAK))])
+def test_every_shape_after_any_history(shop: ProjectHarness, seed: int) -> None:
+    dice = random.Random(seed)
+    _land(shop, dice, 1, ("orders", "customers"))
+    shop.must_run()
+    _check(shop, seed)
+    for number in range(2, 5 if not SOAK else 12):
+        tables = (
+            dice.choice([("orders",), ("customers",), ("orders", "customers")]) if number > 3 else ("orders",)
+        )
+        _land(shop, dice, number, tables)
+        if dice.random() < 0.3:
+            shop.must_run("bronze.*", "silver.*")
+            shop.spark.sql(
+                "CALL lake.system.rewrite_data_files(table => 'silver.orders', options => map('rewrite-all', 'true'))"
+            )
+        published = shop.must_run().published
+        _check(shop, seed)
+        if tables == ("orders",):
+            kinds = {name: published[f"gold.{name}"].kind for name in SHAPES if f"gold.{name}" in published}
+            assert set(kinds.values()) == {"keys"}, kinds
+
+
+def test_scattered_changes_are_no_reason_to_look_at_each(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 0.5)
+    dice = random.Random(1)
+    for number in (1, 2):
+        _land(shop, dice, number, ("orders", "customers") if number == 1 else ("orders",))
+        result = shop.must_run()
+    assert result.published["gold.grouped"].kind == "full"
+    said = [event.reason for event in result.of("gold.grouped") if isinstance(event, TableRedone)]
+    assert len(said) == 1
+    assert said[0].startswith("files of silver.orders that hold")
+    _check(shop, 1)
+
+
+def test_a_table_joined_with_itself_is_computed_as_a_whole(tmp_path: Path, shop: ProjectHarness) -> None:
+    """Over the changed rows alone such a join would find pairs of changed rows only."""
+    query = "SELECT a.id, b.id AS other FROM silver.orders a JOIN silver.orders b ON a.customer = b.customer"
+    shop.write({"tables/gold/pairs.sql": query})
+    header = "id,seq,op,customer,item,amount,sold\n"
+    shop.land("landing/orders/1.csv", header + "1,1,I,1,a,1.00,2024-06-03 00:00:00\n")
+    shop.must_run()
+    shop.land("landing/orders/2.csv", header + "2,1,I,1,a,1.00,2024-06-03 00:00:00\n")
+    assert shop.must_run().published["gold.pairs"].kind == "full"
+    assert shop.rows("gold.pairs") == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def test_only_what_differs_is_written(shop: ProjectHarness) -> None:
+    header = "id,seq,op,customer,item,amount,sold\n"
+    rows = "".join(f"{key},1,I,{key % 5},a,{key}.50,2024-06-03 00:00:00\n" for key in range(50))
+    shop.land("landing/orders/1.csv", header + rows)
+    shop.must_run()
+    shop.land("landing/orders/2.csv", header + "7,2,U,2,b,1.00,2024-06-03 00:00:00\n")
+    published = shop.must_run().published
+    grouped = published["gold.grouped"].account
+    assert (grouped.read, grouped.inserted, grouped.deleted, grouped.rows_after) == (2, 1, 1, 5)
+    assert (published["gold.items"].account.inserted, published["gold.items"].account.deleted) == (1, 0)
+    shop.land("landing/orders/3.csv", header + "7,3,D,,,,\n")
+    published = shop.must_run().published
+    assert (published["gold.items"].account.inserted, published["gold.items"].account.deleted) == (0, 1)
+    assert published["gold.plain"].account.deleted == 0

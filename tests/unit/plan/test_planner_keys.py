@@ -1,0 +1,98 @@
+"""When a table is refreshed by the keys of changed rows, and what is said when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesmith.errors import Place
+from lakesmith.plan import planner
+from lakesmith.plan.planner import Query, plan_derived
+from lakesmith.plan.steps import InputRange, Strategy, TableStep
+from lakesmith.project.definitions import SqlQuery, TableDefinition, TableName
+
+if TYPE_CHECKING:
+    from conftest import Table
+
+ORDERS, CITIES = TableName("bronze", "orders"), TableName("bronze", "cities")
+PLACE = Place("tables/gold/by_city.sql", 1)
+PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery("SELECT ...", PLACE))
+GROUPED = Query((ORDERS,), False, "v1", "GROUP BY city at line 3", by_keys=True)
+JOINED = replace(GROUPED, inputs=(ORDERS, CITIES))
+ROW_WISE = Query((ORDERS,), True, "v1", by_keys=True)
+
+
+@pytest.fixture(autouse=True)
+def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small inputs are worth it, too."""
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+
+
+def step(
+    table: Table, *inputs: Table, query: Query = GROUPED, definition: TableDefinition = PLAIN, gone: int = 0
+) -> TableStep:
+    facts = {TableName.parse(item.name): item.facts(gone) for item in inputs}
+    found = plan_derived(definition, query, table.facts(), facts)
+    assert isinstance(found, TableStep)
+    return found
+
+
+def test_what_changed_since_the_recorded_position_is_looked_at(customers: Table, orders: Table) -> None:
+    customers.publish(orders=orders)
+    start, end = orders.main, orders.change()
+    found = step(customers, orders)
+    assert (found.strategy, found.reason) == (Strategy.KEYS, "rows of bronze.orders changed")
+    assert found.inputs == (InputRange(ORDERS, "bronze.orders", start, end),)
+    assert not found.row_wise
+
+
+def test_an_input_that_stood_still_is_at_one_position(customers: Table, orders: Table, cities: Table) -> None:
+    customers.publish(orders=orders, cities=cities)
+    orders.add(1)
+    found = step(customers, orders, cities, query=JOINED)
+    assert found.strategy is Strategy.KEYS
+    assert found.inputs[1] == InputRange(CITIES, "bronze.cities", cities.main, cities.main)
+
+
+def test_a_row_wise_table_is_appended_to_and_refreshed_by_keys_when_rows_went(
+    customers: Table, orders: Table
+) -> None:
+    customers.publish(orders=orders)
+    orders.add(1)
+    assert step(customers, orders, query=ROW_WISE).strategy is Strategy.APPEND
+    orders.change()
+    assert step(customers, orders, query=ROW_WISE).strategy is Strategy.KEYS
+
+
+def test_an_expired_position_is_said_and_makes_it_full_once(customers: Table, orders: Table) -> None:
+    customers.publish(orders=orders)
+    start = orders.main or 0
+    orders.change()
+    found = step(customers, orders, gone=start)
+    assert found.strategy is Strategy.FULL
+    assert found.reason == f"snapshot {start} of bronze.orders, up to which it was read, has expired"
+
+
+def test_small_inputs_are_computed_as_a_whole(
+    customers: Table, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 1_000)
+    customers.publish(orders=orders)
+    orders.change()
+    found = step(customers, orders)
+    assert found.strategy is Strategy.FULL
+    assert found.reason == "its inputs are small (0.0 MB), so it is computed as a whole"
+
+
+@pytest.mark.parametrize("settings", [{"key": ("id",)}, {"checks": ("a rule",)}])
+def test_not_with_a_key_or_rules_of_its_own(
+    customers: Table, orders: Table, settings: dict[str, tuple[str, ...]]
+) -> None:
+    customers.publish(orders=orders)
+    orders.change()
+    name, value = next(iter(settings.items()))
+    definition = replace(PLAIN, **({"key": value} if name == "key" else {"rules": value}))  # type: ignore[arg-type]
+    found = step(customers, orders, definition=definition)
+    assert (found.strategy, found.reason) == (Strategy.FULL, "GROUP BY city at line 3")
