@@ -15,6 +15,8 @@ from harness import ProjectHarness
 from killed_shop import FILES, Shop
 
 from lakesmith.execute import faults
+from lakesmith.plan import planner
+from lakesmith.spark import refresh_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -47,6 +49,13 @@ PASSED_BY = {
 def _no_faults_left() -> Iterator[None]:
     yield
     faults.clear()
+
+
+@pytest.fixture(autouse=True)
+def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables are refreshed by keys too, where large ones are."""
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 10.0)
 
 
 @pytest.fixture(scope="module")

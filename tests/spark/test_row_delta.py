@@ -138,3 +138,25 @@ def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None
     assert all(index.isDeleted(position) for position in positions)
     assert not index.isDeleted(4)
     assert from_bytes(bytes(index.serialize().array())) == BitMap64(positions)
+
+
+def test_rows_of_before_a_column_came_are_replaced_too(tmp_path: Path, session: SessionHandle) -> None:
+    """The key scan reads a snapshot in the columns of now then, and the places of its rows with them."""
+    files = {
+        "tables/bronze/people.yaml": "source:\n  files: {path: landing/people/, format: csv, on_new_column: evolve}\ncolumns: {id: int, name: string}\n",
+        "tables/silver/people.yaml": "from: bronze.people\nkey: [id]\n",
+    }
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land("landing/people/1.csv", "id,name\n1,Ann\n2,Bob\n3,Cid\n")
+    shop.must_run()
+    before = _lineage(shop)
+    shop.land("landing/people/2.csv", "id,name,town\n2,Bo,Oslo\n4,Dee,Rome\n")
+    published = shop.must_run().published["silver.people"]
+    assert (published.kind, published.account.updated, published.account.inserted) == ("upsert", 1, 1)
+    assert shop.rows("silver.people", "id", "name", "town") == [
+        (1, "Ann", None),
+        (2, "Bo", "Oslo"),
+        (3, "Cid", None),
+        (4, "Dee", "Rome"),
+    ]
+    assert _lineage(shop)[2][1] == before[2][1]

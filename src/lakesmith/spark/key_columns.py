@@ -7,9 +7,9 @@ others can differ. It holds node by node of Spark's analysed plan, with C the co
 
 - a table: all columns; a projection: what is computed from C alone; a filter that asks for C alone: C
 - GROUP BY: what is computed from C alone without aggregates; DISTINCT: C
-- a window function: those of its PARTITION BY that are in C, then ``rank <= n`` may be asked for too
+- a window function: those of its PARTITION BY that are in C; one ``rank <= n`` of it may be asked for, as every key has a first row
 - an inner join on C of both sides: C of both; a left (semi) join: C of the left side
-- UNION ALL: the columns that are in C of every part; explode and the like: C, and what they make of C
+- UNION ALL: the columns that are in C of every part; explode and the like of C: C, and what they make
 
 Whatever is not listed has no such columns here: the table is then computed as a whole.
 """
@@ -105,11 +105,14 @@ class _Walk:
 
     def _filter(self, node: Any) -> _Ids:
         told = self.told(node.child())
-        for part in _conjuncts(node.condition()):
-            if not (_references(part) <= told or self._keeps_first(part)):
-                raise NotIncremental(
-                    "a condition is on what was computed of several rows, so a change may take rows in or out"
-                )
+        others = [part for part in _conjuncts(node.condition()) if not _references(part) <= told]
+        if len(others) > 1 or not all(map(self._keeps_first, others)):
+            raise NotIncremental(
+                "a condition is on what was computed of several rows, so a change may take rows in or out"
+            )
+        if others:
+            # Of the rows that one rank keeps another may keep none.
+            self._ranks.clear()
         return told
 
     def _keeps_first(self, condition: Any) -> bool:
@@ -174,8 +177,10 @@ class _Walk:
 
     def _generate(self, node: Any) -> _Ids:
         told = self.told(node.child())
-        made = frozenset(map(_id, items(node.generatorOutput())))
-        return told | made if _references(node.generator()) <= told else told
+        if not _references(node.generator()) <= told:
+            # It may make no row of the changed rows where it makes some of all rows.
+            raise NotIncremental("rows are made of what was computed of several rows")
+        return told | frozenset(map(_id, items(node.generatorOutput())))
 
     def _expand(self, node: Any) -> _Ids:
         told = self.told(node.child())
