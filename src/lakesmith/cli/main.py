@@ -163,6 +163,19 @@ def query(
 
 
 @app.command()
+def verify(
+    select: SelectArgument = None,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Recompute derived tables from the snapshots they have consumed, and compare."""
+    from lakesmith.cli.verify import verify_command
+
+    raise typer.Exit(verify_command(project, target, tuple(select or ()), json))
+
+
+@app.command()
 def init(
     names: Annotated[
         list[str] | None,

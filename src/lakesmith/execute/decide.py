@@ -42,7 +42,7 @@ class Decider:
         if table.is_sourced:
             sources = self.lake.source_facts(table, facts)
             return plan_sourced(table, definition_fingerprint(table), facts, sources)
-        query = self._query(node)
+        query = self.query(node)
         inputs: dict[TableName, TableFacts] = {
             upstream: self.lake.facts(upstream) for upstream in query.inputs
         }
@@ -61,7 +61,8 @@ class Decider:
             decisions[name] = Waiting(definition, busy) if busy else self.decide(name)
         return tuple(decisions.values())
 
-    def _query(self, node: Node) -> Query:
+    def query(self, node: Node) -> Query:
+        """What planning has to know of the table's query, and of what Spark did not confirm of it."""
         query = query_of(node, self._modules(node))
         why_not = self.not_incremental.get(node.definition.name)
         return query if why_not is None else replace(query, row_wise=False, by_keys=False, why_not=why_not)

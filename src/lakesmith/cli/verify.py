@@ -1,0 +1,70 @@
+"""``lakesmith verify``: recomputes tables from the very snapshots they have consumed, and compares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.text import columns_aligned, count
+from lakesmith.execute.size import LITTLE_BYTES, planned_bytes
+from lakesmith.execute.verify import Verdict, Verification, as_dict, verification_of
+from lakesmith.plan.steps import TableStep
+
+
+def verify_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
+    """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs."""
+    opened = open_project(root, target)
+    found = verify(opened, patterns)
+    print(
+        json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(_lines(found))
+    )
+    return 1 if any(each.verdict is Verdict.DIFFERS for each in found) else 0
+
+
+def verify(opened: Opened, patterns: Sequence[str]) -> list[Verification]:
+    """What is known of each selected table. Starts Spark only where there is something to compute."""
+    decider = opened.decider()
+    planned = [verification_of(decider, name) for name in opened.names(patterns)]
+    steps = [each for each in planned if isinstance(each, TableStep)]
+    if not steps:
+        return [each for each in planned if isinstance(each, Verification)]
+    from lakesmith.spark.open import open_session
+    from lakesmith.spark.verify_session import verify_steps
+
+    session = open_session(opened.project, planned_bytes(opened.lake, steps) <= LITTLE_BYTES)
+    try:
+        done = verify_steps(session, opened.lake, steps)
+    finally:
+        session.stop()
+    return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
+
+
+def _lines(found: Sequence[Verification]) -> Iterator[str]:
+    """A line for each table, the differing rows below it, and a closing line."""
+    rows = [(str(each.name), each.verdict.value, _what(each)) for each in found]
+    for line, each in zip(columns_aligned(rows), found, strict=True):
+        yield line
+        for row in each.examples:
+            yield f"  {row.row}: expected {row.expected} times, found {row.found}"
+    yield ""
+    yield _closing(found)
+
+
+def _what(each: Verification) -> str:
+    if each.why:
+        return each.why
+    if each.verdict is Verdict.SAME:
+        return count(each.rows, "row")
+    return f"{count(each.missing, 'row')} missing, {each.unexpected:,} too many"
+
+
+def _closing(found: Sequence[Verification]) -> str:
+    same = sum(each.verdict is Verdict.SAME for each in found)
+    differ = [str(each.name) for each in found if each.verdict is Verdict.DIFFERS]
+    if differ:
+        return f"not as their inputs make them: {', '.join(differ)}; run --full-refresh rebuilds them"
+    if not same:
+        return "nothing to verify"
+    return f"{count(same, 'table')} as {'its' if same == 1 else 'their'} inputs make {'it' if same == 1 else 'them'}"

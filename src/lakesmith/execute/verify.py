@@ -1,0 +1,87 @@
+"""What it takes to prove law 1 of a table: its inputs as it has consumed them, and what became of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lakesmith.execute.decide import Decider
+from lakesmith.plan.steps import InputRange, Strategy, TableStep
+from lakesmith.project.definitions import TableName
+
+
+class Verdict(StrEnum):
+    """What is known of a table once it was looked at."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifference:
+    """A row that is there another number of times than its definition gives it; ``row`` is its JSON."""
+
+    row: str
+    expected: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why`` it was skipped."""
+
+    name: TableName
+    verdict: Verdict
+    rows: int = 0
+    missing: int = 0
+    unexpected: int = 0
+    examples: tuple[RowDifference, ...] = field(default=())
+    why: str | None = None
+
+
+def skipped(name: TableName, why: str) -> Verification:
+    """A table that cannot be verified, and why."""
+    return Verification(name, Verdict.SKIPPED, why=why)
+
+
+def verification_of(decider: Decider, name: TableName) -> TableStep | Verification:
+    """The step that would compute a derived table from the very snapshots it has consumed, or why that cannot be."""
+    node, facts = decider.graph.node(name), decider.lake.facts(name)
+    record, table = facts.base.record, node.definition
+    if table.is_sourced:
+        return skipped(name, "its rows come from files, which are taken once")
+    if record is None:
+        return skipped(
+            name, "it has not been built yet" if facts.state is None else "it has no progress record"
+        )
+    query = decider.query(node)
+    if record.fingerprint != query.fingerprint:
+        return skipped(name, "its definition has changed since its last batch: run it first")
+    ranges: list[InputRange] = []
+    for upstream in query.inputs:
+        pin, state = record.inputs.get(str(upstream)), decider.lake.facts(upstream).state
+        if state is None or pin is None or pin.uuid != state.uuid:
+            return skipped(name, f"{upstream} was dropped or created again since: run it first")
+        if pin.snapshot is not None and pin.snapshot not in state.snapshots:
+            return skipped(
+                name, f"snapshot {pin.snapshot} of {upstream}, which it was computed from, has expired"
+            )
+        ranges.append(InputRange(upstream, state.uuid, None, pin.snapshot))
+    return TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
+
+
+def as_dict(found: Verification) -> Mapping[str, object]:
+    """The outcome as JSON data."""
+    return {
+        "table": str(found.name),
+        "verdict": found.verdict.value,
+        "rows": found.rows,
+        "missing": found.missing,
+        "unexpected": found.unexpected,
+        "examples": [
+            {"row": each.row, "expected": each.expected, "found": each.found} for each in found.examples
+        ],
+        "why": found.why,
+    }
