@@ -64,11 +64,11 @@ class Table:
             went, came = (frame.select(*columns).collect() for frame in (changes.went, changes.came))
         return Counter(map(tuple, went)), Counter(map(tuple, came))
 
-    def check(self, start: int, end: int, went: int, came: int) -> None:
-        """Whether exactly these numbers of rows went and came, and they lead from the one snapshot's rows to the other's."""
+    def counts(self, start: int, end: int) -> tuple[int, int]:
+        """How many rows went and came; they have to lead from the one snapshot's rows to the other's."""
         gone, new = self.changes(start, end)
         assert self.rows(start) + new == self.rows(end) + gone
-        assert (gone.total(), new.total()) == (went, came)
+        return gone.total(), new.total()
 
 
 @pytest.fixture(
@@ -116,7 +116,7 @@ def test_one_statement(table: Table) -> None:
     start = table.head()
     for number, (statement, (went, came)) in enumerate(STATEMENTS.items()):
         end = table.sql(statement)
-        table.check(start, end, went, came)
+        assert table.counts(start, end) == (went, came)
         if number == 0:
             assert table.changes(end, end) == (Counter(), Counter())
             assert table.changes(None, end) == (Counter(), table.rows(end))
@@ -130,24 +130,24 @@ def test_several_statements_with_compactions_between_and_those_between_expired(t
     table.compact()
     table.sql(DELETE, INSERT)
     end = table.compact()
-    table.check(start, end, 3, 4)
+    assert table.counts(start, end) == (3, 4)
     table.call("expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1")
     assert {snapshot.snapshotId() for snapshot in table.java().snapshots()} == {start, end}
-    table.check(start, end, 3, 4)
+    assert table.counts(start, end) == (3, 4)
 
 
 def test_a_compaction_alone_changes_nothing(table: Table) -> None:
     start = table.sql(UPDATE, DELETE)
-    table.check(start, table.compact(), 0, 0)
+    assert table.counts(start, table.compact()) == (0, 0)
 
 
 def test_a_rollback_brings_back_what_was_deleted(table: Table) -> None:
     start = table.head()
     end = table.sql(DELETE, UPDATE, INSERT)
     table.call("rollback_to_snapshot", f"snapshot_id => {start}")
-    table.check(end, start, 4, 3)
+    assert table.counts(end, start) == (4, 3)
     other = table.sql("DELETE FROM {t} WHERE id = 5")
-    table.check(end, other, 5, 3)
+    assert table.counts(end, other) == (5, 3)
 
 
 def test_columns_that_come_and_go_are_no_changes(table: Table) -> None:
@@ -163,14 +163,14 @@ def test_columns_that_come_and_go_are_no_changes(table: Table) -> None:
 def test_another_partitioning_is_no_change(table: Table) -> None:
     start = table.head()
     table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD part WITH bucket(2, id)")
-    table.check(start, table.compact(), 0, 0)
-    table.check(start, table.sql(UPDATE), 2, 2)
+    assert table.counts(start, table.compact()) == (0, 0)
+    assert table.counts(start, table.sql(UPDATE)) == (2, 2)
 
 
 def test_of_two_equal_rows_one_goes(table: Table) -> None:
     start = table.sql("INSERT INTO {t} VALUES (40, 'a', 1), (40, 'a', 1), (40, 'a', 1)")
     vector = table.sql("INSERT INTO {t} VALUES (40, 'a', 1)")
-    table.check(start, vector, 0, 1)
+    assert table.counts(start, vector) == (0, 1)
     overwritten = table.sql("INSERT OVERWRITE {t} VALUES (40, 'a', 1), (41, NULL, NULL), (41, NULL, NULL)")
     went, came = table.changes(start, overwritten)
     assert table.rows(start) + came == table.rows(overwritten) + went

@@ -37,12 +37,11 @@ class Changes:
     """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
 
     Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one that came with the
-    same id are one row before and after an update. ``files`` is how many data files were touched, ``bytes`` their size.
+    same id are one row before and after an update. ``bytes``: the size of the data files that were touched.
     """
 
     went: DataFrame
     came: DataFrame
-    files: int
     bytes: int
     by_id: bool
 
@@ -79,7 +78,7 @@ def changed_rows(
         )
         cancelled = _cancel_by_id(went, came) if by_id else _cancel_by_value(went, came)
         read = (*touched.went, *touched.came, *touched.before)
-        yield Changes(*cancelled, len(read), sum(int(task.length()) for task in read), by_id)
+        yield Changes(*cancelled, sum(int(task.length()) for task in read), by_id)
 
 
 def _tasks(table: Any, snapshot: int | None) -> dict[str, Any]:

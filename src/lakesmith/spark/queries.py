@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final
 
@@ -56,11 +56,15 @@ class Retyped:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table."""
+    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
+
+    ``told``: the positions of the columns that tell its changes, where the step refreshes by keys.
+    """
 
     frame: DataFrame
     hidden: tuple[str, ...] = ()
     retyped: tuple[Retyped, ...] = ()
+    told: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,7 +99,7 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
         _require_row_wise(rows.frame, trusts_python(batch))
     elif batch.step.strategy is Strategy.KEYS:
-        key_columns(rows.frame, trusts_python(batch))
+        return replace(rows, told=key_columns(rows.frame, trusts_python(batch)))
     return rows
 
 

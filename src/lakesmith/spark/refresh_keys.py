@@ -24,9 +24,8 @@ from lakesmith.plan.steps import InputRange
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.changes import Changes, changed_rows
 from lakesmith.spark.iceberg import physical, quoted
-from lakesmith.spark.key_columns import key_columns
 from lakesmith.spark.observed import counts_of
-from lakesmith.spark.queries import QueryRows, rows_over, trusts_python
+from lakesmith.spark.queries import QueryRows, rows_over
 from lakesmith.spark.row_delta import by_file, can_replace, place, replace_rows
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID
 from lakesmith.spark.versions import read_version
@@ -57,12 +56,10 @@ class _Touched:
 def refresh_keys(batch: Batch, rows: QueryRows) -> Draft:
     """Brings what the touched keys have to have into the working branch.
 
-    ``rows`` are the query's over its whole inputs. Raises NotIncremental where no columns tell which keys are touched, where
-    rows cannot be compared, or where they are too many.
+    ``rows`` are the query's over its whole inputs. Raises NotIncremental where rows cannot be compared, or are too many.
     """
-    told = key_columns(rows.frame, trusts_python(batch))
     _require_comparable(rows)
-    names = tuple(rows.frame.columns[number] for number in told)
+    names = tuple(rows.frame.columns[number] for number in rows.told)
     with ExitStack() as stack:
         batch.say("finding the keys that changed rows have")
         touched = _touched(batch, names, stack)
