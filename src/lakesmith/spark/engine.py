@@ -62,7 +62,7 @@ class SparkEngine:
         except (LakesmithError, Outdated, NotIncremental):
             raise
         except (Py4JError, PySparkException, OSError) as error:
-            raise self._explained(step, error) from error
+            raise explained(self.session, self.lake, step, error) from error
         return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
 
     def cancel(self) -> None:
@@ -72,14 +72,6 @@ class SparkEngine:
     def close(self) -> None:
         """Ends the session and its JVM."""
         self.session.stop()
-
-    def _explained(self, step: TableStep, error: BaseException) -> LakesmithError:
-        """What failed, with the project's secrets hidden: Spark may quote the settings and values it was given."""
-        secrets = self.lake.project.secrets
-        if problem := failed_filter(error, step.table, secrets):
-            return QualityError(problem)
-        problem = explain_failure(error, Path(self.session.log_path), secrets)
-        return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
         """Tidies the sidecars after the publish; what is published does not depend on it, so a failure is only told."""
@@ -91,3 +83,12 @@ class SparkEngine:
             problem = explain_failure(error, Path(self.session.log_path), self.lake.project.secrets)
             return (f"its sidecars were not tidied up, which the next batch does: {problem.what}",)
         return ()
+
+
+def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
+    """What failed, with the project's secrets hidden: Spark may quote the settings and values it was given."""
+    secrets = lake.project.secrets
+    if problem := failed_filter(error, step.table, secrets):
+        return QualityError(problem)
+    problem = explain_failure(error, Path(session.log_path), secrets)
+    return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from lakesmith.errors import RunError
 from lakesmith.execute.observe import Lake
 from lakesmith.execute.verify import Verification
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.failures import explain_failure
+from lakesmith.spark.engine import explained
 from lakesmith.spark.session import SessionHandle
 from lakesmith.spark.verify import verify_table
 
@@ -23,7 +20,7 @@ from lakesmith.spark.verify import verify_table
 def verify_steps(
     session: SessionHandle, lake: Lake, steps: Sequence[TableStep]
 ) -> dict[TableName, Verification]:
-    """The outcome for each step's table. Raises RunError with the root cause of what fails in Spark."""
+    """The outcome for each step's table. Raises a LakesmithError with the root cause of what fails in Spark."""
     return {step.name: _verified(session, lake, step) for step in steps}
 
 
@@ -32,7 +29,4 @@ def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verificati
     try:
         return verify_table(batch)
     except (Py4JError, PySparkException) as error:
-        problem = explain_failure(error, Path(session.log_path), lake.project.secrets)
-        raise RunError(
-            replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place)
-        ) from error
+        raise explained(session, lake, step, error) from error
