@@ -178,7 +178,8 @@ class TableDefinition:
     """One table as declared. Sourced (``sources``) or derived (``query``), never both.
 
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
-    query's columns. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    query's columns. ``track`` are the columns in which versions that are kept differ; empty: all but those that order them.
+    ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -193,6 +194,7 @@ class TableDefinition:
     on_bad_row: OnBadRow = OnBadRow.QUARANTINE
     partition_by: tuple[str, ...] = ()
     history: History = History.TYPE1
+    track: tuple[str, ...] = ()
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
