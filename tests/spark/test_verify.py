@@ -96,7 +96,7 @@ def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
     shop.write({"tables/gold/new.sql": "SELECT id FROM silver.orders"})
     assert verified(shop, "gold.new").why == "it has not been built yet"
     shop.write({"tables/silver/log.sql": "SELECT id, city FROM bronze.orders WHERE amount > 2"})
-    assert verified(shop, "silver.log").why == "its definition has changed since its last batch: run it first"
+    assert verified(shop, "silver.log").why == "its query has changed since its last batch: run it first"
     pin = shop.record("silver.orders").inputs["bronze.orders"].snapshot
     shop.land("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n")
     shop.must_run("bronze.orders")

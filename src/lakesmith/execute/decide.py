@@ -10,7 +10,7 @@ from lakesmith.execute.observe import Lake
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
 from lakesmith.plan.planner import Query, plan_derived, plan_sourced
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.settings import with_setting_notes
@@ -74,6 +74,10 @@ class Decider:
 
 def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
     """What planning has to know of a table's query, from its text and the modules of the project that it imports."""
+    return replace(_shaped(node, modules), definition=definition_parts(node.definition, modules))
+
+
+def _shaped(node: Node, modules: Mapping[str, str]) -> Query:
     fingerprint = definition_fingerprint(node.definition, modules)
     if node.analysis is None:
         why_not = _why_not(node, modules)

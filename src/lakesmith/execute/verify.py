@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lakesmith.execute.decide import Decider
+from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import TableName
 
@@ -58,7 +59,8 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
         )
     query = decider.query(node)
     if record.fingerprint != query.fingerprint:
-        return skipped(name, "its definition has changed since its last batch: run it first")
+        changed = what_changed(record.definition, query.definition)
+        return skipped(name, f"{changed} since its last batch: run it first")
     ranges: list[InputRange] = []
     for upstream in query.inputs:
         pin, state = record.inputs.get(str(upstream)), decider.lake.facts(upstream).state

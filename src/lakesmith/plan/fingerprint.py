@@ -1,6 +1,8 @@
 """The fingerprint of a definition: what a table's rows depend on besides its inputs.
 
 Formatting and comments do not count, in SQL nor in Python. Descriptions, owners and tags do not either.
+
+Beside the one hash that decides, a record keeps a short one of each part of the definition: to say what has changed.
 """
 
 from __future__ import annotations
@@ -8,12 +10,28 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
 
 from lakesmith.graph.sql_fingerprint import fingerprint as sql_fingerprint
-from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition
+from lakesmith.project.definitions import History, PythonQuery, SqlQuery, TableDefinition
 
 _NO_MODULES: Mapping[str, str] = {}
+_MODULE: Final = "module "
+_WORDS: Final = {
+    "query": "its query",
+    "function": "its function",
+    "inputs": "its inputs",
+    "key": "its key",
+    "latest_by": "its latest_by",
+    "delete_when": "its delete_when",
+    "rules": "its rules",
+    "required": "its required columns",
+    "columns": "its columns",
+    "history": "its history",
+}
+_MANY: Final = frozenset({"inputs", "rules", "required", "columns"})
 
 
 def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> str:
@@ -25,25 +43,90 @@ def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = 
         "query": _query_fingerprint(table.query, modules),
         "key": table.key,
         "latest_by": table.latest_by,
-        "delete_when": sql_fingerprint(table.delete_when) if table.delete_when else None,
+        "delete_when": _sql(table.delete_when) if table.delete_when else None,
         "rules": sorted(rule.predicate for rule in table.checks),
         "columns": [(column.name, column.type) for column in table.columns],
         "history": table.history.value,
+        **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def definition_parts(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> dict[str, str]:
+    """A hash of 12 hexadecimal digits for each part of the definition that is set, by its name.
+
+    The parts cover what ``definition_fingerprint`` covers. One that is not set has none, so that a record written before a
+    setting existed is as one that leaves it out.
+    """
+    parts = dict(_parts(table, modules))
+    return {
+        name: hashlib.sha256(json.dumps(part).encode()).hexdigest()[:12]
+        for name, part in parts.items()
+        if part
+    }
+
+
+def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """What differs between the parts of two definitions that are not the same, in words: a clause.
+
+    ``before`` is empty where a record was written before its parts were kept.
+
+    >>> what_changed({"query": "a", "key": "b"}, {"query": "c", "rules": "d"})
+    'its query, its key and its rules have changed'
+    >>> what_changed({"query": "a"}, {"query": "a", "module lib.prices": "b"})
+    'its module lib.prices has changed'
+    >>> what_changed({}, {"query": "a"})
+    'its definition has changed'
+    """
+    differing = {name for name in {*before, *now} if before.get(name) != now.get(name)} if before else set()
+    modules = sorted(name for name in differing if name.startswith(_MODULE))
+    words = [
+        *(text for name, text in _WORDS.items() if name in differing),
+        *(f"its {name}" for name in modules),
+    ]
+    if not words:
+        return "its definition has changed"
+    several = len(words) > 1 or bool(differing & _MANY)
+    listed = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return f"{listed} {'have' if several else 'has'} changed"
+
+
+def _parts(table: TableDefinition, modules: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    query = table.query
+    if isinstance(query, SqlQuery):
+        yield "query", _sql(query.text)
+    elif query is not None:
+        yield "query", _normal(query.source)
+        yield "function", query.function
+        yield "inputs", [(parameter, str(name)) for parameter, name in query.arguments]
+    yield "key", table.key
+    yield "latest_by", table.latest_by
+    yield "delete_when", _sql(table.delete_when) if table.delete_when else None
+    yield "rules", sorted(rule.predicate for rule in table.rules)
+    yield "required", sorted(column.name for column in table.columns if column.required)
+    yield "columns", [(column.name, column.type) for column in table.columns]
+    yield "history", None if table.history is History.TYPE1 else table.history.value
+    yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in modules.items())
 
 
 def _query_fingerprint(query: SqlQuery | PythonQuery | None, modules: Mapping[str, str]) -> str | None:
     if query is None:
         return None
     if isinstance(query, SqlQuery):
-        return sql_fingerprint(query.text)
+        return _sql(query.text)
     arguments = [(parameter, str(name)) for parameter, name in query.arguments]
     imported = [(name, _normal(source)) for name, source in sorted(modules.items())]
     return json.dumps([_normal(query.source), query.function, arguments, *([imported] if imported else [])])
 
 
+# Kept for a moment: the whole and its part are told of the same text.
+@lru_cache(maxsize=256)
+def _sql(text: str) -> str:
+    return sql_fingerprint(text)
+
+
+@lru_cache(maxsize=256)
 def _normal(source: str) -> str:
     # Not ast.dump: what that writes differs from one version of Python to the next.
     return ast.unparse(ast.parse(source))

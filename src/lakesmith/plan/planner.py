@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
+from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.input_columns import columns_that_count
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
@@ -24,8 +25,8 @@ class Query:
 
     ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
     people. None: only Spark can tell (a Python table), so it is tried. ``by_keys``: nothing in its text stands against
-    computing touched keys anew. ``fingerprint`` identifies the definition. ``computed``: the columns it does more with than
-    pass them on; None: any.
+    computing touched keys anew. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
+    it does more with than pass them on; None: any.
     """
 
     inputs: tuple[TableName, ...]
@@ -34,6 +35,7 @@ class Query:
     why_not: str = ""
     computed: tuple[str, ...] | None = None
     by_keys: bool = False
+    definition: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_sourced(
@@ -126,7 +128,7 @@ def _why_full(
     if record is None:
         return "the table is built for the first time"
     if record.fingerprint != query.fingerprint:
-        return "its definition has changed"
+        return what_changed(record.definition, query.definition)
     for name, state in states.items():
         pin = record.inputs.get(str(name))
         if pin is None or pin.uuid != state.uuid:
@@ -256,6 +258,7 @@ def _step(
         fingerprint=query.fingerprint,
         inputs=ranges,
         row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
+        definition=query.definition,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lakesmith.catalog.record import Pin, Record
@@ -112,6 +113,7 @@ class TableStep:
     """Work for one table: one batch, published by one commit.
 
     ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
+    ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
     """
 
     table: TableDefinition
@@ -124,6 +126,7 @@ class TableStep:
     notes: tuple[str, ...] = ()
     row_wise: bool = False
     bad_rows: BadRows = BadRows()
+    definition: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> TableName:

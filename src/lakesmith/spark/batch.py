@@ -169,6 +169,8 @@ def _record(batch: Batch, draft: Draft) -> Record:
         ledger_hash=draft.ledger_hash,
         checks=draft.checks,
         notes=draft.warnings,
+        definition=step.definition
+        or (base.definition if base and base.fingerprint == step.fingerprint else {}),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -9,8 +10,16 @@ from textwrap import dedent
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.plan.fingerprint import definition_fingerprint
-from lakesmith.project.definitions import Column, OnBadRow, PythonQuery, SqlQuery, TableDefinition, TableName
+from lakesmith.plan import fingerprint
+from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts, what_changed
+from lakesmith.project.definitions import (
+    Column,
+    OnBadRow,
+    PythonQuery,
+    SqlQuery,
+    TableDefinition,
+    TableName,
+)
 from lakesmith.quality.model import Rule
 
 PLACE = Place("tables/silver/customers.sql", 1)
@@ -29,11 +38,30 @@ TABLE = TableDefinition(
 
 
 def same(changed: TableDefinition, table: TableDefinition = TABLE) -> bool:
-    return definition_fingerprint(changed) == definition_fingerprint(table)
+    """Whether it counts as the same; the parts say the same as the whole."""
+    is_same = definition_fingerprint(changed) == definition_fingerprint(table)
+    assert is_same == (definition_parts(changed) == definition_parts(table))
+    return is_same
+
+
+def told(changed: TableDefinition, table: TableDefinition = TABLE) -> str:
+    return what_changed(definition_parts(table), definition_parts(changed))
 
 
 def sql(text: str) -> TableDefinition:
     return replace(TABLE, query=SqlQuery(text, PLACE))
+
+
+FUNCTION = """
+    def customers(orders):
+        return orders.select("id")
+"""
+
+
+def python(source: str, function: str = "customers", table: str = "orders") -> TableDefinition:
+    arguments = ((table, TableName("bronze", table)),)
+    query = PythonQuery(Path("customers.py"), function, dedent(source), PLACE, arguments)
+    return replace(TABLE, query=query)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +109,6 @@ def test_what_counts(changed: TableDefinition) -> None:
     assert not same(changed)
 
 
-FUNCTION = """
-    def customers(orders):
-        return orders.select("id")
-"""
-
-
-def python(source: str, function: str = "customers", table: str = "orders") -> TableDefinition:
-    arguments = ((table, TableName("bronze", table)),)
-    query = PythonQuery(Path("customers.py"), function, dedent(source), PLACE, arguments)
-    return replace(TABLE, query=query)
-
-
 def test_comments_and_layout_of_python_do_not_count() -> None:
     other = """
     # Those who bought something.
@@ -121,6 +137,69 @@ def test_an_authors_word_does_not_change_the_rows() -> None:
 )
 def test_what_counts_in_python(changed: TableDefinition) -> None:
     assert not same(changed, python(FUNCTION))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (sql("SELECT id, name FROM bronze.customers WHERE id > 1"), "its query has changed"),
+        (replace(TABLE, key=()), "its key has changed"),
+        (replace(TABLE, latest_by=("at", "seq")), "its latest_by has changed"),
+        (replace(TABLE, delete_when=None), "its delete_when has changed"),
+        (replace(TABLE, rules=(POSITIVE,)), "its rules have changed"),
+        (replace(TABLE, rules=()), "its rules have changed"),
+        (replace(TABLE, columns=(Column("id", "int"),)), "its columns have changed"),
+        (
+            replace(TABLE, columns=(Column("id", "bigint", required=True),)),
+            "its required columns have changed",
+        ),
+        (replace(sql("SELECT 1"), key=()), "its query and its key have changed"),
+        (replace(sql("SELECT 1"), key=(), rules=()), "its query, its key and its rules have changed"),
+        (python("def customers(orders): ..."), "its query, its function and its inputs have changed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_has_changed_is_named(changed: TableDefinition, words: str) -> None:
+    assert told(changed) == words
+
+
+def test_what_has_changed_in_python_is_named() -> None:
+    table = python(FUNCTION)
+    assert told(python("LIMIT = 3\n" + dedent(FUNCTION)), table) == "its query has changed"
+    assert told(python(FUNCTION, function="people"), table) == "its function has changed"
+    assert told(python(FUNCTION, table="people"), table) == "its inputs have changed"
+
+
+def test_modules_that_changed_came_or_went_are_named() -> None:
+    def parts(**modules: str) -> dict[str, str]:
+        return definition_parts(
+            python(FUNCTION), {name.replace("_", "."): text for name, text in modules.items()}
+        )
+
+    both = parts(lib_rules="LIMIT = 3", lib_names="A = 1")
+    assert both == parts(lib_rules="LIMIT=3  # at most", lib_names="A = 1")
+    words = "its module lib.rules has changed"
+    assert [
+        what_changed(both, parts(lib_rules="LIMIT = 4", lib_names="A = 1")),
+        what_changed(both, parts(lib_names="A = 1")),
+        what_changed(parts(lib_names="A = 1"), both),
+    ] == [words] * 3
+    assert what_changed(both, parts()) == "its module lib.names and its module lib.rules have changed"
+
+
+def test_a_record_from_before_parts_were_kept_says_no_more_than_that() -> None:
+    assert what_changed({}, definition_parts(TABLE)) == "its definition has changed"
+    assert what_changed(definition_parts(TABLE), definition_parts(TABLE)) == "its definition has changed"
+
+
+def test_a_setting_that_did_not_exist_then_has_not_changed() -> None:
+    plain = replace(TABLE, key=(), latest_by=(), delete_when=None, rules=(), columns=())
+    assert set(definition_parts(plain)) == {"query"}
+
+
+def test_examples_in_the_documentation() -> None:
+    found = doctest.testmod(fingerprint)
+    assert (found.attempted, found.failed) == (3, 0)
 
 
 def test_it_stays_as_it_is() -> None:

@@ -1,0 +1,50 @@
+"""The progress record as JSON: what is written is read again, and what earlier versions wrote too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lakesmith.catalog.record import SUMMARY_KEY, Account, Pin, Record
+
+RECORD = Record(
+    attempt="a-2",
+    parent="a-1",
+    batch=2,
+    kind="full",
+    started_ms=5,
+    fingerprint="f",
+    account=Account(read=3, inserted=3, rows_after=3),
+    inputs={"bronze.orders": Pin("u", 7)},
+    sidecars={"quarantine": Pin("v", None)},
+    checks={"IsComplete id": 0},
+    notes=("seen",),
+    definition={"query": "0123456789ab", "key": "ba9876543210"},
+)
+
+
+def without(name: str) -> dict[str, str]:
+    """The summary of a version that did not keep ``name`` yet."""
+    data = json.loads(RECORD.to_summary()[SUMMARY_KEY])
+    del data[name]
+    return {SUMMARY_KEY: json.dumps(data)}
+
+
+def test_what_is_written_is_read_again() -> None:
+    assert Record.from_summary(RECORD.to_summary()) == RECORD
+
+
+def test_a_snapshot_of_others_has_none() -> None:
+    assert Record.from_summary({"operation": "append"}) is None
+
+
+def test_a_record_from_before_the_parts_of_the_definition_were_kept() -> None:
+    assert Record.from_summary(without("definition")) == replace(RECORD, definition={})
+
+
+def test_a_record_of_a_newer_format_is_refused() -> None:
+    text = RECORD.to_summary()[SUMMARY_KEY].replace('"format":1', '"format":2')
+    with pytest.raises(ValueError, match="format 2; this lakesmith reads format 1"):
+        Record.from_summary({SUMMARY_KEY: text})
