@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.partitions import quoted_column
 
 _SIMPLE: Final = {
     "boolean": "boolean",
@@ -47,7 +48,8 @@ class TypeProblem(ValueError):
 
 
 def normal_type(text: str) -> str:
-    """The type in one spelling, lower case but for the names of struct fields, without spaces.
+    """The type in one spelling, lower case but for the names of struct fields, without spaces; names are quoted where they
+    have to be.
 
     Raises TypeProblem when it is no type or one that Iceberg does not have.
 
@@ -118,7 +120,8 @@ class _Reader:
     def _field(self) -> str:
         name = self._word()
         self._took(":")
-        return f"{name}:{self.type()}"
+        plain = name[1:-1].replace("``", "`") if name[0] == "`" else name
+        return f"{quoted_column(plain)}:{self.type()}"
 
     def _unknown(self, word: str) -> TypeProblem:
         if word.lower() in _REPLACED:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account
 from lakesmith.plan.steps import Strategy
 from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
+from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
@@ -28,7 +29,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
         F.count_if(F.size(REASONS) > 0).alias("bad"),
         *rule_counts(rules),
     )
-    good = measured.where(F.size(REASONS) == 0).select(*(f"`{name}`" for name in rows.columns))
+    good = measured.where(F.size(REASONS) == 0).select(*map(quoted, rows.columns))
     batch.say("writing")
     _write(batch, rows.stored(good))
     batch.pass_point("after-data")

@@ -6,6 +6,7 @@ import doctest
 
 import pytest
 
+from lakesmith.catalog.metadata import spark_type
 from lakesmith.project import durations, partitions, spark_types
 from lakesmith.project.spark_types import TypeProblem, normal_type
 
@@ -32,10 +33,26 @@ def test_examples_in_the_documentation(module: object) -> None:
         ("timestamp_ntz", "timestamp_ntz"),
         ("map<string, array<long>>", "map<string,array<bigint>>"),
         ("struct<a int, `b c`: date>", "struct<a:int,`b c`:date>"),
+        ("struct<`a`: int, `_B2` date>", "struct<a:int,_B2:date>"),
+        ("struct<`größe`: int, `2nd`: int, `a.b`: int>", "struct<`größe`:int,`2nd`:int,`a.b`:int>"),
+        ("struct<`c``d`: int, `e```: struct<`f`: long>>", "struct<`c``d`:int,`e```:struct<f:bigint>>"),
+        (
+            "map<string, struct<`order`: array<struct<`x`: int>>>>",
+            "map<string,struct<order:array<struct<x:int>>>>",
+        ),
     ],
 )
 def test_types_have_one_spelling(written: str, normal: str) -> None:
     assert normal_type(written) == normal
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "A_1", "b c", "größe", "2nd", "a.b", "c`d", "``", "order", "e:f", "g, <h"]
+)
+def test_a_field_is_spelt_as_the_lake_tells_its_columns(name: str) -> None:
+    """Where the two differed, a run would see a change of type that is none."""
+    there = spark_type({"type": "struct", "fields": [{"name": name, "type": "int"}]})
+    assert normal_type("struct<`" + name.replace("`", "``") + "`: int>") == there
 
 
 @pytest.mark.parametrize(
