@@ -8,7 +8,15 @@ from typing import Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructType,
+    VariantType,
+)
 
 from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
 from lakesmith.spark.batch import Batch
@@ -34,7 +42,7 @@ def verify_table(batch: Batch) -> Verification:
     missing = [name for name in rows.columns if name not in types]
     if missing:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
-    if unfit := [name for name in rows.columns if "variant" in types[name].simpleString()]:
+    if unfit := [name for name in rows.columns if _has_variant(types[name])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     both = _counted(_expected(batch, rows), rows.columns, types, (1, 0)).unionByName(
@@ -61,10 +69,39 @@ def _counted(
 
 
 def _comparable(value: SparkColumn, kind: DataType) -> SparkColumn:
-    digits = {"double": 9, "float": 4}.get(kind.simpleString())
-    if digits is not None:
-        return F.format_string(f"%.{digits}e", value)
-    return F.array_sort(F.map_entries(value)) if kind.simpleString().startswith("map<") else value
+    """The value as one that can be grouped by: numbers with a point rounded, maps as lists in order, at any depth."""
+    match kind:
+        case DoubleType() | FloatType():
+            # An addition to nothing: -0.0 is 0.0, to the reader as to a GROUP BY.
+            digits = 9 if isinstance(kind, DoubleType) else 4
+            return F.format_string(f"%.{digits}e", value + F.lit(0.0))
+        case MapType():
+            entries = F.transform(F.map_entries(value), lambda entry: _entry(entry, kind))
+            return F.array_sort(entries)
+        case ArrayType():
+            return F.transform(value, lambda item: _comparable(item, kind.elementType))
+        case StructType():
+            fields = [_comparable(value.getField(f.name), f.dataType).alias(f.name) for f in kind.fields]
+            return F.when(value.isNotNull(), F.struct(*fields))
+    return value
+
+
+def _entry(entry: SparkColumn, kind: MapType) -> SparkColumn:
+    key, inner = entry.getField("key"), entry.getField("value")
+    return F.struct(
+        _comparable(key, kind.keyType).alias("key"), _comparable(inner, kind.valueType).alias("value")
+    )
+
+
+def _has_variant(kind: DataType) -> bool:
+    match kind:
+        case MapType():
+            return _has_variant(kind.keyType) or _has_variant(kind.valueType)
+        case ArrayType():
+            return _has_variant(kind.elementType)
+        case StructType():
+            return any(_has_variant(field.dataType) for field in kind.fields)
+    return isinstance(kind, VariantType)
 
 
 def _verdict(batch: Batch, counted: DataFrame, columns: Sequence[str]) -> Verification:
