@@ -22,11 +22,14 @@ class Table:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     main: int | None = None
     rows: int = 0
+    size: int = 0
 
-    def add(self, rows: int, **counts: int) -> int:
-        """Somebody appends rows."""
+    def add(self, rows: int, size: int = 0, **counts: int) -> int:
+        """Somebody appends rows, in files of ``size`` bytes."""
         self.rows += rows
-        return self._commit("append", {"added-data-files": 1, "added-records": rows, **_dashed(counts)})
+        self.size += size
+        added = {"added-data-files": 1, "added-records": rows, "added-files-size": size}
+        return self._commit("append", {**added, **_dashed(counts)})
 
     def change(self, operation: str = "overwrite", rows: int = 0) -> int:
         """Somebody changes or removes rows."""
@@ -48,7 +51,7 @@ class Table:
 
     def _commit(self, operation: str, counts: dict[str, int], summary: dict[str, str] | None = None) -> int:
         number = len(self.snapshots) + 1
-        totals = {"total-records": self.rows, "total-data-files": 1}
+        totals = {"total-records": self.rows, "total-data-files": 1, "total-files-size": self.size}
         texts = {key: str(count) for key, count in {**totals, **counts}.items()} | (summary or {})
         self.snapshots[number] = Snapshot(number, self.main, number, number * 1000, operation, "", texts)
         self.main = number

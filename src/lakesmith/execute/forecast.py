@@ -1,0 +1,58 @@
+"""The plan with what it costs, and what is certain already of the tables that wait for others. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lakesmith.catalog.state import TableState
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.observe import Lake
+from lakesmith.plan.cost import Cost, cost_of
+from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
+from lakesmith.plan.steps import Decision, TableStep, Waiting
+from lakesmith.project.definitions import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work. The others have neither."""
+
+    decision: Decision
+    cost: Cost | None = None
+    outlook: Outlook | None = None
+
+
+def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast, ...]:
+    """What each decision of a plan costs. ``decisions``: each behind those of the tables it reads."""
+    moves: dict[TableName, Move] = {}
+    found = []
+    for decision in decisions:
+        forecast = _forecast(decider, decision, moves)
+        found.append(forecast)
+        if isinstance(decision, TableStep):
+            moves[decision.name] = move_of(decision)
+        elif forecast.outlook is not None:
+            moves[decision.name] = expected_move(forecast.outlook)
+    return tuple(found)
+
+
+def _forecast(decider: Decider, decision: Decision, moves: dict[TableName, Move]) -> Forecast:
+    match decision:
+        case TableStep():
+            read = (decision.name, *(item.table for item in decision.inputs))
+            return Forecast(decision, cost_of(decision, _states(decider.lake, read)))
+        case Waiting() if moves.keys() & set(decision.upstream):
+            return Forecast(decision, outlook=_outlook(decider, decision, moves))
+    return Forecast(decision)
+
+
+def _outlook(decider: Decider, waiting: Waiting, moves: dict[TableName, Move]) -> Outlook:
+    query = decider.query(decider.graph.node(waiting.name))
+    inputs = {name: decider.lake.facts(name) for name in query.inputs}
+    return outlook_of(waiting, query, decider.lake.facts(waiting.name), inputs, moves)
+
+
+def _states(lake: Lake, names: Iterable[TableName]) -> dict[TableName, TableState]:
+    found = {name: lake.catalog.table(name.layer, name.name) for name in names}
+    return {name: state for name, state in found.items() if state is not None}

@@ -1,0 +1,118 @@
+"""What a step costs: how much it reads, and what it swaps out. Pure, from the snapshots' own summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lakesmith.catalog.progress import AppendRange, append_only_since, live_rows
+from lakesmith.catalog.state import Snapshot, TableState
+from lakesmith.plan.steps import InputRange, Strategy, TableStep
+from lakesmith.project.definitions import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many rows in so many bytes of data files; None where no summary tells."""
+
+    rows: int | None = 0
+    bytes: int | None = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        """Both together: not known where one of them is not."""
+        return Amount(_sum((self.rows, other.rows)), _sum((self.bytes, other.bytes)))
+
+
+UNKNOWN = Amount(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one batch has to read and to replace.
+
+    ``files``: the landing files, whose bytes are in ``reads`` and whose rows nobody has counted. ``reads``: what is read of the
+    inputs; where keys are computed anew that is what changed in them, and ``at_most`` what they hold: in between lies what
+    the rows that have these keys take. ``replaces``: the table's own rows that go out as a whole, None when none do.
+    A merge by key also looks for the keys in the table itself, which is in none of these.
+    """
+
+    files: int = 0
+    reads: Amount = Amount()
+    at_most: Amount | None = None
+    replaces: Amount | None = None
+
+
+def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
+    """The cost of a step. ``states`` has the step's inputs, and the table itself where it exists."""
+    match step.strategy:
+        case Strategy.FILES:
+            return _of_files(step)
+        case Strategy.APPEND | Strategy.UPSERT:
+            return Cost(reads=_total(_added(item, states) for item in step.inputs))
+        case Strategy.KEYS:
+            changed = _total(_changed(item, states) for item in step.inputs)
+            return Cost(reads=changed, at_most=_total(_whole(item, states) for item in step.inputs))
+        case Strategy.FULL:
+            read = _total(_whole(item, states) for item in step.inputs)
+            return Cost(reads=read, replaces=held(states.get(step.name), step.base.snapshot))
+    return Cost()
+
+
+def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
+    """What a table holds at a snapshot; None when it has no row to lose."""
+    snapshot = state.snapshots.get(snapshot_id) if state and snapshot_id is not None else None
+    if snapshot is None:
+        return None
+    found = _at(snapshot)
+    return None if found.rows == 0 else found
+
+
+def _of_files(step: TableStep) -> Cost:
+    size = sum(file.size for intake in step.intakes for file in intake.files)
+    deletes = any(intake.replace or intake.forget for intake in step.intakes)
+    return Cost(step.file_count, Amount(None, size), replaces=UNKNOWN if deletes else None)
+
+
+def _at(snapshot: Snapshot) -> Amount:
+    return Amount(live_rows(snapshot), _number(snapshot, "total-files-size"))
+
+
+def _whole(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
+    if item.end is None:
+        return Amount()
+    snapshot = states[item.table].snapshots.get(item.end)
+    return _at(snapshot) if snapshot else UNKNOWN
+
+
+def _added(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
+    if item.end is None:
+        return Amount()
+    found = append_only_since(states[item.table], item.start, item.end)
+    if not isinstance(found, AppendRange):
+        return Amount(item.rows, None)
+    return Amount(item.rows, _sum(_number(snapshot, "added-files-size") for snapshot in found.appends))
+
+
+def _changed(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
+    """What came and went between the two positions; a compaction moves rows, which counts for nothing."""
+    rows = size = 0
+    for snapshot in states[item.table].ancestors(item.end):
+        if snapshot.snapshot_id == item.start:
+            return Amount(rows, size)
+        if snapshot.operation != "replace":
+            rows += snapshot.count("added-records") + snapshot.count("deleted-records")
+            size += snapshot.count("added-files-size") + snapshot.count("removed-files-size")
+    return Amount(rows, size) if item.start is None else UNKNOWN
+
+
+def _number(snapshot: Snapshot, key: str) -> int | None:
+    return snapshot.count(key) if key in snapshot.summary else None
+
+
+def _total(amounts: Iterable[Amount]) -> Amount:
+    return sum(amounts, Amount())
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    found = list(numbers)
+    return None if None in found else sum(number or 0 for number in found)

@@ -1,0 +1,181 @@
+"""What can be told already of a table that waits for those it reads: how it will be refreshed, as far as that is certain.
+
+Pure, and not a second planner: the inputs are taken to have moved as the steps above will move them, and planning is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from lakesmith.catalog.state import MAIN, Snapshot, TableState
+from lakesmith.plan.cost import Amount, held
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.planner import Query, plan_derived
+from lakesmith.plan.steps import Strategy, TableStep, Waiting
+from lakesmith.project.definitions import TableName
+
+FIRST_TIME: Final = "the table is built for the first time"
+
+_TO_COME: Final = -1
+"""The id of the snapshot that an input will get; Iceberg's own are positive."""
+
+
+class Move(StrEnum):
+    """What a batch does to the rows of its table, for those that read it."""
+
+    NOTHING = "nothing"
+    APPENDS = "appends"
+    CHANGES = "changes"
+    APPENDS_OR_CHANGES = "appends_or_changes"
+    REBUILDS = "rebuilds"
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """How a waiting table will be refreshed; ``strategy`` None: that depends on what the batches above bring.
+
+    ``reason`` is a clause for people. ``reads`` is what its inputs hold now, where all of it has to be read: about what that will
+    be; None where it cannot be told. ``replaces`` as in a Cost. ``rebuilds``: its definition is not the one it was made by.
+    """
+
+    strategy: Strategy | None
+    reason: str
+    reads: Amount | None = None
+    replaces: Amount | None = None
+    rebuilds: bool = False
+
+
+def move_of(step: TableStep) -> Move:
+    """What the step does to its table's rows."""
+    match step.strategy:
+        case Strategy.FULL:
+            return Move.APPENDS if step.base.snapshot is None else Move.REBUILDS
+        case Strategy.FILES:
+            return Move.CHANGES if any(intake.replace for intake in step.intakes) else Move.APPENDS
+        case Strategy.APPEND:
+            return Move.APPENDS
+        case Strategy.ADVANCE:
+            return Move.NOTHING
+        case Strategy.KEYS:
+            return Move.CHANGES
+    return Move.APPENDS_OR_CHANGES
+
+
+def expected_move(outlook: Outlook) -> Move:
+    """What a table that waits will do to its rows, as far as its outlook tells."""
+    if outlook.strategy is Strategy.FULL:
+        return Move.APPENDS if outlook.replaces is None else Move.REBUILDS
+    known = {
+        Strategy.APPEND: Move.APPENDS,
+        Strategy.KEYS: Move.CHANGES,
+        Strategy.ADVANCE: Move.NOTHING,
+    }
+    return (
+        known.get(outlook.strategy, Move.APPENDS_OR_CHANGES) if outlook.strategy else Move.APPENDS_OR_CHANGES
+    )
+
+
+def outlook_of(
+    waiting: Waiting,
+    query: Query,
+    facts: TableFacts,
+    inputs: Mapping[TableName, TableFacts],
+    moves: Mapping[TableName, Move],
+) -> Outlook:
+    """How the table will be refreshed.
+
+    Args:
+        waiting: the table's decision.
+        query: what planning knows of its query.
+        facts: the table as it is.
+        inputs: the tables it reads, as they are.
+        moves: of those of its inputs that have work, what that does to their rows.
+    """
+    record = facts.base.record
+    own = plan_derived(waiting.table, query, facts, inputs)
+    if isinstance(own, TableStep) and own.strategy is Strategy.FULL:
+        found = Outlook(Strategy.FULL, own.reason, rebuilds=is_rebuilt(own))
+    elif isinstance(own, Waiting) and record is None and moves.keys() >= set(own.upstream):
+        found = Outlook(Strategy.FULL, FIRST_TIME)
+    else:
+        strategy = _strategy(waiting, query, facts, inputs, moves)
+        found = Outlook(strategy, _why(waiting, moves, strategy))
+    if found.strategy is not Strategy.FULL:
+        return found
+    there = held(facts.state, facts.base.snapshot)
+    return replace(found, reads=_about(query.inputs, inputs), replaces=there)
+
+
+def is_rebuilt(step: TableStep) -> bool:
+    """Whether the rows that are there were made by another definition, and all go."""
+    record = step.base.record
+    return step.strategy is Strategy.FULL and record is not None and record.fingerprint != step.fingerprint
+
+
+def _about(names: Sequence[TableName], inputs: Mapping[TableName, TableFacts]) -> Amount | None:
+    """What the inputs hold as they are; None when one of them is not there."""
+    states = [state for name in names if (state := inputs[name].state)]
+    if len(states) < len(names):
+        return None
+    amounts = (held(state, state.head.snapshot_id if state.head else None) or Amount() for state in states)
+    return sum(amounts, Amount())
+
+
+def _strategy(
+    waiting: Waiting,
+    query: Query,
+    facts: TableFacts,
+    inputs: Mapping[TableName, TableFacts],
+    moves: Mapping[TableName, Move],
+) -> Strategy | None:
+    """The strategy that planning gives whatever the moves that are not certain turn out to be; None when it depends."""
+    found = {
+        decision.strategy if isinstance(decision, TableStep) else None
+        for uncertain in (Move.APPENDS, Move.CHANGES)
+        for moved in [{**inputs, **_moved(inputs, moves, uncertain)}]
+        for decision in [plan_derived(waiting.table, query, facts, moved)]
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _moved(
+    inputs: Mapping[TableName, TableFacts], moves: Mapping[TableName, Move], uncertain: Move
+) -> dict[TableName, TableFacts]:
+    certain = {name: uncertain if move is Move.APPENDS_OR_CHANGES else move for name, move in moves.items()}
+    return {
+        name: replace(facts, state=_after(facts.state, certain[name]))
+        for name, facts in inputs.items()
+        if name in certain and facts.state is not None
+    }
+
+
+def _after(state: TableState, move: Move) -> TableState:
+    """The table once its batch is published."""
+    head = state.head
+    totals = {key: text for key, text in head.summary.items() if key.startswith("total-")} if head else {}
+    counts = {Move.NOTHING: (), Move.APPENDS: ("added-data-files", "added-records")}.get(
+        move, ("added-data-files", "deleted-data-files")
+    )
+    new = Snapshot(
+        snapshot_id=_TO_COME,
+        parent_id=head.snapshot_id if head else None,
+        sequence_number=head.sequence_number + 1 if head else 1,
+        committed_ms=head.committed_ms if head else 0,
+        operation="append" if move in (Move.NOTHING, Move.APPENDS) else "overwrite",
+        manifest_list="",
+        summary={"total-data-files": "1", **totals, **dict.fromkeys(counts, "1")},
+        schema_id=head.schema_id if head else None,
+    )
+    return replace(state, snapshots={**state.snapshots, _TO_COME: new}, refs={**state.refs, MAIN: _TO_COME})
+
+
+def _why(waiting: Waiting, moves: Mapping[TableName, Move], strategy: Strategy | None) -> str:
+    replaced = [str(name) for name in waiting.upstream if moves.get(name) is Move.REBUILDS]
+    if replaced and strategy is not None:
+        return f"all rows of {' and '.join(replaced)} are replaced"
+    verb = "is" if len(waiting.upstream) == 1 else "are"
+    above = f"once {', '.join(map(str, waiting.upstream))} {verb} up to date"
+    return above if strategy is not None else f"decided {above}"

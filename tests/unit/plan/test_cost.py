@@ -1,0 +1,120 @@
+"""What steps read and replace, by the summaries of hand-made pasts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Place
+from lakesmith.plan import planner
+from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.planner import Query, plan_derived
+from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep
+from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.sources.model import FileIdentity
+
+if TYPE_CHECKING:
+    from conftest import Table
+
+PLACE = Place("tables/silver/customers.yaml", 1)
+CUSTOMERS, ORDERS, CITIES = (
+    TableName.parse(f"{name}") for name in ("silver.customers", "bronze.orders", "bronze.cities")
+)
+PLAIN = TableDefinition(CUSTOMERS, PLACE, query=SqlQuery("SELECT ...", PLACE))
+ROW_WISE = Query((ORDERS,), True, "v1")
+GROUPED = Query((ORDERS,), False, "v1", "GROUP BY", by_keys=True)
+JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
+
+
+def cost(table: TableFacts, *inputs: Table, query: Query) -> tuple[Strategy, Cost]:
+    """The strategy of silver.customers and what it costs."""
+    facts = {TableName.parse(item.name): item.facts() for item in inputs}
+    decision = plan_derived(PLAIN, query, table, facts)
+    assert isinstance(decision, TableStep)
+    states = {name: item.state for name, item in {**facts, CUSTOMERS: table}.items() if item.state}
+    return decision.strategy, cost_of(decision, states)
+
+
+def test_a_first_build_reads_all_and_replaces_nothing(orders: Table, cities: Table) -> None:
+    orders.add(5, size=500)
+    cities.add(1, size=20)
+    assert cost(TableFacts(), orders, cities, query=JOINED) == (
+        Strategy.FULL,
+        Cost(reads=Amount(15 + 4, 520)),
+    )
+
+
+def test_a_rebuild_replaces_what_is_there(customers: Table, orders: Table) -> None:
+    customers.add(7, size=70)
+    customers.publish("v0", orders=orders)
+    orders.add(5, size=500)
+    assert cost(customers.facts(), orders, query=ROW_WISE) == (
+        Strategy.FULL,
+        Cost(reads=Amount(15, 500), replaces=Amount(7, 70)),
+    )
+
+
+def test_a_rebuild_of_an_empty_table_replaces_nothing(customers: Table, orders: Table) -> None:
+    customers.publish("v0", orders=orders)
+    assert cost(customers.facts(), orders, query=ROW_WISE)[1].replaces is None
+
+
+def test_new_rows_alone_are_read(customers: Table, orders: Table) -> None:
+    orders.add(100, size=9_000)
+    customers.publish(orders=orders)
+    orders.add(4, size=40)
+    orders.compact()
+    orders.add(5, size=50)
+    assert cost(customers.facts(), orders, query=ROW_WISE) == (Strategy.APPEND, Cost(reads=Amount(9, 90)))
+
+
+def test_a_move_without_a_change_costs_nothing(customers: Table, orders: Table) -> None:
+    orders.add(100, size=9_000)
+    customers.publish(orders=orders)
+    orders.compact()
+    assert cost(customers.facts(), orders, query=ROW_WISE) == (Strategy.ADVANCE, Cost())
+
+
+def test_keys_read_between_what_changed_and_what_is_there(
+    customers: Table, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    orders.add(100, size=9_000)
+    customers.publish(orders=orders)
+    orders.add(4, size=40, deleted_records=3, removed_files_size=30)
+    orders.compact()
+    assert cost(customers.facts(), orders, query=GROUPED) == (
+        Strategy.KEYS,
+        Cost(reads=Amount(7, 70), at_most=Amount(114, 9_040)),
+    )
+
+
+def test_an_input_that_was_emptied_is_nothing_to_read(customers: Table, orders: Table) -> None:
+    customers.publish(orders=orders)
+    orders.main = None
+    assert cost(customers.facts(), orders, query=ROW_WISE)[1].reads == Amount(0, 0)
+
+
+def test_what_no_summary_tells_is_not_known(orders: Table) -> None:
+    orders.add(5, size=500, total_equality_deletes=1)
+    assert cost(TableFacts(), orders, query=ROW_WISE)[1].reads == Amount(None, 500)
+    state = orders.facts().state
+    assert state is not None
+    head = replace(orders.snapshots[3], summary={})
+    bare = replace(state, snapshots={**orders.snapshots, 3: head})
+    assert held(bare, 3) == UNKNOWN
+    assert Amount(1, 2) + Amount(None, 3) == Amount(None, 5)
+
+
+def test_files_are_read_by_their_size() -> None:
+    source = FileSource("files", "landing/", FileFormat.CSV, PLACE)
+    one, two = FileIdentity("1.csv", 100, 0), FileIdentity("2.csv", 20, 0)
+    states: dict[TableName, TableState] = {}
+    step = TableStep(PLAIN, Strategy.FILES, "", Base(), "v1", intakes=(FileIntake(source, take=(one, two)),))
+    assert cost_of(step, states) == Cost(2, Amount(None, 120))
+    replacing = replace(step, intakes=(FileIntake(source, take=(one,), replace=(two,)),))
+    assert cost_of(replacing, states) == Cost(2, Amount(None, 120), replaces=UNKNOWN)
