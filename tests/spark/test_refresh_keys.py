@@ -58,6 +58,21 @@ SHAPES = {
     "sliding": "SELECT window(sold, '20 minutes', '10 minutes').start AS since, sum(amount) AS total FROM silver.orders"
     " GROUP BY window(sold, '20 minutes', '10 minutes')",
     "exploded": "SELECT customer, explode(sequence(1, customer)) AS step, item FROM silver.orders",
+    "two_ranks": "SELECT customer, id FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY sold, id) AS a,"
+    " row_number() OVER (PARTITION BY customer ORDER BY amount, id) AS b FROM silver.orders) ranked WHERE a = 1 AND b = 1",
+    "large": "SELECT customer, n FROM (SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer) counted"
+    " WHERE n > 4",
+    "having": "SELECT item, count(*) AS n FROM silver.orders GROUP BY item HAVING sum(amount) > 300 AND item <> 'b'",
+    "right_joined": "SELECT c.id, c.city, o.id AS sold FROM silver.orders o RIGHT JOIN silver.customers c ON o.customer = c.id",
+    "without": "SELECT c.id, c.city FROM silver.customers c LEFT ANTI JOIN silver.orders o ON o.customer = c.id",
+    "with_some": "SELECT c.id, c.city FROM silver.customers c LEFT SEMI JOIN silver.orders o ON o.customer = c.id AND o.amount > 50",
+    "never": "SELECT id FROM silver.customers EXCEPT SELECT customer FROM silver.orders",
+    "ever": "SELECT id FROM silver.customers INTERSECT SELECT customer FROM silver.orders",
+    "left_counted": "SELECT c.id, c.city, k.n FROM silver.customers c LEFT JOIN"
+    " (SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer) k ON c.id = k.customer AND k.n > 2",
+    "by_day": "SELECT CAST(sold AS date) AS day, count(*) AS n FROM silver.orders GROUP BY CAST(sold AS date)",
+    "window_ends": "SELECT window(sold, '30 minutes').end AS until, max(amount) AS top FROM silver.orders"
+    " GROUP BY window(sold, '30 minutes')",
     "plain": "SELECT item, amount * 2 AS doubled FROM silver.orders WHERE customer > 2",
 }
 """Each is what Spark and DuckDB understand alike, but for those that are said again for DuckDB."""
@@ -66,14 +81,14 @@ FOR_DUCKDB = {
     "tumbling": "SELECT time_bucket(INTERVAL '1 hour', sold) AS since, count(*) FROM silver.orders GROUP BY since",
     "sliding": "SELECT time_bucket(INTERVAL '10 minutes', sold) - back * INTERVAL '10 minutes' AS since, sum(amount)"
     " FROM silver.orders, range(2) AS r(back) GROUP BY since",
+    "window_ends": "SELECT time_bucket(INTERVAL '30 minutes', sold) + INTERVAL '30 minutes' AS until, max(amount)"
+    " FROM silver.orders GROUP BY until",
+    "without": "SELECT c.id, c.city FROM silver.customers c ANTI JOIN silver.orders o ON o.customer = c.id",
+    "with_some": "SELECT c.id, c.city FROM silver.customers c SEMI JOIN silver.orders o ON o.customer = c.id AND o.amount > 50",
     "exploded": "SELECT customer, unnest(range(1, customer + 1)) AS step, item FROM silver.orders",
 }
 
 WHOLE = {
-    "two_ranks": "SELECT customer, id FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY sold, id) AS a,"
-    " row_number() OVER (PARTITION BY customer ORDER BY amount, id) AS b FROM silver.orders) ranked WHERE a = 1 AND b = 1",
-    "large": "SELECT customer, n FROM (SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer) counted"
-    " WHERE n > 4",
     "on_a_count": "SELECT c.id, k.item FROM silver.customers c"
     " JOIN (SELECT item, count(*) AS n FROM silver.orders GROUP BY item) k ON c.id = k.n",
     "unnamed": "SELECT count(*) AS n FROM silver.orders GROUP BY customer",

@@ -80,8 +80,11 @@ def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
 def _shaped(node: Node, modules: Mapping[str, str]) -> Query:
     fingerprint = definition_fingerprint(node.definition, modules)
     if node.analysis is None:
-        why_not = _why_not(node, modules)
-        return Query(node.inputs, False if why_not else None, fingerprint, why_not or "")
+        hidden = _hidden_reads(node, modules)
+        why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
+        return Query(
+            node.inputs, False if why_not else None, fingerprint, why_not or "", by_keys=hidden is None
+        )
     shape, by_keys = node.analysis.shape, node.analysis.not_by_keys is None
     if shape.kind is ShapeKind.ROW_WISE:
         return Query(node.inputs, True, fingerprint, computed=node.analysis.computed, by_keys=by_keys)
@@ -89,10 +92,8 @@ def _shaped(node: Node, modules: Mapping[str, str]) -> Query:
     return Query(node.inputs, False, fingerprint, reason, by_keys=by_keys)
 
 
-def _why_not(node: Node, modules: Mapping[str, str]) -> str | None:
-    """Why a Python table is not even tried row by row."""
-    if len(node.inputs) != 1:
-        return "it reads several tables"
+def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:
+    """What a Python table's text does that Spark's plan of its result does not show, so that it is not even tried."""
     query = node.definition.query
     if not isinstance(query, PythonQuery):
         return None

@@ -110,8 +110,8 @@ def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
 
 
 def _write(batch: Batch, rows: QueryRows) -> Draft:
-    if batch.step.strategy is Strategy.KEYS:
-        return refresh_keys(batch, rows)
+    if rows.keys is not None:
+        return refresh_keys(batch, rows, rows.keys)
     if not batch.step.table.key:
         return write_plain(batch, rows)
     if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:

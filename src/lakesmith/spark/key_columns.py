@@ -1,69 +1,125 @@
-"""Which columns of a query's result tell the rows that a change of its inputs can reach.
+"""Which columns of a query's result tell the rows that a change of its inputs can reach, and how they are found.
 
 A set of output columns *tells* the changes of a query Q when this holds: if Q's rows with a value v of those columns are others
-after a change of its inputs, then v is among the values that Q gives over the changed rows alone (in place of the input that
-changed, the other inputs as they are). Then Q over the changed rows names the keys that have to be computed anew, and no
+after a change of an input, then v is among the values that Q, *relaxed*, gives over the changed rows alone (in place of the
+input that changed, the other inputs as they are). Then the relaxed query names the keys that have to be computed anew, and no
 others can differ. It holds node by node of Spark's analysed plan, with C the columns of a node that tell its changes:
 
-- a table: all columns; a projection: what is computed from C alone; a filter that asks for C alone: C
-- GROUP BY: what is computed from C alone without aggregates; DISTINCT: C
-- a window function: those of its PARTITION BY that are in C; one ``rank <= n`` of it may be asked for, as every key has a first row
-- an inner join on C of both sides: C of both; a left (semi) join: C of the left side
-- UNION ALL: the columns that are in C of every part; explode and the like of C: C, and what they make
+- a table: all columns; a projection: what is computed from C alone; DISTINCT: C
+- a filter: C; relaxed, it asks for C alone, since what was computed of several rows is another over the changed rows
+- GROUP BY: what is computed from C alone without aggregates; a window function: those of its PARTITION BY that are in C
+- an inner join: C of both sides; a left, semi or anti join: C of the left side (a right join: of the right). Relaxed, it is
+  on C alone; a change of the side that tells nothing reaches the rows that match it: it is an inner (semi) join then
+- UNION ALL: the columns that are in C of every part; relaxed, parts that do not read the changed input are left out. EXCEPT
+  and INTERSECT: the same; relaxed, they are a UNION ALL
+- explode and the like of C: C, and what they make
 
-Whatever is not listed has no such columns here: the table is then computed as a whole.
+Whatever is not listed has no such columns here: the table is then computed as a whole. On the way it is also found out which
+column of which input alone decides the value of a column in C (its ``Origin``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NotIncremental
-from lakesmith.spark.plans import items, require_pure
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.key_origins import Origin, Origins, origin_of
+from lakesmith.spark.plans import (
+    Plans,
+    analysed,
+    conjuncts,
+    id_of,
+    input_of,
+    items,
+    kind_of,
+    parts_of,
+    references,
+    require_pure,
+)
 
-_RANKS: Final = frozenset({"RowNumber", "Rank", "DenseRank"})
 _SAME: Final = frozenset(
     {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Distinct", "Repartition", "RepartitionByExpression"}
 )
-_TABLES: Final = frozenset({"DataSourceV2Relation", "LocalRelation", "OneRowRelation"})
-_JOINS: Final = {"INNER": "both", "CROSS": "both", "LEFT OUTER": "left", "LEFT SEMI": "left"}
+_CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
+_TELLING_SIDES: Final = {
+    "INNER": (True, True),
+    "CROSS": (True, True),
+    "LEFT OUTER": (True, False),
+    "LEFT SEMI": (True, False),
+    "LEFT ANTI": (True, False),
+    "RIGHT OUTER": (False, True),
+}
+_AS_MATCHES: Final = {"LEFT OUTER": "inner", "RIGHT OUTER": "inner", "LEFT ANTI": "leftsemi"}
+_AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
 
-_Ids = frozenset[int]
+
+@dataclass(frozen=True)
+class Keys:
+    """The columns of a result that tell its changes: their positions, at least one, and the origins of each."""
+
+    positions: tuple[int, ...]
+    origins: tuple[Origins, ...]
 
 
-def key_columns(frame: DataFrame, trust_python: bool) -> tuple[int, ...]:
-    """The positions of the result's columns that tell its changes; at least one.
+def key_columns(frame: DataFrame, inputs: Mapping[str, TableName], trust_python: bool) -> Keys:
+    """The columns that tell the changes of a query's result.
 
-    ``trust_python``: the author says that the Python functions in it are deterministic. Raises NotIncremental without any,
-    saying what stands against it.
+    ``inputs``: the tables by the aliases under which the query reads them. ``trust_python``: the author says that the Python
+    functions in it are deterministic. Raises NotIncremental where no column does, saying what stands against it.
     """
-    execution: Any = frame._jdf.queryExecution()
-    plan = execution.analyzed()
-    told = _Walk(trust_python).told(plan)
-    found = tuple(number for number, column in enumerate(items(plan.output())) if _id(column) in told)
+    plan = analysed(frame)
+    seen = _Walk(frame.sparkSession, inputs, trust_python=trust_python).of(plan)
+    output = [id_of(column) for column in items(plan.output())]
+    found = tuple(number for number, column in enumerate(output) if column in seen.told)
     if not found:
         raise NotIncremental("no column of its result tells which rows a change reaches")
-    return found
+    return Keys(found, tuple(seen.origins.get(output[number], {}) for number in found))
+
+
+def relaxed(frame: DataFrame, inputs: Mapping[str, TableName], changed: TableName) -> DataFrame:
+    """The query that tells the touched keys, where the input ``changed`` has been given as its changed rows alone."""
+    walk = _Walk(frame.sparkSession, inputs, changed=changed)
+    return walk.plans.frame(walk.of(analysed(frame)).plan)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of a node: the columns that tell its changes, their origins, the inputs below it, and it relaxed."""
+
+    told: frozenset[int]
+    plan: Any
+    tables: frozenset[TableName] = frozenset()
+    origins: Mapping[int, Origins] = field(default_factory=dict)
 
 
 class _Walk:
-    """One pass over a plan from the result down. Sets are of attributes' ids, unique within the plan."""
+    """One pass over a plan from the result down. Columns are known by numbers that are unique within the plan."""
 
-    def __init__(self, trust_python: bool) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        inputs: Mapping[str, TableName],
+        trust_python: bool | None = None,
+        changed: TableName | None = None,
+    ) -> None:
+        self.plans = Plans(spark)
+        self._inputs, self._changed = inputs, changed
         self._trust_python = trust_python
-        self._ctes: dict[int, list[bool]] = {}
-        self._cte_tables: dict[int, frozenset[str]] = {}
-        self._ranks: set[int] = set()
-        self._of: Mapping[str, Callable[[Any], _Ids]] = {
+        self._ctes: dict[int, tuple[_Seen, list[int]]] = {}
+        self._of: Mapping[str, Callable[[Any], _Seen]] = {
             "Project": self._project,
             "Filter": self._filter,
             "Aggregate": self._aggregate,
             "Window": self._window,
             "Join": self._join,
             "Union": self._union,
+            "Except": self._union,
+            "Intersect": self._union,
             "Generate": self._generate,
             "Expand": self._expand,
             "WithCTE": self._with_cte,
@@ -71,177 +127,198 @@ class _Walk:
             **dict.fromkeys(_SAME, self._same),
         }
 
-    def told(self, node: Any) -> _Ids:
-        """The columns of the node that tell its changes."""
-        kind = str(node.nodeName())
-        children = items(node.children())
-        require_pure(node, self._trust_python)
+    def of(self, node: Any) -> _Seen:
+        """What is to be known of the node. Raises NotIncremental where no rule covers it."""
+        kind = _node_kind(node)
+        if (table := input_of(node, self._inputs)) is not None:
+            return _whole_input(node, table)
+        if self._trust_python is not None:
+            require_pure(node, self._trust_python)
         if kind in self._of:
-            return self._of[kind](node)
-        if children or kind not in _TABLES:
-            raise NotIncremental(f"Spark's plan of the query has a {kind}")
-        return frozenset(map(_id, items(node.output())))
+            seen = self._of[kind](node)
+            return seen if self._changed in seen.tables else replace(seen, plan=node)
+        if kind in _CONSTANT:
+            return _Seen(frozenset(map(id_of, items(node.output()))), node)
+        raise NotIncremental(f"Spark's plan of the query has a {kind}")
 
-    def _same(self, node: Any) -> _Ids:
+    def _same(self, node: Any) -> _Seen:
+        below = self._below(node)
+        child = [id_of(column) for column in items(node.children().apply(0).output())]
+        return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
+
+    def _below(self, node: Any) -> _Seen:
         (child,) = items(node.children())
-        told = self.told(child)
-        return _placed(node, [_id(column) in told for column in items(child.output())])
+        return self.of(child)
 
-    def _project(self, node: Any) -> _Ids:
-        told = self.told(node.child())
-        return self._computed(items(node.projectList()), told)
+    def _renamed(self, below: _Seen, columns: Sequence[int], node: Any, plan: Any) -> _Seen:
+        """The same columns under the numbers that the node gives them."""
+        output = _output(node, len(columns))
+        pairs = list(zip(columns, output, strict=True))
+        told = frozenset(new for old, new in pairs if old in below.told)
+        origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
+        return _Seen(told, plan, below.tables, origins)
 
-    def _computed(self, expressions: list[Any], told: _Ids) -> _Ids:
-        found = set()
+    def _project(self, node: Any) -> _Seen:
+        below = self._below(node)
+        return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
+
+    def _computed(self, expressions: list[Any], below: _Seen, plan: Any) -> _Seen:
+        told, origins = set(), {}
         for expression in expressions:
-            references = _references(expression)
-            made = _id(expression.toAttribute())
+            used = references(expression)
             # A constant tells nothing: all rows have it.
-            if references and references <= told and not _aggregates(expression):
-                found.add(made)
-            if len(references) == 1 and references <= self._ranks and _is_name(expression):
-                self._ranks.add(made)
-        return frozenset(found)
+            if not used or not used <= below.told or _aggregates(expression):
+                continue
+            made = id_of(expression.toAttribute())
+            told.add(made)
+            if found := origin_of(expression, below.origins):
+                origins[made] = found
+        return _Seen(frozenset(told), plan, below.tables, origins)
 
-    def _filter(self, node: Any) -> _Ids:
-        told = self.told(node.child())
-        others = [part for part in _conjuncts(node.condition()) if not _references(part) <= told]
-        if len(others) > 1 or not all(map(self._keeps_first, others)):
-            raise NotIncremental(
-                "a condition is on what was computed of several rows, so a change may take rows in or out"
-            )
-        if others:
-            # Of the rows that one rank keeps another may keep none.
-            self._ranks.clear()
-        return told
+    def _filter(self, node: Any) -> _Seen:
+        below = self._below(node)
+        kept = [part for part in conjuncts(node.condition()) if references(part) <= below.told]
+        return _Seen(below.told, self.plans.filtered(below.plan, kept), below.tables, below.origins)
 
-    def _keeps_first(self, condition: Any) -> bool:
-        """``rank = 1``, ``rank <= n``, ``rank < n``: of any rows with a key, some are kept."""
-        bound = {"EqualTo": 1, "LessThanOrEqual": 1, "LessThan": 2}.get(_kind(condition))
-        if bound is None or _kind(condition.right()) != "Literal" or not _is_name(condition.left()):
-            return False
-        value = condition.right().value()
-        exact = _kind(condition) != "EqualTo" or value == bound
-        return (
-            _references(condition.left()) <= self._ranks
-            and isinstance(value, int)
-            and value >= bound
-            and exact
-        )
-
-    def _aggregate(self, node: Any) -> _Ids:
+    def _aggregate(self, node: Any) -> _Seen:
         if not items(node.groupingExpressions()):
             raise NotIncremental("it has one row for all rows of its input")
-        told = self.told(node.child())
-        return self._computed(items(node.aggregateExpressions()), told)
+        below = self._below(node)
+        return self._computed(items(node.aggregateExpressions()), below, self.plans.over(node, [below.plan]))
 
-    def _window(self, node: Any) -> _Ids:
-        told = self.told(node.child())
-        for expression in items(node.windowExpressions()):
-            if _ranks(expression):
-                self._ranks.add(_id(expression.toAttribute()))
-        parts = [_references(part) for part in items(node.partitionSpec())]
-        found = told & frozenset().union(*parts)
+    def _window(self, node: Any) -> _Seen:
+        below = self._below(node)
+        parts = [references(part) for part in items(node.partitionSpec())]
+        found = below.told & frozenset().union(*parts)
         if not found:
             raise NotIncremental("a window function looks at rows of all keys")
-        return found
+        origins = {column: origin for column, origin in below.origins.items() if column in found}
+        return _Seen(found, self.plans.over(node, [below.plan]), below.tables, origins)
 
-    def _join(self, node: Any) -> _Ids:
+    def _join(self, node: Any) -> _Seen:
         kind = str(node.joinType().sql())
-        if kind not in _JOINS:
+        if kind not in _TELLING_SIDES:
             raise NotIncremental(f"a {kind} JOIN")
-        left, right = self.told(node.left()), self.told(node.right())
-        if both := self._tables(node.left()) & self._tables(node.right()):
+        sides = (self.of(node.left()), self.of(node.right()))
+        if both := sides[0].tables & sides[1].tables:
             # Run over the changed rows alone, it would join those with each other only.
-            raise NotIncremental(f"it joins {', '.join(sorted(both))} with itself")
+            raise NotIncremental(f"it joins {' and '.join(sorted(map(str, both)))} with itself")
+        tells = [side for side, telling in zip(sides, _TELLING_SIDES[kind], strict=True) if telling]
+        return _Seen(
+            frozenset().union(*(side.told for side in tells)),
+            self._relaxed_join(node, kind, sides),
+            sides[0].tables | sides[1].tables,
+            {column: origin for side in tells for column, origin in side.origins.items()},
+        )
+
+    def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
         condition = node.condition()
-        if not condition.isEmpty() and not _references(condition.get()) <= left | right:
+        parts = [] if condition.isEmpty() else conjuncts(condition.get())
+        known = self._known(node.left(), sides[0]) | self._known(node.right(), sides[1])
+        kept = [part for part in parts if references(part) <= known]
+        if parts and not kept:
             raise NotIncremental("a join is on what was computed of several rows")
-        return left | right if _JOINS[kind] == "both" else left
+        plans = (sides[0].plan, sides[1].plan)
+        as_matches = _AS_MATCHES.get(kind) if self._is_silent_side(kind, sides) else None
+        if kind == "LEFT ANTI" and as_matches is None:
+            # Which of the changed rows have a match does not matter: any may be in the result, before or now.
+            return plans[0]
+        if as_matches is None and len(kept) == len(parts):
+            return self.plans.over(node, plans)
+        on = self.plans.some(self.plans.all_of(kept)) if kept else condition
+        return self.plans.joined(node, plans, as_matches or kind.replace(" ", "").lower(), on)
 
-    def _tables(self, node: Any) -> frozenset[str]:
-        """The names of the tables that the node reads."""
-        kind = str(node.nodeName())
-        if kind == "CTERelationRef":
-            return self._cte_tables[int(node.cteId())]
-        if kind == "DataSourceV2Relation":
-            return frozenset({str(node.table().name())})
-        return frozenset().union(*map(self._tables, items(node.children())))
+    def _known(self, side: Any, seen: _Seen) -> frozenset[int]:
+        """The columns of a side that are what they are over all rows, also where its input is its changed rows alone."""
+        exact = self._changed is not None and self._changed not in seen.tables
+        return frozenset(_output(side)) if exact else seen.told
 
-    def _union(self, node: Any) -> _Ids:
-        parts = []
-        for child in items(node.children()):
-            told = self.told(child)
-            parts.append([_id(column) in told for column in items(child.output())])
-        return _placed(node, [all(told) for told in zip(*parts, strict=True)])
+    def _is_silent_side(self, kind: str, sides: tuple[_Seen, _Seen]) -> bool:
+        """Whether it is the side which tells nothing that has the changed rows."""
+        return any(
+            self._changed in side.tables and not telling
+            for side, telling in zip(sides, _TELLING_SIDES[kind], strict=True)
+        )
 
-    def _generate(self, node: Any) -> _Ids:
-        told = self.told(node.child())
-        if not _references(node.generator()) <= told:
+    def _union(self, node: Any) -> _Seen:
+        parts = [(self.of(child), _output(child)) for child in items(node.children())]
+        output = _output(node, len(parts[0][1]))
+        told, origins = set(), {}
+        for number, column in enumerate(output):
+            if all(columns[number] in part.told for part, columns in parts):
+                told.add(column)
+                origins[column] = _shared([(part, columns[number]) for part, columns in parts])
+        tables = frozenset().union(*(part.tables for part, _ in parts))
+        plan = self.plans.union([self._part(part) for part, _ in parts])
+        return _Seen(frozenset(told), plan, tables, origins)
+
+    def _part(self, part: _Seen) -> Any:
+        return part.plan if self._changed in part.tables else self.plans.empty(part.plan)
+
+    def _generate(self, node: Any) -> _Seen:
+        below = self._below(node)
+        if not references(node.generator()) <= below.told:
             # It may make no row of the changed rows where it makes some of all rows.
             raise NotIncremental("rows are made of what was computed of several rows")
-        return told | frozenset(map(_id, items(node.generatorOutput())))
+        told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
+        return _Seen(told, self.plans.over(node, [below.plan]), below.tables, below.origins)
 
-    def _expand(self, node: Any) -> _Ids:
-        told = self.told(node.child())
-        rows = [[_references(each) <= told for each in items(row)] for row in items(node.projections())]
-        return _placed(node, [all(column) for column in zip(*rows, strict=True)])
+    def _expand(self, node: Any) -> _Seen:
+        below = self._below(node)
+        told, origins = set(), {}
+        rows = [items(row) for row in items(node.projections())]
+        for column, values in zip(_output(node, len(rows[0])), zip(*rows, strict=True), strict=True):
+            if not all(references(value) <= below.told for value in values):
+                continue
+            told.add(column)
+            found = [origin_of(value, below.origins) for value in values]
+            if found[0] and all(each == found[0] for each in found):
+                origins[column] = found[0]
+        return _Seen(frozenset(told), self.plans.over(node, [below.plan]), below.tables, origins)
 
-    def _with_cte(self, node: Any) -> _Ids:
+    def _with_cte(self, node: Any) -> _Seen:
+        definitions = []
         for definition in items(node.cteDefs()):
-            told = self.told(definition.child())
-            columns = items(definition.child().output())
-            self._ctes[int(definition.id())] = [_id(column) in told for column in columns]
-            self._cte_tables[int(definition.id())] = self._tables(definition.child())
-        return self.told(node.plan())
+            seen = self.of(definition.child())
+            self._ctes[int(definition.id())] = (seen, _output(definition.child()))
+            definitions.append(self.plans.over(definition, [seen.plan]))
+        result = self.of(node.plan())
+        plan = self.plans.over(node, [*definitions, result.plan])
+        return _Seen(result.told, plan, result.tables, result.origins)
 
-    def _cte(self, node: Any) -> _Ids:
-        return _placed(node, self._ctes[int(node.cteId())])
+    def _cte(self, node: Any) -> _Seen:
+        seen, columns = self._ctes[int(node.cteId())]
+        return self._renamed(seen, columns, node, node)
 
 
-def _placed(node: Any, told: list[bool]) -> _Ids:
-    """The node's columns at the places that are told."""
+def _node_kind(node: Any) -> str:
+    return str(node.nodeName()).split(" ")[0]
+
+
+def _whole_input(node: Any, table: TableName) -> _Seen:
     columns = items(node.output())
-    if len(columns) != len(told):
+    origins = {id_of(column): {table: Origin(str(column.name()))} for column in columns}
+    return _Seen(frozenset(origins), node, frozenset({table}), origins)
+
+
+def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
+    """The origins that a column has in each part which reads the table they are of."""
+    parts = list(parts)
+    found: dict[TableName, Origin] = {}
+    for table in frozenset().union(*(part.tables for part, _ in parts)):
+        origins = [part.origins.get(column, {}).get(table) for part, column in parts if table in part.tables]
+        if origins[0] is not None and all(origin == origins[0] for origin in origins):
+            found[table] = origins[0]
+    return found
+
+
+def _output(node: Any, size: int | None = None) -> list[int]:
+    """The node's columns. Raises NotIncremental where they are not ``size``."""
+    columns = [id_of(column) for column in items(node.output())]
+    if size is not None and len(columns) != size:
         raise NotIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
-    return frozenset(_id(column) for column, known in zip(columns, told, strict=True) if known)
-
-
-def _id(attribute: Any) -> int:
-    return int(attribute.exprId().id())
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
-
-
-def _is_name(expression: Any) -> bool:
-    """A column as it is, under its name or another."""
-    return _kind(expression) == "AttributeReference" or (
-        _kind(expression) == "Alias" and _kind(expression.child()) == "AttributeReference"
-    )
-
-
-def _references(expression: Any) -> _Ids:
-    return frozenset(map(_id, items(expression.references().toSeq())))
-
-
-def _conjuncts(condition: Any) -> list[Any]:
-    if _kind(condition) != "And":
-        return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
-
-
-def _contains(expression: Any, kinds: frozenset[str]) -> bool:
-    return _kind(expression) in kinds or any(
-        _contains(child, kinds) for child in items(expression.children())
-    )
+    return columns
 
 
 def _aggregates(expression: Any) -> bool:
-    return _contains(expression, frozenset({"AggregateExpression", "WindowExpression"}))
-
-
-def _ranks(expression: Any) -> bool:
-    window = expression.child() if _kind(expression) == "Alias" else expression
-    return _kind(window) == "WindowExpression" and _kind(window.windowFunction()) in _RANKS
+    return any(kind_of(part) in _AGGREGATES for part in parts_of(expression))

@@ -1,10 +1,14 @@
-"""Spark's analysed plans, read through the driver's gateway."""
+"""Spark's analysed plans, read and made anew through the driver's gateway."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pyspark.sql import DataFrame, SparkSession
+
 from lakesmith.execute.engine import NotIncremental
+from lakesmith.project.definitions import TableName
 
 _CLOCKS: Final = frozenset(
     {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
@@ -13,24 +17,122 @@ _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
 _PYTHON: Final = frozenset({"PythonUDF"})
 
 
+def analysed(frame: DataFrame) -> Any:
+    """The analysed logical plan of a frame."""
+    execution: Any = frame._jdf.queryExecution()
+    return execution.analyzed()
+
+
 def require_pure(node: Any, trust_python: bool) -> None:
     """Raises NotIncremental unless every expression of a plan's node is fixed by its row.
 
     ``trust_python``: the author says that the Python functions in it are deterministic.
     """
-    waiting = items(node.expressions())
-    while waiting:
-        expression = waiting.pop()
-        kind = expression.getClass().getSimpleName()
-        untrusted = kind in _PYTHON and not trust_python
-        reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
-        if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
-            raise NotIncremental(
-                f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
-            )
-        waiting.extend(items(expression.children()))
+    for root in items(node.expressions()):
+        for expression in parts_of(root):
+            kind = kind_of(expression)
+            untrusted = kind in _PYTHON and not trust_python
+            reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
+            if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
+                raise NotIncremental(
+                    f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
+                )
+
+
+def input_of(node: Any, inputs: Mapping[str, TableName]) -> TableName | None:
+    """The table that a node reads, where it is one of the ``inputs`` by its alias."""
+    return inputs.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
 
 
 def items(sequence: Any) -> list[Any]:
     """The elements of a Scala Seq."""
     return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def id_of(attribute: Any) -> int:
+    """The number by which a plan knows a column."""
+    return int(attribute.exprId().id())
+
+
+def kind_of(expression: Any) -> str:
+    """The name of an expression's class."""
+    return str(expression.getClass().getSimpleName())
+
+
+def is_name(expression: Any) -> bool:
+    """A column as it is, under its name or another."""
+    return kind_of(expression) == "AttributeReference" or (
+        kind_of(expression) == "Alias" and kind_of(expression.child()) == "AttributeReference"
+    )
+
+
+def references(expression: Any) -> frozenset[int]:
+    """The columns that an expression names."""
+    return frozenset(map(id_of, items(expression.references().toSeq())))
+
+
+def parts_of(expression: Any) -> Iterator[Any]:
+    """The expression and all that it is made of."""
+    yield expression
+    for child in items(expression.children()):
+        yield from parts_of(child)
+
+
+def conjuncts(condition: Any) -> list[Any]:
+    """What has to be true, each by itself."""
+    if kind_of(condition) != "And":
+        return [condition]
+    return [*conjuncts(condition.left()), *conjuncts(condition.right())]
+
+
+class Plans:
+    """Makes plans of plans."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._catalyst = jvm.org.apache.spark.sql.catalyst
+
+    def frame(self, plan: Any) -> DataFrame:
+        """An analysed plan as a frame."""
+        dataset: Any = self._jvm.org.apache.spark.sql.classic.Dataset
+        session: Any = self._spark
+        return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+
+    def over(self, node: Any, children: Sequence[Any]) -> Any:
+        """The same node over other children, which have the same columns."""
+        return node.withNewChildren(self._sequence(children))
+
+    def filtered(self, child: Any, conditions: Sequence[Any]) -> Any:
+        """The rows of which all conditions are true."""
+        if not conditions:
+            return child
+        return self._catalyst.plans.logical.Filter(self.all_of(conditions), child)
+
+    def all_of(self, conditions: Sequence[Any]) -> Any:
+        """One condition of several."""
+        met, *others = conditions
+        for other in others:
+            met = self._catalyst.expressions.And(met, other)
+        return met
+
+    def empty(self, child: Any) -> Any:
+        """The columns of a plan without its rows."""
+        return self._catalyst.plans.logical.Filter(self._catalyst.expressions.Literal.FalseLiteral(), child)
+
+    def joined(self, join: Any, sides: tuple[Any, Any], kind: str, condition: Any) -> Any:
+        """A join of another kind (``inner``, ``leftsemi``), on an Option of another condition."""
+        joined = self._catalyst.plans.logical.Join
+        return joined(*sides, self._catalyst.plans.JoinType.apply(kind), condition, join.hint())
+
+    def some(self, value: Any) -> Any:
+        """A Scala Option that has a value."""
+        return self._jvm.scala.Option.apply(value)
+
+    def union(self, children: Sequence[Any]) -> Any:
+        """The rows of all children, in the first one's columns."""
+        return self._catalyst.plans.logical.Union(self._sequence(children), False, False)
+
+    def _sequence(self, elements: Sequence[Any]) -> Any:
+        return self._jvm.PythonUtils.toSeq(list(elements))

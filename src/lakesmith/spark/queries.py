@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import re
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Final
 
@@ -26,8 +27,8 @@ from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
-from lakesmith.spark.key_columns import key_columns
-from lakesmith.spark.plans import items, require_pure
+from lakesmith.spark.key_columns import Keys, key_columns
+from lakesmith.spark.plans import analysed, input_of, items, require_pure
 from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
@@ -58,13 +59,15 @@ class Retyped:
 class QueryRows:
     """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
 
-    ``told``: the positions of the columns that tell its changes, where the step refreshes by keys.
+    ``inputs``: the tables by the names under which the frame reads them. ``keys``: the columns that tell its changes, where
+    the step refreshes by keys.
     """
 
     frame: DataFrame
     hidden: tuple[str, ...] = ()
     retyped: tuple[Retyped, ...] = ()
-    told: tuple[int, ...] = ()
+    inputs: Mapping[str, TableName] = field(default_factory=dict)
+    keys: Keys | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,9 +100,9 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     views = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, views, with_arrival)
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows.frame, trusts_python(batch))
+        _require_row_wise(rows, trusts_python(batch))
     elif batch.step.strategy is Strategy.KEYS:
-        return replace(rows, told=key_columns(rows.frame, trusts_python(batch)))
+        return replace(rows, keys=key_columns(rows.frame, rows.inputs, trusts_python(batch)))
     return rows
 
 
@@ -119,13 +122,15 @@ def _read(batch: Batch, item: InputRange) -> DataFrame:
 def rows_over(batch: Batch, views: dict[TableName, DataFrame], with_arrival: bool = False) -> QueryRows:
     """Runs the table's query (lazily) over these rows of its inputs."""
     query = batch.step.table.query
+    names = {batch.view(str(number)): table for number, table in enumerate(views)}
+    named = {table: views[table].alias(name) for name, table in names.items()}
     if isinstance(query, SqlQuery):
-        rows = _sql_rows(batch, query, views, with_arrival)
+        rows = _sql_rows(batch, query, named, with_arrival)
     elif isinstance(query, PythonQuery):
-        rows = _python_rows(batch, query, views)
+        rows = _python_rows(batch, query, named)
     else:
         raise TypeError(f"{batch.name} has no query")
-    return rows
+    return replace(rows, inputs=names)
 
 
 def _sql_rows(
@@ -215,25 +220,22 @@ def _load_anew(names: list[str]) -> None:
         send_along(importlib.import_module(name))
 
 
-def _require_row_wise(frame: DataFrame, trust_python: bool) -> None:
-    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one table.
+def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
+    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one input.
 
     ``trust_python``: the author says that the Python functions in it are deterministic.
     """
-    execution: Any = frame._jdf.queryExecution()
-    plan, leaves = execution.analyzed(), 0
-    waiting = [plan]
+    waiting, inputs = [analysed(rows.frame)], 0
     while waiting:
         node = waiting.pop()
-        children = items(node.children())
-        if not children:
-            leaves += 1
-        elif node.nodeName() not in _ROW_WISE_NODES:
+        if input_of(node, rows.inputs) is not None:
+            inputs += 1
+            continue
+        if node.nodeName() not in _ROW_WISE_NODES:
             raise NotIncremental(
                 f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
             )
-        else:
-            require_pure(node, trust_python)
-        waiting.extend(children)
-    if leaves != 1:
+        require_pure(node, trust_python)
+        waiting.extend(items(node.children()))
+    if inputs != 1:
         raise NotIncremental("Spark's plan of the query reads more than one table")

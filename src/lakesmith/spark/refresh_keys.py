@@ -7,7 +7,7 @@ held against that, row by row, and only what differs is replaced, so tables belo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
@@ -24,6 +24,8 @@ from lakesmith.plan.steps import InputRange
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.changes import Changes, changed_rows
 from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.key_columns import Keys, relaxed
+from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.queries import QueryRows, rows_over
 from lakesmith.spark.row_delta import by_file, can_replace, place, replace_rows
@@ -33,6 +35,9 @@ from lakesmith.spark.versions import read_version
 MOST_TOUCHED = 0.5
 """Changes in files that hold more than this part of an input are not looked at one by one."""
 
+MOST_KEYS = 1_000_000
+"""More keys than that are not sent to every task."""
+
 _PLACE: Final = "_lakesmith_place"
 _PLACES: Final = "_lakesmith_places"
 _FRESH: Final = "_lakesmith_fresh"
@@ -41,11 +46,17 @@ _UNCOMPARABLE: Final = ("map<", "variant")
 
 @dataclass(frozen=True)
 class _Touched:
-    """The keys, computed, how many they are, and the counts of the changed rows that were looked at for them."""
+    """The keys, computed, how many they are, what their values are, and the counts of the changed rows that tell them."""
 
     keys: DataFrame
     count: int
+    values: Mapping[int, Values]
     seen: tuple[Observation, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The keys' columns."""
+        return self.keys.columns
 
     @property
     def read(self) -> int:
@@ -53,20 +64,30 @@ class _Touched:
         return sum(counts_of(each)["rows"] for each in self.seen)
 
 
-def refresh_keys(batch: Batch, rows: QueryRows) -> Draft:
+@dataclass(frozen=True)
+class _Changed:
+    """Changed rows of one input, counted when they are read; ``as_they_were``: the other inputs are to be as they were."""
+
+    item: InputRange
+    rows: DataFrame
+    as_they_were: bool
+
+
+def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
     """Brings what the touched keys have to have into the working branch.
 
     ``rows`` are the query's over its whole inputs. Raises NotIncremental where rows cannot be compared, or are too many.
     """
     _require_comparable(rows)
-    names = tuple(rows.frame.columns[number] for number in rows.told)
+    if not can_replace(batch.state(), batch.step.base.snapshot, 0):
+        raise NotIncremental("it has too many files to replace rows in, so it is computed as a whole")
     with ExitStack() as stack:
         batch.say("finding the keys that changed rows have")
-        touched = _touched(batch, names, stack)
-        if not can_replace(batch.state(), batch.step.base.snapshot, touched.count):
+        touched = _touched(batch, [rows.frame.columns[number] for number in keys.positions], stack)
+        if touched.count > MOST_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
         batch.say(f"computing {touched.count} keys")
-        changed = _kept(_differing(batch, rows, touched, names), stack)
+        changed = _kept(_differing(batch, rows, touched, keys), stack)
         return _write(batch, changed, rows.columns, touched)
 
 
@@ -77,20 +98,38 @@ def _kept(frame: DataFrame, stack: ExitStack) -> DataFrame:
 
 
 def _touched(batch: Batch, names: Sequence[str], stack: ExitStack) -> _Touched:
-    """The keys of the rows that went, among the other inputs as they were, and of those that came, as they are."""
-    moved = [item for item in batch.step.inputs if item.start != item.end]
+    """The keys that the changed rows of any input can reach."""
     seen: list[Observation] = []
-    keys: list[DataFrame] = []
+    found: list[DataFrame] = []
+    for changed in _changed(batch, stack):
+        seen.append(Observation())
+        counted = changed.rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
+        views = {
+            other.table: _other(batch, other, changed.as_they_were)
+            for other in batch.step.inputs
+            if other is not changed.item
+        }
+        of_all = {item.table: views.get(item.table, counted) for item in batch.step.inputs}
+        rows = rows_over(batch, of_all)
+        reached = relaxed(rows.frame, rows.inputs, changed.item.table)
+        found.append(reached.select(*map(quoted, names)))
+    keys = _kept(reduce(DataFrame.union, found).distinct(), stack)
+    count = keys.count()
+    return _Touched(keys, count, values_of(keys, count), tuple(seen))
+
+
+def _changed(batch: Batch, stack: ExitStack) -> Iterator[_Changed]:
+    """What went, among the other inputs as they were, and what came, as they are; both at once where no other moved."""
+    moved = [item for item in batch.step.inputs if item.start != item.end]
     for item in moved:
         changes = stack.enter_context(changed_rows(batch.spark, item.table, item.start, item.end))
         _require_worth_it(batch, item, changes)
-        for frame, as_they_were in ((changes.went, True), (changes.came, False)):
-            seen.append(Observation())
-            counted = frame.drop(ROW_ID, LAST_UPDATED).observe(seen[-1], F.count(F.lit(1)).alias("rows"))
-            views = {other.table: _other(batch, other, as_they_were) for other in batch.step.inputs}
-            keys.append(rows_over(batch, {**views, item.table: counted}).frame.select(*map(quoted, names)))
-    found = _kept(reduce(DataFrame.union, keys).distinct(), stack)
-    return _Touched(found, found.count(), tuple(seen))
+        went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
+        if len(moved) == 1:
+            yield _Changed(item, went.unionByName(came), False)
+        else:
+            yield _Changed(item, went, True)
+            yield _Changed(item, came, False)
 
 
 def _require_worth_it(batch: Batch, item: InputRange, changes: Changes) -> None:
@@ -107,22 +146,17 @@ def _other(batch: Batch, item: InputRange, as_it_was: bool) -> DataFrame:
     return read_version(batch.spark, item.table, item.start if as_it_was else item.end)
 
 
-def _differing(batch: Batch, rows: QueryRows, touched: _Touched, names: Sequence[str]) -> DataFrame:
+def _differing(batch: Batch, rows: QueryRows, touched: _Touched, keys: Keys) -> DataFrame:
     """Each row of the touched keys that is there another number of times than it has to be.
 
     ``_FRESH``: how many times it has to be there; ``_PLACES``: where it is.
     """
     columns = [F.col(quoted(name)) for name in rows.columns]
-    types = {field.name: field.dataType for field in batch.spark.table(physical(batch.name)).schema.fields}
     nowhere = F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>").alias(_PLACE)
-    wanted = rows.frame.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in rows.columns))
-    there = read_version(batch.spark, batch.name, batch.step.base.snapshot).select(
-        *columns, place().alias(_PLACE)
-    )
     both = (
-        _of_keys(wanted, touched, names)
+        _of_keys(_wanted(batch, rows, touched, keys), touched)
         .select(*columns, nowhere)
-        .unionByName(_of_keys(there, touched, names))
+        .unionByName(_of_keys(_there(batch, columns, touched), touched))
     )
     counted = both.groupBy(*columns).agg(
         F.count_if(F.col(_PLACE).isNull()).alias(_FRESH), F.collect_list(_PLACE).alias(_PLACES)
@@ -130,8 +164,28 @@ def _differing(batch: Batch, rows: QueryRows, touched: _Touched, names: Sequence
     return counted.where(F.col(_FRESH) != F.size(_PLACES))
 
 
-def _of_keys(frame: DataFrame, touched: _Touched, names: Sequence[str]) -> DataFrame:
-    same = [F.col(f"r.{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in names]
+def _wanted(batch: Batch, rows: QueryRows, touched: _Touched, keys: Keys) -> DataFrame:
+    """The query's rows, in the table's types, over those rows of its inputs that can have a touched key."""
+    conditions = input_conditions(keys.origins, touched.values)
+    views = {
+        item.table: read_version(batch.spark, item.table, item.end).where(
+            conditions.get(item.table, F.lit(True))
+        )
+        for item in batch.step.inputs
+    }
+    types = {field.name: field.dataType for field in batch.spark.table(physical(batch.name)).schema.fields}
+    found = rows_over(batch, views).frame
+    return found.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in rows.columns))
+
+
+def _there(batch: Batch, columns: Sequence[SparkColumn], touched: _Touched) -> DataFrame:
+    """The rows that the table has now and that can have a touched key, with their places."""
+    there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
+    return there.where(own_condition(touched.names, touched.values)).select(*columns, place().alias(_PLACE))
+
+
+def _of_keys(frame: DataFrame, touched: _Touched) -> DataFrame:
+    same = [F.col(f"r.{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in touched.names]
     condition: SparkColumn = reduce(lambda one, other: one & other, same)
     return frame.alias("r").join(F.broadcast(touched.keys).alias("k"), condition, "left_semi")
 

@@ -1,0 +1,125 @@
+"""Where the value of a key comes from: the one column of an input that decides it, and how far from the key it can be.
+
+With it, only those rows of an input have to be read that can have a touched key (see ``key_ranges``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.plans import is_name, items, kind_of, parts_of, references
+
+_HOUR: Final = 3_600_000_000
+_TIMES: Final = ("timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How long something lasts, by the calendar of the session's time zone."""
+
+    months: int = 0
+    days: int = 0
+    microseconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a key says of the ``column`` of an input that alone decides it; it is null exactly where the column is.
+
+    Without a span the key is the column. With one, the column is in [key, key + span), or, where the key is the end of
+    something, in [key - span, key). ``window``: the key is a struct of the start and the end of a window, taken by its start.
+    """
+
+    column: str
+    span: Span | None = None
+    is_end: bool = False
+    window: bool = False
+
+
+Origins = Mapping[TableName, Origin]
+"""For one column: of each input that decides its value, by what."""
+
+# Where a clock is set back, an hour or a minute may last longer; conditions may let more rows through, never fewer.
+_UNITS: Final = {
+    "MICROSECOND": Span(microseconds=1),
+    "MILLISECOND": Span(microseconds=1_000),
+    "SECOND": Span(microseconds=1_000_000),
+    "MINUTE": Span(microseconds=2 * 60_000_000),
+    "HOUR": Span(microseconds=2 * _HOUR),
+    **dict.fromkeys(("DAY", "DD"), Span(days=1)),
+    "WEEK": Span(days=7),
+    **dict.fromkeys(("MONTH", "MON", "MM"), Span(months=1)),
+    "QUARTER": Span(months=3),
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), Span(months=12)),
+}
+
+
+def origin_of(expression: Any, known: Mapping[int, Origins]) -> Origins:
+    """By table, the origin of what an expression computes, from those of the columns it names. Empty where none is known."""
+    used = references(expression)
+    if len(used) != 1:
+        return {}
+    (column,) = used
+    value = expression.child() if kind_of(expression) == "Alias" else expression
+    found = {table: _through(value, origin) for table, origin in known.get(column, {}).items()}
+    return {table: origin for table, origin in found.items() if origin is not None}
+
+
+def _through(value: Any, origin: Origin) -> Origin | None:
+    if is_name(value):
+        return origin
+    kind = kind_of(value)
+    if origin.window:
+        return _part_of_window(value, origin) if kind == "GetStructField" else None
+    if origin.span is not None:
+        return None
+    if kind == "CreateNamedStruct":
+        return _window(value, origin)
+    span = _truncated(value, kind)
+    return None if span is None else replace(origin, span=span)
+
+
+def _truncated(value: Any, kind: str) -> Span | None:
+    """How much later than its truncation a value can be; None where it is not truncated, or not a name that is."""
+    if kind == "TruncTimestamp" and _is_of(value.timestamp(), *_TIMES):
+        return _unit(value.format())
+    if kind == "TruncDate" and _is_of(value.date(), "date"):
+        return _unit(value.format())
+    is_date = kind in ("Cast", "ParseToDate") and _type(value) == "date"
+    return _UNITS["DAY"] if is_date and _is_of(value.children().apply(0), *_TIMES) else None
+
+
+def _is_of(expression: Any, *types: str) -> bool:
+    return is_name(expression) and _type(expression) in types
+
+
+def _unit(expression: Any) -> Span | None:
+    return _UNITS.get(str(expression.value()).upper()) if kind_of(expression) == "Literal" else None
+
+
+def _window(value: Any, origin: Origin) -> Origin | None:
+    """What Spark makes of ``window(column, duration, slide)``: a struct whose end is its start and the duration, in µs."""
+    parts = items(value.valExprs())
+    if len(parts) != 2 or not all(any(map(_is_conversion, parts_of(part))) for part in parts):
+        return None
+    added = next((each for each in parts_of(parts[1]) if kind_of(each) == "Add"), None)
+    if added is None or kind_of(added.right()) != "Literal":
+        return None
+    return replace(origin, span=Span(microseconds=int(added.right().value())), window=True)
+
+
+def _is_conversion(expression: Any) -> bool:
+    return kind_of(expression) == "PreciseTimestampConversion"
+
+
+def _part_of_window(value: Any, origin: Origin) -> Origin | None:
+    if not is_name(value.child()):
+        return None
+    return replace(origin, window=False, is_end=int(value.ordinal()) == 1)
+
+
+def _type(expression: Any) -> str:
+    return str(expression.dataType().simpleString())

@@ -1,0 +1,164 @@
+"""Conditions that rows have to meet to have one of some keys, made so that they go down to a table's files.
+
+They may let more rows through than have one of the keys, never fewer: the keys themselves are asked for afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from itertools import pairwise
+from typing import Any, Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.key_origins import Origin, Origins, Span
+
+_MOST_LISTED: Final = 20_000
+"""Of more keys only the least and the greatest are looked at."""
+
+_MOST_VALUES: Final = 200
+"""Iceberg holds no longer lists against what it knows of a file."""
+
+_MOST_INTERVALS: Final = 50
+_KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
+_WINDOW: Final = ["start", "end"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values that one column of the keys has: at most so many, or else intervals (both ends included) that hold them.
+
+    ``kind`` is their type; moments are microseconds, since Python's may stand for two where a clock is set back.
+    """
+
+    kind: str
+    single: tuple[Any, ...]
+    intervals: tuple[tuple[Any, Any], ...]
+    with_null: bool
+
+
+def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
+    """The values of the ``count`` keys by the position of their column, where they are of a type that files are known by.
+
+    A window is taken by its start.
+    """
+    kinds = {number: _kind(field.dataType) for number, field in enumerate(keys.schema.fields)}
+    known = {number: kind for number, kind in kinds.items() if kind is not None}
+    if not known:
+        return {}
+    columns = {f"v{number}": _plain(keys, number, kind) for number, kind in known.items()}
+    plain = keys.select(*(column.alias(name) for name, column in columns.items()))
+    if count > _MOST_LISTED:
+        return {number: _extent(plain, f"v{number}", kind) for number, kind in known.items()}
+    rows: Sequence[Row] = plain.collect()
+    return {number: _listed(kind, {row[f"v{number}"] for row in rows}) for number, kind in known.items()}
+
+
+def input_conditions(
+    origins: Sequence[Origins], values: Mapping[int, Values]
+) -> dict[TableName, SparkColumn]:
+    """By input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns."""
+    found: dict[TableName, list[SparkColumn]] = {}
+    for number, by_table in enumerate(origins):
+        for table, origin in by_table.items():
+            if number in values:
+                found.setdefault(table, []).append(_condition(origin, values[number]))
+    return {table: _all(conditions) for table, conditions in found.items()}
+
+
+def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:
+    """What rows of a table that has the keys' columns itself, by these ``names``, have to meet."""
+    plain = [(Origin(name), values[number]) for number, name in enumerate(names) if number in values]
+    return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
+
+
+def _all(conditions: Sequence[SparkColumn]) -> SparkColumn:
+    return reduce(lambda one, other: one & other, conditions, F.lit(True))
+
+
+def _kind(kind: DataType) -> str | None:
+    if isinstance(kind, StructType):
+        fields = [(field.name, field.dataType.simpleString()) for field in kind.fields]
+        return "window" if fields == [(name, "timestamp") for name in _WINDOW] else None
+    text = kind.simpleString()
+    return text if text in _KINDS or text.startswith("decimal(") else None
+
+
+def _plain(keys: DataFrame, number: int, kind: str) -> SparkColumn:
+    column = F.col(quoted(keys.columns[number]))
+    if kind == "window":
+        return F.unix_micros(column["start"])
+    return F.unix_micros(column) if kind == "timestamp" else column
+
+
+def _extent(plain: DataFrame, name: str, kind: str) -> Values:
+    least, greatest, nulls = plain.agg(F.min(name), F.max(name), F.count_if(F.col(name).isNull())).collect()[
+        0
+    ]
+    return Values(kind, (), () if least is None else ((least, greatest),), bool(nulls))
+
+
+def _listed(kind: str, found: set[Any]) -> Values:
+    values = sorted(found - {None})
+    with_null = None in found
+    if len(values) <= _MOST_VALUES:
+        return Values(kind, tuple(values), tuple(intervals(values, _MOST_INTERVALS)), with_null)
+    return Values(kind, (), tuple(intervals(values, _MOST_INTERVALS)), with_null)
+
+
+def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
+    """At most ``most`` intervals (both ends included) that hold all the sorted values, the widest gaps between them.
+
+    Where values cannot be subtracted, as texts, one holds them all.
+    """
+    if not values:
+        return []
+    if isinstance(values[0], str):
+        return [(values[0], values[-1])]
+    gaps = sorted(range(1, len(values)), key=lambda at: values[at] - values[at - 1], reverse=True)
+    cuts = [0, *sorted(gaps[: most - 1]), len(values)]
+    return [(values[since], values[until - 1]) for since, until in pairwise(cuts)]
+
+
+def _condition(origin: Origin, values: Values) -> SparkColumn:
+    column = F.col(quoted(origin.column))
+    if origin.span is None and values.single:
+        met: SparkColumn = column.isin(*(_literal(value, values.kind) for value in values.single))
+    else:
+        met = reduce(lambda one, other: one | other, _within(column, origin, values), F.lit(False))
+    return met | column.isNull() if values.with_null else met
+
+
+def _within(column: SparkColumn, origin: Origin, values: Values) -> Iterator[SparkColumn]:
+    for least, greatest in values.intervals:
+        since, until = _literal(least, values.kind), _literal(greatest, values.kind)
+        if origin.span is None:
+            yield (column >= since) & (column <= until)
+        elif origin.is_end:
+            yield (column >= since - _interval(origin.span)) & (column < until)
+        else:
+            yield (column >= since) & (column < until + _interval(origin.span))
+
+
+def _literal(value: Any, kind: str) -> SparkColumn:
+    if kind in ("timestamp", "window"):
+        return F.timestamp_micros(F.lit(value))
+    if kind == "timestamp_ntz":
+        return F.lit(value.isoformat(sep=" ")).cast(kind)
+    return F.lit(value).cast(kind)
+
+
+def _interval(span: Span) -> SparkColumn:
+    """By the calendar, not as a number of hours: a day may have 23 of them."""
+    seconds = Decimal(span.microseconds).scaleb(-6)
+    return F.make_interval(
+        months=F.lit(span.months), days=F.lit(span.days), secs=F.lit(seconds).cast("decimal(18,6)")
+    )
