@@ -1,0 +1,42 @@
+"""A rebuild after an edit whose processes are killed with the new rows written: readers have the old ones, the next run the new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+from processes import run
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = [pytest.mark.crash, pytest.mark.spark]
+
+SQL = "tables/silver/orders.sql"
+FILES = {
+    "tables/bronze/orders.yaml": """
+        source:
+          files: {path: landing/orders/, format: csv}
+        columns: {id: int, amount: int}
+        """,
+    "tables/silver/orders.yaml": "key: [id]\n",
+    SQL: "SELECT id, amount FROM bronze.orders",
+}
+
+
+def test_a_rebuild_that_is_killed_before_its_publish(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop.land("landing/orders/1.csv", "id,amount\n1,5\n2,7\n")
+    shop.must_run()
+    held = shop.state("silver.orders").refs["main"]
+    shop.write({SQL: "SELECT id, amount * 10 AS amount FROM bronze.orders"})
+    ended = run(shop.root, "before-swap@silver.orders:killboth")
+    assert ended.code == -9, ended.output
+    assert "silver.orders: full refresh, its query has changed" in ended.output
+    assert shop.rows("silver.orders") == [(1, 5), (2, 7)]
+    assert shop.state("silver.orders").refs["main"] == held
+    shop.must_run()
+    assert shop.rows("silver.orders") == [(1, 50), (2, 70)]
+    assert sorted(map(tuple, shop.frame("silver.orders", as_of=held).collect())) == [(1, 5), (2, 7)]
