@@ -3,39 +3,96 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.run_view import Output
 from lakesmith.cli.text import columns_aligned, count
 from lakesmith.execute.size import LITTLE_BYTES, planned_bytes
-from lakesmith.execute.verify import Verdict, Verification, as_dict, verification_of
+from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
 from lakesmith.plan.steps import TableStep
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+@dataclass
+class VerifyView:
+    """What is being verified, while it is: the live line of a terminal (``status``), a line a table on ``output``, or nothing."""
+
+    output: Output | None = None
+    status: Status | None = None
+    _at: str = ""
+
+    def starting(self) -> None:
+        """Spark is being started."""
+        self._show("starting Spark")
+
+    def __call__(self, event: VerifyStarted) -> None:
+        self._at = f"{event.table}: computing it anew, {event.number} of {event.total}"
+        if self.output is not None:
+            self.output.write(self._at)
+        self._show(self._at)
+
+    def progress(self, text: str) -> None:
+        """What Spark has done of its present work, in words."""
+        if self._at:
+            self._show(", ".join(filter(None, [self._at, text])))
+
+    def _show(self, line: str) -> None:
+        if self.status is not None:
+            from rich.markup import escape
+
+            self.status.update(escape(line))
+
+
+@contextmanager
+def open_view(as_json: bool) -> Iterator[VerifyView]:
+    """The view that fits where the output goes."""
+    if as_json:
+        yield VerifyView()
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        with Console().status("looking at what was consumed") as status:
+            yield VerifyView(status=status)
+    else:
+        yield VerifyView(Output())
 
 
 def verify_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
     """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs."""
     opened = open_project(root, target)
-    found = verify(opened, patterns)
+    with open_view(as_json) as view:
+        found = verify(opened, patterns, view)
     print(
         json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(_lines(found))
     )
     return 1 if any(each.verdict is Verdict.DIFFERS for each in found) else 0
 
 
-def verify(opened: Opened, patterns: Sequence[str]) -> list[Verification]:
+def verify(opened: Opened, patterns: Sequence[str], view: VerifyView) -> list[Verification]:
     """What is known of each selected table. Starts Spark only where there is something to compute."""
     decider = opened.decider()
     planned = [verification_of(decider, name) for name in opened.names(patterns)]
     steps = [each for each in planned if isinstance(each, TableStep)]
     if not steps:
         return [each for each in planned if isinstance(each, Verification)]
+    from lakesmith.spark.live import follow
     from lakesmith.spark.open import open_session
     from lakesmith.spark.verify_session import verify_steps
 
+    view.starting()
     session = open_session(opened.project, planned_bytes(opened.lake, steps) <= LITTLE_BYTES)
     try:
-        done = verify_steps(session, opened.lake, steps)
+        if view.status is not None:
+            follow(session.spark, view.progress)
+        done = verify_steps(session, opened.lake, steps, view)
     finally:
         session.stop()
     return [done[each.name] if isinstance(each, TableStep) else each for each in planned]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -40,6 +40,19 @@ class Verification:
     unexpected: int = 0
     examples: tuple[RowDifference, ...] = field(default=())
     why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyStarted:
+    """A table begins to be computed anew: the ``number``-th of ``total``."""
+
+    table: TableName
+    number: int
+    total: int
+
+
+Watcher = Callable[[VerifyStarted], None]
+"""Is told what is being verified."""
 
 
 def skipped(name: TableName, why: str) -> Verification:

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakesmith.execute.observe import Lake
-from lakesmith.execute.verify import Verification
+from lakesmith.execute.verify import Verification, VerifyStarted, Watcher
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import Batch
@@ -18,10 +18,14 @@ from lakesmith.spark.verify import verify_table
 
 
 def verify_steps(
-    session: SessionHandle, lake: Lake, steps: Sequence[TableStep]
+    session: SessionHandle, lake: Lake, steps: Sequence[TableStep], watcher: Watcher = lambda _event: None
 ) -> dict[TableName, Verification]:
     """The outcome for each step's table. Raises a LakesmithError with the root cause of what fails in Spark."""
-    return {step.name: _verified(session, lake, step) for step in steps}
+    found = {}
+    for number, step in enumerate(steps, 1):
+        watcher(VerifyStarted(step.name, number, len(steps)))
+        found[step.name] = _verified(session, lake, step)
+    return found
 
 
 def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verification:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
+import pytest
+from rich.console import Console
 from shop import Cli, Shop
+
+from lakesmith.cli.run_view import Output
+from lakesmith.cli.verify import VerifyView, open_view
+from lakesmith.execute.verify import VerifyStarted
+from lakesmith.project.definitions import TableName
+
+SILVER = TableName("silver", "customers")
 
 
 def test_nothing_to_verify(cli: Cli, shop: Shop) -> None:
@@ -27,3 +39,39 @@ def test_as_data(cli: Cli, shop: Shop) -> None:
 
 def test_a_table_that_is_not_there(cli: Cli, shop: Shop) -> None:
     assert cli("verify", "silver.nothing", "--project", shop.root).code == 2
+
+
+def test_progress_is_a_line_for_each_table_where_there_is_no_terminal() -> None:
+    out = io.StringIO()
+    view = VerifyView(Output(out))
+    view.starting()
+    view.progress("nothing runs yet")
+    view(VerifyStarted(SILVER, 2, 3))
+    view.progress("10 rows read")
+    assert out.getvalue() == "silver.customers: computing it anew, 2 of 3\n"
+
+
+def test_progress_is_the_live_line_of_a_terminal() -> None:
+    with Console(file=io.StringIO(), force_terminal=True).status("") as status:
+        view = VerifyView(status=status)
+        view.starting()
+        lines = [str(status.status)]
+        view.progress("not shown before a table is begun")
+        view(VerifyStarted(SILVER, 1, 3))
+        lines.append(str(status.status))
+        view.progress("10 rows read, task 1 of 4")
+        lines.append(str(status.status))
+        view.progress("")
+        lines.append(str(status.status))
+    table = "silver.customers: computing it anew, 1 of 3"
+    assert lines == ["starting Spark", table, f"{table}, 10 rows read, task 1 of 4", table]
+
+
+def test_what_the_progress_is_shown_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_view(as_json=True) as view:
+        assert (view.output, view.status) == (None, None)
+    with open_view(as_json=False) as view:
+        assert view.output is not None and view.status is None
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with open_view(as_json=False) as view:
+        assert view.output is None and view.status is not None
