@@ -7,13 +7,13 @@ branch before it was published are none: a reader never saw them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from lakesmith.catalog.progress import live_rows, record_of
-from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.record import Account, Record, Versions
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import Problem, UsageError
 
@@ -154,20 +154,38 @@ def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:
 
 
 def account_in_words(account: Account) -> str:
-    """``read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now``: the counts that are not 0."""
-    counts = {
-        "inserted": account.inserted,
-        "updated": account.updated,
-        "deleted": account.deleted,
+    """``read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now``: the counts that are not 0.
+
+    Of a table that keeps versions ``read 5: 3 opened a row, 1 continued one, 1 superseded; rows: 3 inserted, 2 updated; 12
+    rows now``: what the versions did, and then what that made of rows.
+    """
+    rows = {"inserted": account.inserted, "updated": account.updated, "deleted": account.deleted}
+    others = {
         "unchanged": account.unchanged,
         "superseded": account.superseded,
         "filtered": account.filtered,
         "quarantined": account.quarantined,
         "deletes of absent keys": account.absent_deletes,
     }
-    placed = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing changed"
     read = f"read {account.read:,}: " if account.read else ""
-    return f"{read}{placed}; {account.rows_after:,} rows now"
+    if account.versions is None:
+        return f"{read}{_listed({**rows, **others})}; {account.rows_after:,} rows now"
+    moved = f"; rows: {_listed(rows)}" if any(rows.values()) else ""
+    versions = _listed({**versions_in_words(account.versions), **others})
+    return f"{read}{versions}{moved}; {account.rows_after:,} rows now"
+
+
+def versions_in_words(versions: Versions) -> dict[str, int]:
+    """What versions did, in words, with how many did it."""
+    return {
+        "opened a row": versions.opened,
+        "continued one": versions.continued,
+        "closed one": versions.closed,
+    }
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing changed"
 
 
 def engine_of(snapshot: Snapshot) -> str | None:

@@ -28,8 +28,29 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Versions:
+    """What the versions did that a batch read, where a table keeps versions: a row can stand for several of them.
+
+    ``opened`` rows of their own, ``continued`` the row before them, ``closed`` it (deletes).
+    """
+
+    opened: int = 0
+    continued: int = 0
+    closed: int = 0
+
+    @property
+    def placed(self) -> int:
+        """How many they are."""
+        return self.opened + self.continued + self.closed
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the others."""
+    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the others.
+
+    Of a table that keeps versions, what was read are ``versions``: ``inserted``, ``updated`` and ``deleted`` count its own rows
+    then, and are no part of where the versions went.
+    """
 
     read: int = 0
     inserted: int = 0
@@ -42,19 +63,17 @@ class Account:
     absent_deletes: int = 0
     rows_before: int = 0
     rows_after: int = 0
+    versions: Versions | None = None
 
     @property
     def placed(self) -> int:
         """The rows whose end is known: what ``read`` has to equal where the account is by row."""
+        if self.versions is not None:
+            moved = self.versions.placed
+        else:
+            moved = self.inserted + self.updated + self.deleted
         return (
-            self.inserted
-            + self.updated
-            + self.deleted
-            + self.unchanged
-            + self.superseded
-            + self.filtered
-            + self.quarantined
-            + self.absent_deletes
+            moved + self.unchanged + self.superseded + self.filtered + self.quarantined + self.absent_deletes
         )
 
 
@@ -103,7 +122,8 @@ class Record:
         written = data.pop("format", None)
         if written != FORMAT:
             raise ValueError(f"a progress record of format {written}; this lakesmith reads format {FORMAT}")
-        data["account"] = Account(**data["account"])
+        versions = data["account"].pop("versions", None)
+        data["account"] = Account(**data["account"], versions=Versions(**versions) if versions else None)
         for name in ("inputs", "sidecars"):
             data[name] = {key: Pin(**pin) for key, pin in data[name].items()}
         data["notes"] = tuple(data["notes"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakesmith.catalog.history import account_in_words
+from lakesmith.catalog.history import account_in_words, versions_in_words
 from lakesmith.catalog.record import Account
 from lakesmith.cli.text import columns_aligned, count, duration, terminal_width
 from lakesmith.execute.events import Event, RunFinished, TableCurrent, TableFailed, TableHeld, TablePublished
@@ -37,7 +37,20 @@ def _accounts(published: Sequence[TablePublished]) -> list[str]:
     rows = [_row(event, [field for field, _ in fates]) for event in published]
     lines = columns_aligned([header, *rows], right=frozenset(range(2, len(header))))
     width = terminal_width()
-    return _in_words(published) if width and max(map(len, lines)) > width else lines
+    if width and max(map(len, lines)) > width:
+        return _in_words(published)
+    return [*lines, *(line for event in published if (line := _versions(event)))]
+
+
+def _versions(event: TablePublished) -> str | None:
+    """What became of the versions that a table read which keeps them: the columns count its rows."""
+    account = event.report.record.account
+    if account.versions is None:
+        return None
+    did = ", ".join(
+        f"{number:,} {word}" for word, number in versions_in_words(account.versions).items() if number
+    )
+    return f"{event.table}: of {count(account.read, 'version')} read {did}" if did else None
 
 
 def _in_words(published: Sequence[TablePublished]) -> list[str]:

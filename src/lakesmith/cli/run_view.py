@@ -172,7 +172,7 @@ def _doing(step: TableStep) -> str:
         case Strategy.FILES:
             return f"taking {count(step.file_count, 'new file')}"
         case Strategy.UPSERT:
-            return f"merging by key, {step.reason}"
+            return f"merging {'versions ' if step.table.keeps_versions else ''}by key, {step.reason}"
         case Strategy.APPEND:
             return f"appending, {step.reason}"
         case Strategy.ADVANCE:

@@ -53,6 +53,11 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         )
     if node.definition.key:
         how = f"the query runs over the rows that are new in {source}; of each key the newest version wins"
+        if node.definition.keeps_versions:
+            how = (
+                f"the query runs over the rows that are new in {source}; their versions follow the current row of their key,"
+                f" and a key to which a late one comes is computed from all of {source}"
+            )
         return Refresh(Strategy.UPSERT, how, *_python(query))
     how = f"the query runs over the rows that are new in {source}, and its result is appended"
     return Refresh(Strategy.APPEND, how, *_python(query))

@@ -6,14 +6,7 @@ from collections.abc import Mapping
 
 from lakesmith.graph.inputs import inputs_of
 from lakesmith.graph.sql_model import SqlAnalysis
-from lakesmith.project.definitions import (
-    ADDED_COLUMNS,
-    OnNewColumn,
-    Project,
-    SqlQuery,
-    TableDefinition,
-    TableName,
-)
+from lakesmith.project.definitions import OnNewColumn, Project, SqlQuery, TableDefinition, TableName
 
 Columns = dict[TableName, tuple[str, ...] | None]
 
@@ -50,11 +43,12 @@ def _columns(table: TableDefinition, analysis: SqlAnalysis | None, found: Column
     if not isinstance(table.query, SqlQuery) or analysis is None:
         return None
     schemas = {str(name): columns for name, columns in found.items() if columns is not None}
-    return analysis.columns_given(schemas)
+    given = analysis.columns_given(schemas)
+    return None if given is None else (*given, *table.added_columns)
 
 
 def _sourced_columns(table: TableDefinition) -> tuple[str, ...] | None:
     evolves = any(source.on_new_column is OnNewColumn.EVOLVE for source in table.sources)
     if evolves or not table.columns:
         return None
-    return (*(column.name for column in table.columns), *ADDED_COLUMNS)
+    return (*(column.name for column in table.columns), *table.added_columns)

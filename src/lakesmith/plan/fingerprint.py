@@ -30,8 +30,9 @@ _WORDS: Final = {
     "required": "its required columns",
     "columns": "its columns",
     "history": "its history",
+    "track": "its tracked columns",
 }
-_MANY: Final = frozenset({"inputs", "rules", "required", "columns"})
+_MANY: Final = frozenset({"inputs", "rules", "required", "columns", "track"})
 
 
 def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> str:
@@ -107,6 +108,7 @@ def _parts(table: TableDefinition, modules: Mapping[str, str]) -> Iterator[tuple
     yield "required", sorted(column.name for column in table.columns if column.required)
     yield "columns", [(column.name, column.type) for column in table.columns]
     yield "history", None if table.history is History.TYPE1 else table.history.value
+    yield "track", sorted(name.lower() for name in table.track)
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in modules.items())
 
 

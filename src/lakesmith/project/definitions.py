@@ -37,6 +37,13 @@ _TAKEN_COLUMNS: Final = frozenset(
 """Iceberg's metadata columns (its spec: reserved field ids), which it refuses in a table; and what a batch adds to its rows
 to judge them by."""
 
+VALID_FROM: Final = "valid_from"
+VALID_TO: Final = "valid_to"
+IS_CURRENT: Final = "is_current"
+
+VALIDITY_COLUMNS: Final = (VALID_FROM, VALID_TO, IS_CURRENT)
+"""The columns a table that keeps versions has besides those of its query: from when, until when, and whether still."""
+
 _OWN_PREFIX: Final = "_lakesmith_"
 
 
@@ -83,6 +90,7 @@ class History(StrEnum):
     """How many versions of a key a table keeps."""
 
     TYPE1 = "type1"
+    TYPE2 = "type2"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -178,8 +186,8 @@ class TableDefinition:
     """One table as declared. Sourced (``sources``) or derived (``query``), never both.
 
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
-    query's columns. ``track`` are the columns in which versions that are kept differ; empty: all but those that order them.
-    ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
+    ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -205,6 +213,18 @@ class TableDefinition:
         """What every good row of the table meets: its rules, and that its required columns are not null."""
         required = (column for column in self.columns if column.required)
         return (*self.rules, *(_required(column, self.place) for column in required))
+
+    @property
+    def keeps_versions(self) -> bool:
+        """True when it has a row for each version of a key, with ``VALIDITY_COLUMNS``."""
+        return self.history is History.TYPE2
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """The columns it has besides those of its source or query."""
+        if self.is_sourced:
+            return ADDED_COLUMNS
+        return VALIDITY_COLUMNS if self.keeps_versions else ()
 
     @property
     def is_sourced(self) -> bool:

@@ -40,7 +40,7 @@ def load_project(
     is run. LS101 a file cannot be read or parsed; LS102 a key twice; LS103 an unknown setting; LS104 a missing one; LS105 a
     wrong value; LS106 a variable, LS107 an environment variable that is not set; LS110 a misplaced file; LS111 two tables of
     one name; LS112 sourced and derived, or neither; LS113 an Avro schema; LS114 a column type; LS115 a partition field;
-    LS116, LS117 a Python query; LS118 not supported yet; LS119 no project; LS120 no such target; LS18x rules.
+    LS116, LS117 a Python query; LS119 no project; LS120 no such target; LS18x rules.
     """
     return parse_project(FolderFiles(root.absolute()), target, environ)
 

@@ -200,7 +200,15 @@ class SharedSettings(Settings):
         "`truncate(n, c)`.",
     )
     history: Annotated[History | None, Loose] = Field(
-        None, description="How many versions of a key are kept. `type1` (the default): the newest."
+        None,
+        description="With `key`: which versions of a key are kept. `type1` (the default): the newest. `type2`: each that "
+        "differs from the one before it, as a row with `valid_from`, `valid_to` and `is_current`; it needs `latest_by`, whose "
+        "first column tells the times.",
+    )
+    track: list[str] | None = Field(
+        None,
+        description="With `history: type2`: the columns in which a version has to differ from the one before it to be a row of "
+        "its own. Default: all but those of `key` and `latest_by`.",
     )
     owner: str | None = Field(None, description="Who answers for the table; written into the Iceberg table.")
     tags: list[str] | None = Field(

@@ -33,7 +33,7 @@ from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
 
-_KEYED_ONLY: Final = ("key", "latest_by", "delete_when")
+_KEYED_ONLY: Final = ("key", "latest_by", "delete_when", "track")
 _OWN_ONLY: Final = (
     "description",
     "columns",
@@ -102,7 +102,6 @@ class TableBuilder:
             rules=self._rules(),
             on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
             partition_by=self._partitions(),
-            history=self._value("history", History.TYPE1),
             description=own.description,
             owner=self._value("owner", None),
             tags=tuple(self._value("tags", ())),
@@ -121,12 +120,19 @@ class TableBuilder:
 
     def _settings_from(self) -> Iterator[tuple[str, Place]]:
         yield from source_settings(self._draft.own, self._draft.defaults)
-        keyed = not self._is_sourced and self._find("key") is not None
+        left_out = self._left_out()
         for name in (*_OWN_ONLY, *SharedSettings.model_fields):
             levels = self._draft.levels if name in SharedSettings.model_fields else (self._draft.own,)
-            setting = find(levels, name) if keyed or name not in _KEYED_ONLY else None
+            setting = find(levels, name) if name not in left_out else None
             if setting is not None:
                 yield name.rstrip("_"), setting.place
+
+    def _left_out(self) -> frozenset[str]:
+        """Settings of a whole folder that do not concern this table."""
+        if self._is_sourced or self._find("key") is None:
+            return frozenset({*_KEYED_ONLY, "history"})
+        keeps_versions = self._value("history", History.TYPE1) is History.TYPE2
+        return frozenset() if keeps_versions else frozenset({"track"})
 
     def _check_kind(self) -> None:
         files, own = self._draft.files, self._draft.settings
@@ -260,12 +266,43 @@ class TableBuilder:
         """The settings of keyed tables. Those that were written for a whole folder do not concern the others in it."""
         key = () if self._is_sourced else self._names("key")
         if key:
+            latest_by = self._names("latest_by")
             found = self._value("delete_when", None)
-            return {"key": key, "latest_by": self._names("latest_by"), "delete_when": found}
-        for name in _KEYED_ONLY:
-            if (setting := find([self._draft.own], name)) is not None and (self._is_sourced or name != "key"):
+            return {
+                "key": key,
+                "latest_by": latest_by,
+                "delete_when": found,
+                **self._history((*key, *latest_by)),
+            }
+        for name in (*_KEYED_ONLY, "history"):
+            if (setting := find([self._draft.own], name)) is None or setting.value is History.TYPE1:
+                continue
+            if self._is_sourced or name != "key":
                 self._unkeyed(name, setting)
         return {}
+
+    def _history(self, ordering: Sequence[str]) -> dict[str, Any]:
+        """``ordering``: the columns of key and latest_by, which make a version what it is."""
+        setting, own_track = self._find("history"), find([self._draft.own], "track")
+        table = self._draft.files.name
+        if setting is None or setting.value is not History.TYPE2:
+            if own_track is not None:
+                what = f"track of {table} is for tables that keep versions"
+                self._problem("LS121", what, own_track.place, expected="history: type2")
+            return {}
+        if self._find("latest_by") is None:
+            what = f"history: type2 of {table} needs latest_by, whose first column tells the times"
+            self._problem("LS121", what, setting.place, expected="latest_by: [column, …]")
+        return {"history": History.TYPE2, "track": self._tracked(ordering)}
+
+    def _tracked(self, ordering: Sequence[str]) -> tuple[str, ...]:
+        track, settled = self._names("track"), {name.lower() for name in ordering}
+        for index, column in enumerate(track):
+            if column.lower() in settled and (setting := self._find("track")) is not None:
+                what = f"track has {column!r}, a column of key or latest_by"
+                expected = "columns that tell one version from the next"
+                self._problem("LS105", what, setting.item_place(index), expected=expected)
+        return track
 
     def _unkeyed(self, name: str, setting: Setting) -> None:
         table = self._draft.files.name

@@ -34,7 +34,6 @@ _PATTERNS = {
     REFERENCE_PATTERN: "a table, layer.name",
 }
 _SCALARS = frozenset({"str", "bool", "int", "float"})
-_NOT_YET = frozenset({("history", "type2")})
 
 
 def dotted(path: YamlPath) -> str:
@@ -97,10 +96,6 @@ def _inside(path: YamlPath) -> str:
 
 def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
     kind, given = error["type"], error["input"]
-    if isinstance(given, str) and (name.rpartition(".")[2], given) in _NOT_YET:
-        return Problem(
-            "LS118", f"{name}: {given} is not supported yet", place, _from_context(error), str(given)
-        )
     hint = None
     expected = _EXPECTED.get(kind) or _from_context(error)
     if error["loc"][-1] in _SCALARS:

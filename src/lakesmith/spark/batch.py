@@ -202,7 +202,7 @@ def checked_account(batch: Batch, draft: Draft) -> Account:
 
 def _placed(batch: Batch, account: Account) -> int:
     """What a full refresh or a changed file deletes was there before: it is not among the rows that were read."""
-    earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES)
+    earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES) and account.versions is None
     return account.placed - (account.deleted if earlier else 0)
 
 

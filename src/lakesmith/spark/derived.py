@@ -11,16 +11,18 @@ from pyspark.sql.types import StructType
 from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.execute.engine import NotIncremental
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, is_taken
 from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.history import upsert_versions
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
 from lakesmith.spark.queries import QueryRows, Retyped, query_rows
 from lakesmith.spark.read_cast import sql_type
-from lakesmith.spark.rebuild import rebuild_keyed
+from lakesmith.spark.rebuild import rebuild_keyed, rebuild_versions
 from lakesmith.spark.refresh_keys import refresh_keys
 from lakesmith.spark.tables import (
     STAND_IN,
@@ -31,6 +33,7 @@ from lakesmith.spark.tables import (
     widen_table,
 )
 from lakesmith.spark.upsert import upsert
+from lakesmith.spark.validity import as_rows
 
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
@@ -38,11 +41,13 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     table = batch.step.table
     batch.say("planning the query")
     rows = query_rows(batch, with_arrival=bool(table.key))
-    columns = _columns(table, rows)
+    whole = _as_stored(table, rows)
+    columns = _columns(table, whole)
     retyped = _retyped(batch, columns)
-    _require_unpartitioned(batch, {*(change.name for change in retyped), *_missing(batch, rows)})
+    _require_unpartitioned(batch, {*(change.name for change in retyped), *_missing(batch, whole)})
     warnings = prepare_table(batch, _standing_in(columns, retyped))
-    gone = _gone(batch, rows, retyped)
+    gone = _gone(batch, whole, retyped)
+    _require_same_columns(batch, gone)
     table_uuid = batch.open_branch()
     draft = _write(batch, replace(_with_gone(rows, gone), retyped=retyped))
     said = [f"column {column.name} is no longer in the query and was dropped" for column in gone]
@@ -51,6 +56,18 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
         rename=tuple((change.stand_in, change.name) for change in retyped),
     )
     return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), schema=schema)
+
+
+def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
+    """Rows with all columns of the table: those that it adds to its query's as well."""
+    require_free_names(table, rows.columns, table.added_columns)
+    return replace(rows, frame=as_rows(rows.frame, table)) if table.keeps_versions else rows
+
+
+def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
+    """Raises NotIncremental where the rows of a table that keeps versions were told apart by columns that are gone."""
+    if gone and batch.step.table.keeps_versions and batch.step.strategy is Strategy.UPSERT:
+        raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
 
 
 def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
@@ -114,9 +131,10 @@ def _write(batch: Batch, rows: QueryRows) -> Draft:
         return refresh_keys(batch, rows, rows.keys)
     if not batch.step.table.key:
         return write_plain(batch, rows)
+    keeps_versions = batch.step.table.keeps_versions
     if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:
-        return upsert(batch, rows)
-    return rebuild_keyed(batch, rows)
+        return upsert_versions(batch, rows) if keeps_versions else upsert(batch, rows)
+    return rebuild_versions(batch, rows) if keeps_versions else rebuild_keyed(batch, rows)
 
 
 def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
@@ -156,7 +174,6 @@ def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequ
 
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
     """The table's columns: those of the query, with the documentation and types that are declared."""
-    require_free_names(table, rows.columns)
     schema: StructType = rows.frame.schema
     declared = {column.name.lower(): column for column in table.columns}
     return [_column(table, name, schema, declared.get(name.lower())) for name in rows.columns]

@@ -30,6 +30,7 @@ DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
 
 _RANK: Final = "_lakesmith_rank"
+_WINS: Final = "_lakesmith_wins"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,15 @@ class Judged:
         window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(*order)
         good = self.frame.where(F.size(REASONS) == 0).withColumn(_RANK, F.row_number().over(window))
         return good.where(F.col(_RANK) == 1).select(*map(quoted, self.columns), DELETE)
+
+    def versions(self) -> DataFrame:
+        """All good versions of each key: the query's columns and ``DELETE``. Of those that tie in ``latest_by`` the winner."""
+        names = (*self.table.latest_by, *(self.hidden or self.ties))
+        window = Window.partitionBy(*map(quoted, self.table.key))
+        order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
+        following = F.lead(order).over(window.orderBy(*(F.asc_nulls_first(quoted(name)) for name in names)))
+        good = self.frame.where(F.size(REASONS) == 0).withColumn(_WINS, ~following.eqNullSafe(order))
+        return good.where(_WINS).select(*map(quoted, self.columns), DELETE)
 
     @property
     def ties(self) -> tuple[str, ...]:

@@ -9,10 +9,8 @@ whole table) and what is new is appended.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -30,6 +28,7 @@ from lakesmith.spark.fates import (
     settle_ties,
 )
 from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, Judged, judge
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
@@ -45,7 +44,7 @@ _ROWS_A_TASK: Final = 100_000
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
     judged, seen = judge(rows, batch.step.table), Observation()
-    with _Kept() as kept:
+    with Kept() as kept:
         winners = kept.keep(judged.observed(seen).winners().coalesce(1 + rows_read(batch) // _ROWS_A_TASK))
         keys = winners.count()
         counts = counts_of(seen)
@@ -64,16 +63,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         )
 
 
-class _Kept(ExitStack):
-    """Frames that are computed once, and given up at the end."""
-
-    def keep(self, frame: DataFrame) -> DataFrame:
-        kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self.callback(kept.unpersist)
-        return kept
-
-
-def _fated(batch: Batch, judged: Judged, winners: Winners, kept: _Kept) -> tuple[DataFrame, Fates]:
+def _fated(batch: Batch, judged: Judged, winners: Winners, kept: Kept) -> tuple[DataFrame, Fates]:
     """The new versions with their fates, and those counted."""
     with_places = can_replace(batch.state(), batch.step.base.snapshot, winners.count)
     fated = kept.keep(find_fates(batch, judged, winners, with_places))

@@ -8,23 +8,17 @@ from typing import Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DoubleType,
-    FloatType,
-    MapType,
-    StructType,
-    VariantType,
-)
+from pyspark.sql.types import DataType
 
 from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.comparable import comparable, has_equality
 from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.keyed import DELETE, judge
 from lakesmith.spark.quarantine import REASONS, rule_reasons
 from lakesmith.spark.queries import QueryRows, query_rows
 from lakesmith.spark.rules import add_reasons
+from lakesmith.spark.validity import IS_ROW, as_rows, put_in_order, tracked_columns
 from lakesmith.spark.versions import read_version
 
 _EXPECTED: Final = "_lakesmith_expected"
@@ -39,21 +33,25 @@ def verify_table(batch: Batch) -> Verification:
     """
     rows = query_rows(batch, with_arrival=bool(batch.step.table.key))
     types = {field.name: field.dataType for field in batch.spark.table(physical(batch.name)).schema.fields}
-    missing = [name for name in rows.columns if name not in types]
+    columns = (*rows.columns, *batch.step.table.added_columns)
+    missing = [name for name in columns if name not in types]
     if missing:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
-    if unfit := [name for name in rows.columns if _has_variant(types[name])]:
+    if unfit := [name for name in columns if not has_equality(types[name])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    both = _counted(_expected(batch, rows), rows.columns, types, (1, 0)).unionByName(
-        _counted(there, rows.columns, types, (0, 1))
+    both = _counted(_expected(batch, rows), columns, types, (1, 0)).unionByName(
+        _counted(there, columns, types, (0, 1))
     )
     sums = [F.sum(name).alias(name) for name in (_EXPECTED, _FOUND)]
-    return _verdict(batch, both.groupBy(*map(quoted, rows.columns)).agg(*sums), rows.columns)
+    return _verdict(batch, both.groupBy(*map(quoted, columns)).agg(*sums), columns)
 
 
 def _expected(batch: Batch, rows: QueryRows) -> DataFrame:
     table = batch.step.table
+    if table.keeps_versions:
+        tracked = tracked_columns(rows.frame, rows.columns, table)
+        return put_in_order(as_rows(judge(rows, table).versions(), table), table, tracked).where(IS_ROW)
     if table.key:
         return judge(rows, table).winners().where(~F.col(DELETE))
     return add_reasons(rows.frame, rule_reasons(table.checks), table.checks).where(F.size(REASONS) == 0)
@@ -63,45 +61,16 @@ def _counted(
     frame: DataFrame, columns: Sequence[str], types: dict[str, DataType], counts: tuple[int, int]
 ) -> DataFrame:
     """The rows in comparable values, each with how often it is expected and found."""
-    values = [_comparable(F.col(quoted(name)).cast(types[name]), types[name]).alias(name) for name in columns]
+    cast = {name: F.col(quoted(name)).cast(types[name]) for name in columns}
+    values = [comparable(cast[name], types[name], _rounded).alias(name) for name in columns]
     expected, found = (F.lit(count).cast("bigint") for count in counts)
     return frame.select(*values, expected.alias(_EXPECTED), found.alias(_FOUND))
 
 
-def _comparable(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """The value as one that can be grouped by: numbers with a point rounded, maps as lists in order, at any depth."""
-    match kind:
-        case DoubleType() | FloatType():
-            # An addition to nothing: -0.0 is 0.0, to the reader as to a GROUP BY.
-            digits = 9 if isinstance(kind, DoubleType) else 4
-            return F.format_string(f"%.{digits}e", value + F.lit(0.0))
-        case MapType():
-            entries = F.transform(F.map_entries(value), lambda entry: _entry(entry, kind))
-            return F.array_sort(entries)
-        case ArrayType():
-            return F.transform(value, lambda item: _comparable(item, kind.elementType))
-        case StructType():
-            fields = [_comparable(value.getField(f.name), f.dataType).alias(f.name) for f in kind.fields]
-            return F.when(value.isNotNull(), F.struct(*fields))
-    return value
-
-
-def _entry(entry: SparkColumn, kind: MapType) -> SparkColumn:
-    key, inner = entry.getField("key"), entry.getField("value")
-    return F.struct(
-        _comparable(key, kind.keyType).alias("key"), _comparable(inner, kind.valueType).alias("value")
-    )
-
-
-def _has_variant(kind: DataType) -> bool:
-    match kind:
-        case MapType():
-            return _has_variant(kind.keyType) or _has_variant(kind.valueType)
-        case ArrayType():
-            return _has_variant(kind.elementType)
-        case StructType():
-            return any(_has_variant(field.dataType) for field in kind.fields)
-    return isinstance(kind, VariantType)
+def _rounded(value: SparkColumn, kind: DataType) -> SparkColumn:
+    digits = {"double": 9, "float": 4}.get(kind.simpleString())
+    # An addition to nothing: -0.0 is 0.0, to the reader as to a GROUP BY.
+    return value if digits is None else F.format_string(f"%.{digits}e", value + F.lit(0.0))
 
 
 def _verdict(batch: Batch, counted: DataFrame, columns: Sequence[str]) -> Verification:

@@ -14,7 +14,7 @@ from lakesmith.catalog.history import (
     describe_history,
     resolve_as_of,
 )
-from lakesmith.catalog.record import Account
+from lakesmith.catalog.record import Account, Versions
 from lakesmith.catalog.state import RECORD_TAG, TableState
 from lakesmith.errors import UsageError
 
@@ -129,6 +129,15 @@ def test_who_committed(past: Past, summary: dict[str, str], engine: str | None) 
 def test_an_account_that_changed_nothing() -> None:
     assert account_in_words(Account(rows_before=7, rows_after=7)) == "nothing changed; 7 rows now"
     assert account_in_words(Account(read=2000, unchanged=2000)) == "read 2,000: 2,000 unchanged; 0 rows now"
+
+
+def test_an_account_of_versions() -> None:
+    account = Account(read=9, inserted=3, updated=2, filtered=1, versions=Versions(4, 2, 1), rows_after=12)
+    assert account_in_words(account) == (
+        "read 9: 4 opened a row, 2 continued one, 1 closed one, 1 filtered; rows: 3 inserted, 2 updated; 12 rows now"
+    )
+    again = Account(read=2, superseded=2, versions=Versions(), rows_after=12)
+    assert account_in_words(again) == "read 2: 2 superseded; 12 rows now"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakesmith.catalog.record import SUMMARY_KEY, Account, Pin, Record
+from lakesmith.catalog.record import SUMMARY_KEY, Account, Pin, Record, Versions
 
 RECORD = Record(
     attempt="a-2",
@@ -42,6 +42,26 @@ def test_a_snapshot_of_others_has_none() -> None:
 
 def test_a_record_from_before_the_parts_of_the_definition_were_kept() -> None:
     assert Record.from_summary(without("definition")) == replace(RECORD, definition={})
+
+
+def test_what_versions_did_is_read_again() -> None:
+    account = Account(read=6, inserted=2, updated=1, superseded=1, versions=Versions(2, 1, 1), rows_after=2)
+    record = replace(RECORD, account=account)
+    assert Record.from_summary(record.to_summary()) == record
+
+
+def test_a_record_from_before_tables_kept_versions() -> None:
+    data = json.loads(RECORD.to_summary()[SUMMARY_KEY])
+    del data["account"]["versions"]
+    assert Record.from_summary({SUMMARY_KEY: json.dumps(data)}) == RECORD
+
+
+def test_versions_are_placed_where_they_went_and_not_by_the_rows_they_made() -> None:
+    rows = Account(
+        inserted=7, updated=5, deleted=3, superseded=1, filtered=1, quarantined=1, absent_deletes=1
+    )
+    assert rows.placed == 19
+    assert replace(rows, versions=Versions(opened=4, continued=2, closed=1)).placed == 11
 
 
 def test_a_record_of_a_newer_format_is_refused() -> None:

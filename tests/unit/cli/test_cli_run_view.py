@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from shop import Shop
 
-from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.record import Account, Record, Versions
 from lakesmith.cli import run_summary
 from lakesmith.cli.run_view import JsonView, Output, TextView
 from lakesmith.errors import Problem
@@ -108,6 +108,17 @@ def test_a_table_that_would_be_too_wide_becomes_sentences(
     monkeypatch.setattr(run_summary, "terminal_width", lambda: 50)
     lines = text_of(published(step, Account(read=3, inserted=3, rows_after=3)), RunFinished(1.0, 0))
     assert "silver.customers (upsert, 1.2 s): read 3: 3 inserted; 3 rows now" in lines
+
+
+def test_what_versions_did_is_said_beside_the_rows_they_made(step: TableStep) -> None:
+    account = Account(read=9, inserted=3, updated=2, filtered=1, versions=Versions(4, 2), rows_after=12)
+    assert text_of(published(step, account), RunFinished(1.0, 0))[2:5] == [
+        "table             how     read  inserted  updated  filtered  rows now   time",
+        "silver.customers  upsert     9         3        2         1        12  1.2 s",
+        "silver.customers: of 9 versions read 4 opened a row, 2 continued one",
+    ]
+    again = Account(read=2, superseded=2, versions=Versions(), rows_after=12)
+    assert "silver.customers: of" not in "\n".join(text_of(published(step, again), RunFinished(1.0, 0)))
 
 
 def test_what_was_stopped_is_no_failure() -> None:

@@ -14,6 +14,7 @@ from lakesmith.plan import fingerprint
 from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts, what_changed
 from lakesmith.project.definitions import (
     Column,
+    History,
     OnBadRow,
     PythonQuery,
     SqlQuery,
@@ -149,6 +150,8 @@ def test_what_counts_in_python(changed: TableDefinition) -> None:
         (replace(TABLE, rules=(POSITIVE,)), "its rules have changed"),
         (replace(TABLE, rules=()), "its rules have changed"),
         (replace(TABLE, columns=(Column("id", "int"),)), "its columns have changed"),
+        (replace(TABLE, history=History.TYPE2), "its history has changed"),
+        (replace(TABLE, track=("city",)), "its tracked columns have changed"),
         (
             replace(TABLE, columns=(Column("id", "bigint", required=True),)),
             "its required columns have changed",
@@ -200,6 +203,10 @@ def test_a_setting_that_did_not_exist_then_has_not_changed() -> None:
 def test_examples_in_the_documentation() -> None:
     found = doctest.testmod(fingerprint)
     assert (found.attempted, found.failed) == (3, 0)
+
+
+def test_the_order_and_case_of_tracked_columns_do_not_count() -> None:
+    assert same(replace(TABLE, track=("City", "name")), replace(TABLE, track=("name", "city")))
 
 
 def test_it_stays_as_it_is() -> None:

@@ -1,0 +1,43 @@
+"""Values that Spark cannot compare or group by, as others that it can and that are equal for equal values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+Leaf = Callable[[SparkColumn, DataType], SparkColumn]
+"""What becomes of a value that has none inside, of a given type."""
+
+
+def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> SparkColumn:
+    """``value``, of type ``kind``, with maps as lists of their entries in order, at any depth; ``leaf`` changes what is in it.
+
+    Variants stay as they are.
+    """
+    if leaf is None and "map<" not in kind.simpleString():
+        return value
+    match kind:
+        case MapType():
+            return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind, leaf)))
+        case ArrayType():
+            return F.transform(value, lambda item: comparable(item, kind.elementType, leaf))
+        case StructType():
+            fields = [comparable(value.getField(f.name), f.dataType, leaf).alias(f.name) for f in kind.fields]
+            return F.when(value.isNotNull(), F.struct(*fields))
+    return value if leaf is None else leaf(value, kind)
+
+
+def has_equality(kind: DataType) -> bool:
+    """False where values cannot be compared, not even by ``comparable``: variants, and what has them inside."""
+    return "variant" not in kind.simpleString()
+
+
+def _entry(entry: SparkColumn, kind: MapType, leaf: Leaf | None) -> SparkColumn:
+    key, inner = entry.getField("key"), entry.getField("value")
+    return F.struct(
+        comparable(key, kind.keyType, leaf).alias("key"),
+        comparable(inner, kind.valueType, leaf).alias("value"),
+    )

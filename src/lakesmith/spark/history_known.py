@@ -1,0 +1,230 @@
+"""What a table that keeps versions has of the keys that new versions have, and where each new version stands to that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.comparable import comparable, has_equality
+from lakesmith.spark.fates import sent
+from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.kept import Kept
+from lakesmith.spark.keyed import DELETE, same_key
+from lakesmith.spark.row_delta import place
+from lakesmith.spark.tombstones import read_tombstones
+from lakesmith.spark.versions import read_version
+
+STANDING: Final = "_lakesmith_standing"
+"""newer (than all that is known of its key), late (belongs into the past); or what changes no row: again (it is there just so),
+continued (inside a row that it is like), absent (a delete where nothing was)."""
+
+STANDINGS: Final = ("newer", "late", "again", "continued", "absent")
+
+PLACE: Final = "_lakesmith_place"
+
+_AGAIN, _INSIDE, _COVERED = "_lakesmith_again", "_lakesmith_inside", "_lakesmith_covered"
+_NEWEST: Final = "_lakesmith_newest"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch of such a table.
+
+    ``columns`` are the query's, ``tracked`` those that tell its versions apart, ``ties`` what settles ties where arrival is
+    not known.
+    """
+
+    batch: Batch
+    columns: tuple[str, ...]
+    tracked: tuple[str, ...]
+    ties: tuple[str, ...]
+    kept: Kept
+
+    @property
+    def table(self) -> TableDefinition:
+        """The table's definition."""
+        return self.batch.step.table
+
+    def typed(self, frame: DataFrame) -> DataFrame:
+        """The frame with its columns in the table's types: values of two types are never held against each other."""
+        fields = self.batch.spark.table(physical(self.batch.name)).schema.fields
+        types = {field.name.lower(): field.dataType for field in fields}
+        return frame.withColumns(
+            {name: F.col(quoted(name)).cast(types[name.lower()]) for name in self.columns}
+        )
+
+    def keys_of(self, frame: DataFrame) -> DataFrame:
+        """The frame's keys, each once."""
+        return frame.select(*map(quoted, self.table.key)).distinct()
+
+    def rows_of(self, keys: DataFrame, count: int, only_current: bool) -> DataFrame:
+        """The rows that are there of these keys, ``count`` of them at most: the table's columns and ``PLACE``."""
+        there = read_version(self.batch.spark, self.batch.name, self.batch.step.base.snapshot)
+        if only_current:
+            there = there.where(IS_CURRENT)
+        columns = [F.col(quoted(name)).alias(name) for name in (*self.columns, *VALIDITY_COLUMNS)]
+        rows = there.select(*columns, place().alias(PLACE)).alias("t")
+        return rows.join(sent(keys.alias("k"), count), same_key("t", "k", self.table), "left_semi")
+
+    def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
+        """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``frame`` has the types."""
+        types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+        equal = F.lit(True)
+        for name in names:
+            kind = types[name.lower()]
+            one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind) for side in (left, right))
+            equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
+        return equal
+
+
+@dataclass(frozen=True)
+class Standings:
+    """``versions``: the new ones with ``STANDING``, and ``counts`` of them by it. ``there``: the rows they are held against.
+
+    ``late``: the keys that are computed from their whole history, with all of their rows ``there``; None without any. Of the
+    others the current row is there, if they have one.
+    """
+
+    versions: DataFrame
+    there: DataFrame
+    late: DataFrame | None
+    counts: Mapping[str, int]
+
+
+def _standing_counts() -> list[SparkColumn]:
+    return [F.count_if(F.col(STANDING) == name).alias(name) for name in STANDINGS]
+
+
+def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
+    """Where the ``count`` new versions stand: by a scan of current rows; where some are late, by one of all rows too."""
+    current = task.kept.cut(task.rows_of(task.keys_of(new), count, only_current=True))
+    marked, counts = task.kept.cut_and_count(_against_newest(task, new, current), *_standing_counts())
+    if not counts["late"]:
+        return Standings(marked, current, None, counts)
+    task.batch.say(f"looking where {counts['late']} late versions belong")
+    behind = marked.where(F.col(STANDING) == "late")
+    past = task.kept.cut(task.rows_of(task.keys_of(behind), count, only_current=False))
+    found = marked.where(F.col(STANDING) != "late").unionByName(_against_past(task, behind, past))
+    marked, counts = task.kept.cut_and_count(found, *_standing_counts())
+    if not counts["late"]:
+        return Standings(marked, current, None, counts)
+    late = task.kept.cut(task.keys_of(marked.where(F.col(STANDING) == "late")))
+    there = without(current, late, task.table).unionByName(only(past, late, task.table))
+    return Standings(marked, there, late, counts)
+
+
+def only(frame: DataFrame, keys: DataFrame, table: TableDefinition) -> DataFrame:
+    """The frame's rows that have one of the keys."""
+    return frame.alias("f").join(keys.alias("k"), same_key("f", "k", table), "left_semi")
+
+
+def without(frame: DataFrame, keys: DataFrame | None, table: TableDefinition) -> DataFrame:
+    """The frame's rows that have none of the keys."""
+    if keys is None:
+        return frame
+    return frame.alias("f").join(keys.alias("k"), same_key("f", "k", table), "left_anti")
+
+
+def same_version(left: str, right: str, names: Sequence[str], table: TableDefinition) -> SparkColumn:
+    """The join condition of two frames by key and, null-safe, the columns ``names``."""
+    pairs = [F.col(f"{left}.{quoted(name)}").eqNullSafe(F.col(f"{right}.{quoted(name)}")) for name in names]
+    return reduce(lambda one, other: one & other, pairs, same_key(left, right, table))
+
+
+def _order(alias: str, table: TableDefinition) -> SparkColumn:
+    """The place of a version among those of its key as one comparable value; nulls are the oldest."""
+    parts = (F.col(f"{alias}.{quoted(name)}").alias(f"o{at}") for at, name in enumerate(table.latest_by))
+    return F.struct(*parts)
+
+
+def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame:
+    """newer, again or late: held against the current row, or the delete, that is the newest known version of the key."""
+    table, joined = (
+        task.table,
+        new.alias("n").join(current.alias("c"), same_key("n", "c", task.table), "left"),
+    )
+    order, is_there = _order("n", table), F.col(f"c.{PLACE}").isNotNull()
+    newest = F.when(is_there, _order("c", table))
+    again = is_there & ~F.col(f"n.{DELETE}") & task.same("n", "c", task.columns, new)
+    if (buried := _buried(task)) is not None:
+        joined = joined.join(buried.alias("b"), same_key("n", "b", table), "left")
+        newest = newest.otherwise(F.col(f"b.{_NEWEST}"))
+        again = F.when(is_there, again).otherwise(F.col(f"n.{DELETE}"))
+    standing = (
+        F.when(newest.isNull() | (order > newest), "newer")
+        .when(again & (order == newest), "again")
+        .otherwise("late")
+    )
+    return joined.select("n.*", standing.alias(STANDING))
+
+
+def _buried(task: Task) -> DataFrame | None:
+    """The newest tombstone of each key, in the table's types."""
+    buried = read_tombstones(task.batch)
+    if buried is None:
+        return None
+    names = dict.fromkeys((*task.table.key, *task.table.latest_by))
+    fields = task.batch.spark.table(physical(task.batch.name)).schema.fields
+    types = {field.name.lower(): field.dataType for field in fields}
+    cast = buried.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in names))
+    newest = F.max(_order("b", task.table)).alias(_NEWEST)
+    return cast.alias("b").groupBy(*map(quoted, task.table.key)).agg(newest)
+
+
+def _against_past(task: Task, behind: DataFrame, past: DataFrame) -> DataFrame:
+    """again, continued, absent or late: held against all rows of the key.
+
+    What changes no row needs no other version to be known: it is there just so, or lies between the first and the newest
+    version of a row whose tracked columns it has, or deletes at a time at which there was no row.
+    """
+    names, by = behind.columns, list(dict.fromkeys((*task.table.key, *task.table.latest_by)))
+    settled = {STANDING, *map(str.lower, by)}
+    joined = behind.alias("n").join(past.alias("r"), same_key("n", "r", task.table), "left")
+    flagged = joined.select(
+        "n.*",
+        (~F.col(f"n.{DELETE}") & _is_again(task, behind)).alias(_AGAIN),
+        (~F.col(f"n.{DELETE}") & _is_inside(task, behind)).alias(_INSIDE),
+        _is_covered(task.table).alias(_COVERED),
+    )
+    flags = [F.coalesce(F.bool_or(flag), F.lit(False)).alias(flag) for flag in (_AGAIN, _INSIDE, _COVERED)]
+    others = [F.first(quoted(name)).alias(name) for name in names if name.lower() not in settled]
+    standing = (
+        F.when(F.col(DELETE), F.when(F.col(_COVERED), "late").otherwise("absent"))
+        .when(F.col(_AGAIN), "again")
+        .when(F.col(_INSIDE), "continued")
+        .otherwise("late")
+    )
+    found = flagged.groupBy(*map(quoted, by)).agg(*others, *flags).withColumn(STANDING, standing)
+    return found.select(*map(quoted, names))
+
+
+def _is_again(task: Task, behind: DataFrame) -> SparkColumn:
+    return (_order("n", task.table) == _order("r", task.table)) & task.same("n", "r", task.columns, behind)
+
+
+def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:
+    """Of a row only the first column of ``latest_by`` of its first version is known: where there are more, it has to be past it."""
+    after, at = _time("n", task.table.latest_by[0]), _time("r", VALID_FROM)
+    begun = after >= at if len(task.table.latest_by) == 1 else after > at
+    before = _order("n", task.table) < _order("r", task.table)
+    return begun & before & task.same("n", "r", task.tracked, behind)
+
+
+def _is_covered(table: TableDefinition) -> SparkColumn:
+    """Whether a row holds at a version's time; where other columns order versions of one time, at its ends as well."""
+    time, end = _time("n", table.latest_by[0]), _time("r", VALID_TO)
+    ends_after = end > time if len(table.latest_by) == 1 else end >= time
+    return (time >= _time("r", VALID_FROM)) & (F.col(f"r.{IS_CURRENT}") | ends_after)
+
+
+def _time(alias: str, name: str) -> SparkColumn:
+    """A time as a value that compares with null as the oldest."""
+    return F.struct(F.col(f"{alias}.{quoted(name)}").alias("at"))
