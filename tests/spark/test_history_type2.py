@@ -14,9 +14,10 @@ from oracle_versions import current_rows, history_of
 
 from lakesmith.catalog.record import Versions
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.events import PhaseStarted
+from lakesmith.execute.events import PhaseStarted, TableRedone
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.project.definitions import TableName
+from lakesmith.spark import row_delta
 from lakesmith.spark.verify_session import verify_steps
 
 if TYPE_CHECKING:
@@ -216,6 +217,50 @@ def _hide_data(log: ProjectHarness, table: str) -> list[tuple[Path, Path]]:
 def _row_ids(log: ProjectHarness) -> dict[tuple[int, int], int]:
     rows = log.spark.sql("SELECT id, valid_from, _row_id FROM lake.silver.state").collect()
     return {(row[0], row[1]): row[2] for row in rows}
+
+
+def test_columns_that_come_and_batches_that_are_too_large(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New columns tell versions apart from when they are there; a map does too; without deletes there are no tombstones."""
+    files = {
+        "tables/bronze/log.yaml": "source: {files: {path: landing/log/, format: json, on_new_column: evolve}}\n"
+        "columns: {id: int, day: int, tags: 'map<string,string>', at: 'struct<x: int>'}\n",
+        "tables/silver/state.yaml": "from: bronze.log\nkey: [id]\nlatest_by: [day]\nhistory: type2\n",
+    }
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land(
+        "landing/log/1.json",
+        '{"id": 1, "day": 1, "tags": {"a": "1", "b": "2"}, "at": {"x": 1}}\n{"id": 1, "day": 9}\n',
+    )
+    shop.must_run()
+    shop.land(
+        "landing/log/2.json",
+        '{"id": 1, "day": 10, "size": 4}\n{"id": 1, "day": 11, "size": 4}\n{"id": 2, "day": 1}\n'
+        '{"id": 1, "day": 2, "tags": {"b": "2", "a": "1"}, "at": {"x": 1}}\n{"id": 1, "day": 3, "at": {"x": 1, "y": 2}}\n',
+    )
+    assert shop.must_run().published["silver.state"].kind == "upsert"
+    columns = ("id", "valid_from", "valid_to", "is_current", "day", "size", "at.y")
+    rows = [
+        (1, 1, 3, False, 2, None, None),
+        (1, 3, 9, False, 3, None, 2),
+        (1, 9, 10, False, 9, None, None),
+        (1, 10, None, True, 11, 4, None),
+        (2, 1, None, True, 1, None, None),
+    ]
+    assert shop.rows("silver.state", *columns) == rows
+    monkeypatch.setattr(row_delta, "MOST_ROWS", 1)
+    shop.land("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')
+    result = shop.must_run()
+    assert result.published["silver.state"].kind == "full"
+    (redone,) = [event for event in result.events if isinstance(event, TableRedone)]
+    assert redone.reason.startswith("2 versions are new")
+    rows[3:] = [
+        (1, 10, 11, False, 10, 4, None),
+        (1, 11, None, True, 11, 5, None),
+        (2, 1, None, True, 2, None, None),
+    ]
+    assert shop.rows("silver.state", *columns) == rows
 
 
 def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: ProjectHarness) -> None:

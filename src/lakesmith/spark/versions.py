@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.project.definitions import TableName
@@ -17,22 +19,47 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
     """The rows of a snapshot in the columns that the table has now; no rows where there is none (None).
 
     Spark reads a snapshot in the columns of its time: with those that were dropped by its own publish, say. They are
-    matched by Iceberg's field ids here; what came later is null.
+    matched by Iceberg's field ids here, and fields inside them by name; what came later is null.
     """
     if snapshot is None:
         return spark.table(physical(name)).limit(0)
     frame = spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {snapshot}")
     table = JavaTables(spark).load(name)
-    then, now = _columns(schema_of(spark, table, snapshot)), _columns(table.schema())
-    if then == now or frame.columns != list(then.values()):
+    schema = schema_of(spark, table, snapshot)
+    then, now = _columns(schema), _columns(table.schema())
+    if schema.sameSchema(table.schema()) or frame.columns != list(then.values()):
         return frame
     types = {field.name: field.dataType for field in spark.table(physical(name)).schema.fields}
-    return frame.select(
-        *(
-            (F.col(quoted(then[field])) if field in then else F.lit(None)).cast(types[column]).alias(column)
-            for field, column in now.items()
-        )
-    )
+    values = (_as_now(frame, then.get(field), types[column]).alias(column) for field, column in now.items())
+    return frame.select(*values)
+
+
+def _as_now(frame: DataFrame, column: str | None, wanted: DataType) -> SparkColumn:
+    if column is None:
+        return F.lit(None).cast(wanted)
+    return _with_fields(F.col(quoted(column)), frame.schema[column].dataType, wanted)
+
+
+def _with_fields(value: SparkColumn, had: DataType, wanted: DataType) -> SparkColumn:
+    """A value in the type it has grown to since: fields that came inside it are null, at any depth."""
+    match had, wanted:
+        case StructType(), StructType():
+            there = {field.name: field.dataType for field in had.fields}
+            fields = [
+                _with_fields(value.getField(name), there[name], kind)
+                if name in there
+                else F.lit(None).cast(kind)
+                for name, kind in ((field.name, field.dataType) for field in wanted.fields)
+            ]
+            named = [each.alias(name) for each, name in zip(fields, wanted.names, strict=True)]
+            return F.when(value.isNotNull(), F.struct(*named))
+        case ArrayType(), ArrayType():
+            return F.transform(value, lambda item: _with_fields(item, had.elementType, wanted.elementType))
+        case MapType(), MapType():
+            return F.transform_values(
+                value, lambda _key, item: _with_fields(item, had.valueType, wanted.valueType)
+            )
+    return value.cast(wanted)
 
 
 def as_published(spark: SparkSession, name: TableName, snapshot: int) -> str:
