@@ -176,6 +176,8 @@ def _columns(explained: Explained) -> list[tuple[str, ...]]:
         return [(c.name, c.type, c.doc or docs.get(c.name.lower()) or "") for c in explained.state.columns]
     given = explained.node.analysis.output_columns if explained.node.analysis else None
     names = given or tuple(column.name for column in explained.table.columns)
+    if names and not explained.table.is_sourced:
+        names = (*names, *explained.table.added_columns)
     found = [(name, declared.get(name.lower())) for name in names]
     return [(name, (c.type if c else None) or "?", (c.doc if c else None) or "") for name, c in found]
 

@@ -182,6 +182,19 @@ def test_explain_a_row_wise_query_over_a_table_that_changes(cli: Cli, shop: Shop
     assert (refresh["strategy"], refresh["why"]) == ("append", None)
 
 
+def test_explain_a_table_that_keeps_versions(cli: Cli, shop: Shop) -> None:
+    (shop.root / "tables/gold/past.yaml").write_text(
+        "query: SELECT customer_id, city, processed_time FROM bronze.orders\n"
+        "key: [customer_id]\nlatest_by: [processed_time]\nhistory: type2\ntrack: [city]\n"
+    )
+    said = cli("explain", "gold.past", "--project", shop.root, "--json").data
+    assert said["refresh"]["strategy"] == "upsert"
+    assert "a key to which a late one comes is computed from all of bronze.orders" in said["refresh"]["how"]
+    assert [column["name"] for column in said["columns"]][3:] == ["valid_from", "valid_to", "is_current"]
+    settings = {setting["name"]: setting["value"] for setting in said["settings"]}
+    assert (settings["history"], settings["track"]) == ("type2", "city")
+
+
 def test_explain_what_differs_from_run_to_run(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/gold/seen.sql").write_text("SELECT city,\n  now() AS seen FROM bronze.orders")
     said = cli("explain", "gold.seen", "--project", shop.root)

@@ -272,6 +272,27 @@ def test_defaults_of_keyed_tables_do_not_concern_the_others() -> None:
     ]
 
 
+def test_defaults_of_tables_that_keep_versions_do_not_concern_the_others() -> None:
+    project = loaded(
+        {
+            "tables/_defaults.yaml": "key: [id]\nlatest_by: [at]\nhistory: type2\ntrack: [city]\n",
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/silver/all.yaml": "key:\nfrom: bronze.orders",
+            "tables/silver/newest.yaml": "from: bronze.orders\nhistory: type1",
+            "tables/silver/versions.yaml": "from: bronze.orders",
+        }
+    )
+
+    assert [(str(t.name), t.history, t.track) for t in project.tables] == [
+        ("bronze.orders", History.TYPE1, ()),
+        ("silver.all", History.TYPE1, ()),
+        ("silver.newest", History.TYPE1, ()),
+        ("silver.versions", History.TYPE2, ("city",)),
+    ]
+    shown = [[name for name, _ in t.settings_from if name in {"history", "track"}] for t in project.tables]
+    assert shown == [[], [], ["history"], ["history", "track"]]
+
+
 def test_rules_know_their_lines() -> None:
     found = table(f'{ORDERS}rules: |\n  Rules = [\n    IsComplete "a",\n\n    ColumnValues "b" > 0\n  ]\n')
 
