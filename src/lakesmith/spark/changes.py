@@ -25,8 +25,9 @@ from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg import JavaTables, quoted
+from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
-from lakesmith.spark.vectors import Vectors, is_positional, scan_tasks
+from lakesmith.spark.vectors import Vectors, is_positional
 
 _COUNT = "_lakesmith_count"
 _PLACE = ("_file", "_pos")
@@ -66,7 +67,7 @@ def changed_rows(
     The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched.
     """
     table = JavaTables(spark).load(name)
-    then, now = (_tasks(table, snapshot) for snapshot in (start, end))
+    then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
     touched = _compare(then, now)
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)
@@ -81,40 +82,22 @@ def changed_rows(
         yield Changes(*cancelled, sum(int(task.length()) for task in read), by_id)
 
 
-def _tasks(table: Any, snapshot: int | None) -> dict[str, Any]:
-    return {} if snapshot is None else scan_tasks(table, snapshot)
-
-
-def _compare(then: dict[str, Any], now: dict[str, Any]) -> _Touched:
+def _compare(then: Scan, now: Scan) -> _Touched:
     """Which data files differ, and how."""
     touched = _Touched(
-        went=[task for file, task in then.items() if file not in now],
-        came=[task for file, task in now.items() if file not in then],
+        went=list(then.tasks(then.deletes.keys() - now.deletes.keys()).values()),
+        came=list(now.tasks(now.deletes.keys() - then.deletes.keys()).values()),
     )
-    for file in then.keys() & now.keys():
-        before, after = (_Deletes.of(tasks[file]) for tasks in (then, now))
-        if before.identity == after.identity:
+    for file, deletes in then.deletes.items():
+        if now.deletes.get(file, deletes) == deletes:
             continue
-        if before.positional and after.positional:
-            touched.masked[file] = (then[file], now[file])
+        pair = (then.task(file), now.task(file))
+        if all(is_positional(delete) for task in pair for delete in task.deletes()):
+            touched.masked[file] = pair
         else:
-            touched.before.append(then[file])
-            touched.after.append(now[file])
+            touched.before.append(pair[0])
+            touched.after.append(pair[1])
     return touched
-
-
-@dataclass(frozen=True)
-class _Deletes:
-    """The deletes of one data file: which they are, and whether all of them are by position."""
-
-    identity: frozenset[tuple[str, str]]
-    positional: bool
-
-    @classmethod
-    def of(cls, task: Any) -> _Deletes:
-        deletes = list(task.deletes())
-        identity = frozenset((str(each.location()), str(each.contentOffset())) for each in deletes)
-        return cls(identity, all(is_positional(each) for each in deletes))
 
 
 class _Reader:
@@ -177,7 +160,8 @@ class _Reader:
 
 def _others(task: Any, positions: BitMap64) -> BitMap64:
     """All positions of the data file but these."""
-    everything = BitMap64(range(int(task.file().recordCount())))
+    everything = BitMap64()
+    everything.add_range(0, int(task.file().recordCount()))
     return everything - positions
 
 

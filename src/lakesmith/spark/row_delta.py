@@ -18,14 +18,15 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import ROW_ID, Staging
-from lakesmith.spark.vectors import Vectors, scan_tasks
+from lakesmith.spark.vectors import Vectors
 
 MOST_ROWS: Final = 200_000
 """More places than that are not gathered in the driver."""
 
-MOST_FILES: Final = 2_000
-"""The driver asks Iceberg for each data file's deletes one by one."""
+MOST_FILES: Final = 20_000
+"""The driver holds the paths of a table's data files, and what Iceberg says of their deletes."""
 
 _ROWS_A_FILE: Final = 50_000
 """A few rows make one file, not one for each task: every file costs later reads the time to open it."""
@@ -65,9 +66,8 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
     for file in files:
         delta.addRows(file)
     if gone:
-        vectors = Vectors(batch.spark, table).write(
-            scan_tasks(table, base, list(gone)), gone, operation=batch.attempt
-        )
+        tasks = Scan(table, base, batch.spark._jvm).tasks(gone)
+        vectors = Vectors(batch.spark, table).write(tasks, gone, operation=batch.attempt)
         for vector in vectors.deleteFiles():
             delta.addDeletes(vector)
         for vector in vectors.rewrittenDeleteFiles():

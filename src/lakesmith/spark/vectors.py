@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pyroaring import BitMap64
@@ -99,13 +99,3 @@ class Vectors:
 def is_positional(delete: Any) -> bool:
     """Whether an Iceberg DeleteFile deletes by position, and not by equality of values."""
     return str(delete.content()) == "POSITION_DELETES"
-
-
-def scan_tasks(table: Any, snapshot: int | None, files: Sequence[str] | None = None) -> dict[str, Any]:
-    """The snapshot's data files by location, or those of them that are asked for: each with its deletes (a FileScanTask)."""
-    planned = table.newScan().useSnapshot(snapshot).planFiles()
-    try:
-        tasks = {str(task.file().location()): task for task in planned.iterator()}
-    finally:
-        planned.close()
-    return tasks if files is None else {file: tasks[file] for file in files}
