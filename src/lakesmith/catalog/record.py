@@ -85,6 +85,7 @@ class Record:
     ``kind``: a plan's strategy: files, ledger, append, upsert, advance, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
     batches); a recomputed table balances by its row counts alone.
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
+    ``refused``: what the query turned out not to allow (see ``plan.refusals``).
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
 
@@ -103,6 +104,7 @@ class Record:
     checks: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     definition: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""

@@ -53,7 +53,8 @@ def _explained(opened: Opened, text: str) -> Explained:
     (status,) = statuses(opened.decider(), (name,))
     state = opened.lake.catalog.table(name.layer, name.name)
     readers = tuple(map(str, opened.graph.readers(name)))
-    return Explained(opened.graph.node(name), status, state, refresh_of(opened.graph, name), readers)
+    refresh = refresh_of(opened.graph, name, status.record)
+    return Explained(opened.graph.node(name), status, state, refresh, readers)
 
 
 def explain_lines(explained: Explained) -> list[str]:

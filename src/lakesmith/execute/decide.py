@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.observe import Lake
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
-from lakesmith.plan.planner import Query, plan_derived, plan_sourced
+from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_shape import why_not_row_wise
+from lakesmith.plan.query import Query
+from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
-from lakesmith.plan.steps import Decision, TableStep, Waiting
+from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import PythonQuery, TableName
 
 _NO_MODULES: Mapping[str, str] = {}
@@ -24,13 +27,13 @@ _NO_MODULES: Mapping[str, str] = {}
 class Decider:
     """Decides tables one by one, each on freshly read state.
 
-    ``full`` are the tables a full refresh was asked for. ``not_incremental`` remembers what Spark did not confirm.
+    ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run.
     """
 
     graph: Graph
     lake: Lake
     full: frozenset[TableName] = frozenset()
-    not_incremental: dict[TableName, str] = field(default_factory=dict)
+    refused: dict[TableName, dict[Strategy, NotIncremental]] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
@@ -62,10 +65,16 @@ class Decider:
         return tuple(decisions.values())
 
     def query(self, node: Node) -> Query:
-        """What planning has to know of the table's query, and of what Spark did not confirm of it."""
+        """What planning has to know of the table's query, and of what it refused in this run."""
         query = query_of(node, self._modules(node))
-        why_not = self.not_incremental.get(node.definition.name)
-        return query if why_not is None else replace(query, row_wise=False, by_keys=False, why_not=why_not)
+        refused = self.refused.get(node.definition.name, {})
+        lasting = {key.value: why.reason for key, why in refused.items() if isinstance(why, NeverIncremental)}
+        query = with_refusals(query, {key: why.reason for key, why in refused.items()})
+        return replace(query, refused={**query.refused, **lasting})
+
+    def refuse(self, step: TableStep, refused: NotIncremental) -> None:
+        """Has the step's strategy left out when its table is decided again."""
+        self.refused.setdefault(step.name, {})[step.strategy] = refused
 
     def _modules(self, node: Node) -> Mapping[str, str]:
         query = node.definition.query
@@ -82,14 +91,12 @@ def _shaped(node: Node, modules: Mapping[str, str]) -> Query:
     if node.analysis is None:
         hidden = _hidden_reads(node, modules)
         why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
-        return Query(
-            node.inputs, False if why_not else None, fingerprint, why_not or "", by_keys=hidden is None
-        )
-    shape, by_keys = node.analysis.shape, node.analysis.not_by_keys is None
+        return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
+    shape, against = node.analysis.shape, node.analysis.not_by_keys
     if shape.kind is ShapeKind.ROW_WISE:
-        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed, by_keys=by_keys)
+        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed, not_by_keys=against)
     reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
-    return Query(node.inputs, False, fingerprint, reason, by_keys=by_keys)
+    return Query(node.inputs, False, fingerprint, reason, not_by_keys=against)
 
 
 def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:

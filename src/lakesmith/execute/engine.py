@@ -21,11 +21,15 @@ class Outdated(Exception):
 
 
 class NotIncremental(Exception):
-    """Spark's own analysis of the query does not confirm the planned strategy; ``reason`` says why."""
+    """The planned strategy does not hold for this query or these changes; ``reason`` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class NeverIncremental(NotIncremental):
+    """The same, and it will be so as long as the definition is what it is: there is no use in trying again."""
 
 
 class RunStopped(LakesmithError):

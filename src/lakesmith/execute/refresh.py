@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
-from lakesmith.plan.planner import WORTH_KEYS_BYTES, Query
+from lakesmith.plan.planner import WORTH_KEYS_BYTES
+from lakesmith.plan.query import Query, why_not_keys
+from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnChangedFile, TableName
 
@@ -25,17 +29,19 @@ class Refresh:
     better: str | None = None
 
 
-def refresh_of(graph: Graph, name: TableName) -> Refresh:
-    """How the table ``name`` is refreshed."""
+def refresh_of(graph: Graph, name: TableName, record: Record | None = None) -> Refresh:
+    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow."""
     node = graph.node(name)
     if node.definition.is_sourced:
         return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
     query = query_of(node)
+    if record is not None:
+        query = remembered(query, record)
     if query.row_wise is False:
         return _by_keys(node, query, query.why_not) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
-            query.why_not,
+            _both(query.why_not, node, query),
             _better(node, query),
         )
     return _incremental(graph, node, query)
@@ -48,7 +54,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         return _by_keys(node, query, changes) or Refresh(
             Strategy.FULL,
             f"the query runs over all of {source} whenever it changed, and the result is swapped in",
-            changes,
+            _both(changes, node, query),
             f"read what {source} is made from instead, if that only grows",
         )
     if node.definition.key:
@@ -65,7 +71,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
 
 def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
     """Refreshing by keys, where the definition allows it."""
-    if not query.by_keys or node.definition.key or node.definition.checks:
+    if why_not_keys(node.definition, query) is not None:
         return None
     inputs = " and ".join(map(str, query.inputs))
     return Refresh(
@@ -74,6 +80,12 @@ def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
         f" differ are replaced; while its inputs hold less than {WORTH_KEYS_BYTES // 1_000_000} MB it is computed as a whole",
         why,
     )
+
+
+def _both(why: str, node: Node, query: Query) -> str:
+    """Why it is neither row by row nor by keys."""
+    against = why_not_keys(node.definition, query)
+    return why if against is None or against == why else f"{why}; not by keys: {against}"
 
 
 def _python(query: Query) -> tuple[str | None, str | None]:
@@ -86,16 +98,26 @@ def _python(query: Query) -> tuple[str | None, str | None]:
     )
 
 
+_BETTER: Final = {
+    "one row for all rows": "group by something, if only by day, and add up in the query that reads it",
+    "LIMIT": "rank by key instead: row_number() OVER (PARTITION BY ... ORDER BY ...) and a condition on it",
+    "without PARTITION BY": "a PARTITION BY, so that a change reaches one partition and not every row",
+    "subquery in an expression": "a join (LEFT SEMI JOIN for EXISTS and IN) in place of the subquery",
+    "with itself": "a window function over the table in place of the join, or a table of its own for one side",
+    "a key of its own": "a table without a key; or one that only grows for its input",
+    "it has rules": "the rules on a table above or below this one",
+    "tells which rows": "the columns that it groups by, or is joined by, in its result",
+}
+"""By a part of what stands against it: what would allow a refresh by keys."""
+
+
 def _better(node: Node, query: Query) -> str | None:
-    if len(query.inputs) != 1:
-        return (
-            "what looks at each row of one table by itself, in a table of its own above this one, is done once a row;"
-            " what is joined is recomputed"
-        )
     if node.notes and node.analysis and node.analysis.nondeterministic:
         return "leave out what differs from run to run"
+    against = why_not_keys(node.definition, query) or ""
+    known = next((better for part, better in _BETTER.items() if part in against), None)
     return (
-        "a query that computes each row by itself; group, sort and count in a table of its own, further down"
+        known or "a query that groups, joins, ranks by key or computes each row by itself, without the rest"
     )
 
 

@@ -108,7 +108,7 @@ class Walk:
             self.listener(TableRedone(step.name, moved.reason))
             return False
         except NotIncremental as refused:
-            self.decider.not_incremental[step.name] = refused.reason
+            self.decider.refuse(step, refused)
             self.listener(TableRedone(step.name, refused.reason))
             return False
         self.listener(TablePublished(step.name, step, report, time.monotonic() - started))

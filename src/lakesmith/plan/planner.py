@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
@@ -12,30 +11,13 @@ from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.input_columns import columns_that_count
+from lakesmith.plan.query import Query, why_not_keys
+from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 
 WORTH_KEYS_BYTES = 256_000_000
 """Inputs that hold less are computed as a whole: finding out what changed takes longer than reading them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What planning has to know of a table's query.
-
-    ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
-    people. None: only Spark can tell (a Python table), so it is tried. ``by_keys``: nothing in its text stands against
-    computing touched keys anew. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
-    it does more with than pass them on; None: any.
-    """
-
-    inputs: tuple[TableName, ...]
-    row_wise: bool | None
-    fingerprint: str
-    why_not: str = ""
-    computed: tuple[str, ...] | None = None
-    by_keys: bool = False
-    definition: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_sourced(
@@ -115,7 +97,7 @@ def plan_derived(
     record = facts.base.record
     why_full = _why_full(query, record, states, full) or _tampered(facts)
     if why_full is None and record is not None:
-        return _incremental(table, query, facts, states, record)
+        return _incremental(table, remembered(query, record), facts, states, record)
     return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
 
 
@@ -185,8 +167,10 @@ def _by_keys_or_full(
 ) -> TableStep:
     """The step that computes touched keys anew; a full one, with the reason, where that cannot be."""
     record = facts.base.record
-    if record is None or not query.by_keys or table.key or table.checks:
-        return _step(table, query, facts, _whole(states), Strategy.FULL, why_full)
+    against = why_not_keys(table, query)
+    if record is None or against is not None:
+        reason = f"{why_full}; not by keys: {against}"
+        return _step(table, query, facts, _whole(states), Strategy.FULL, reason)
     pins = {name: record.inputs[str(name)].snapshot for name in states}
     for name, pin in pins.items():
         if pin is not None and pin not in states[name].snapshots:
@@ -194,7 +178,7 @@ def _by_keys_or_full(
             return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
     held = sum(state.head.count("total-files-size") for state in states.values() if state.head)
     if held < WORTH_KEYS_BYTES:
-        small = f"its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
+        small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
         return _step(table, query, facts, _whole(states), Strategy.FULL, small)
     ranges = tuple(InputRange(name, state.uuid, pins[name], _head(state)) for name, state in states.items())
     moved = [str(item.table) for item in ranges if item.start != item.end]
@@ -257,6 +241,7 @@ def _step(
         base=facts.base,
         fingerprint=query.fingerprint,
         inputs=ranges,
+        refused=query.refused,
         row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
         definition=query.definition,
     )

@@ -113,6 +113,7 @@ class TableStep:
     """Work for one table: one batch, published by one commit.
 
     ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
+    ``refused``: by strategy, why the query does not allow it, for the record.
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
     """
 
@@ -125,6 +126,7 @@ class TableStep:
     intakes: tuple[FileIntake, ...] = ()
     notes: tuple[str, ...] = ()
     row_wise: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
     bad_rows: BadRows = BadRows()
     definition: Mapping[str, str] = field(default_factory=dict)
 

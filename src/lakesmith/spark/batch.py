@@ -22,6 +22,7 @@ from lakesmith.errors import Problem, RunError
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
+from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.spark.iceberg import NO_CHANGE, JavaTables, SchemaChange, Work, branch_of, physical
@@ -169,6 +170,7 @@ def _record(batch: Batch, draft: Draft) -> Record:
         ledger_hash=draft.ledger_hash,
         checks=draft.checks,
         notes=draft.warnings,
+        refused=as_recorded(step.refused),
         definition=step.definition
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
     )

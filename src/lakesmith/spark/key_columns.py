@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.execute.engine import NotIncremental
+from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.key_origins import Origin, Origins, origin_of
 from lakesmith.spark.plans import (
@@ -70,14 +70,14 @@ def key_columns(frame: DataFrame, inputs: Mapping[str, TableName], trust_python:
     """The columns that tell the changes of a query's result.
 
     ``inputs``: the tables by the aliases under which the query reads them. ``trust_python``: the author says that the Python
-    functions in it are deterministic. Raises NotIncremental where no column does, saying what stands against it.
+    functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
     """
     plan = analysed(frame)
     seen = _Walk(frame.sparkSession, inputs, trust_python=trust_python).of(plan)
     output = [id_of(column) for column in items(plan.output())]
     found = tuple(number for number, column in enumerate(output) if column in seen.told)
     if not found:
-        raise NotIncremental("no column of its result tells which rows a change reaches")
+        raise NeverIncremental("no column of its result tells which rows a change reaches")
     return Keys(found, tuple(seen.origins.get(output[number], {}) for number in found))
 
 
@@ -128,7 +128,7 @@ class _Walk:
         }
 
     def of(self, node: Any) -> _Seen:
-        """What is to be known of the node. Raises NotIncremental where no rule covers it."""
+        """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
         kind = _node_kind(node)
         if (table := input_of(node, self._inputs)) is not None:
             return _whole_input(node, table)
@@ -139,7 +139,7 @@ class _Walk:
             return seen if self._changed in seen.tables else replace(seen, plan=node)
         if kind in _CONSTANT:
             return _Seen(frozenset(map(id_of, items(node.output()))), node)
-        raise NotIncremental(f"Spark's plan of the query has a {kind}")
+        raise NeverIncremental(f"Spark's plan of the query has a {kind}")
 
     def _same(self, node: Any) -> _Seen:
         below = self._below(node)
@@ -182,7 +182,7 @@ class _Walk:
 
     def _aggregate(self, node: Any) -> _Seen:
         if not items(node.groupingExpressions()):
-            raise NotIncremental("it has one row for all rows of its input")
+            raise NeverIncremental("it has one row for all rows of its input")
         below = self._below(node)
         return self._computed(items(node.aggregateExpressions()), below, self.plans.over(node, [below.plan]))
 
@@ -191,18 +191,18 @@ class _Walk:
         parts = [references(part) for part in items(node.partitionSpec())]
         found = below.told & frozenset().union(*parts)
         if not found:
-            raise NotIncremental("a window function looks at rows of all keys")
+            raise NeverIncremental("a window function looks at rows of all keys")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
         return _Seen(found, self.plans.over(node, [below.plan]), below.tables, origins)
 
     def _join(self, node: Any) -> _Seen:
         kind = str(node.joinType().sql())
         if kind not in _TELLING_SIDES:
-            raise NotIncremental(f"a {kind} JOIN")
+            raise NeverIncremental(f"a {kind} JOIN")
         sides = (self.of(node.left()), self.of(node.right()))
         if both := sides[0].tables & sides[1].tables:
             # Run over the changed rows alone, it would join those with each other only.
-            raise NotIncremental(f"it joins {' and '.join(sorted(map(str, both)))} with itself")
+            raise NeverIncremental(f"it joins {' and '.join(sorted(map(str, both)))} with itself")
         tells = [side for side, telling in zip(sides, _TELLING_SIDES[kind], strict=True) if telling]
         return _Seen(
             frozenset().union(*(side.told for side in tells)),
@@ -217,7 +217,7 @@ class _Walk:
         known = self._known(node.left(), sides[0]) | self._known(node.right(), sides[1])
         kept = [part for part in parts if references(part) <= known]
         if parts and not kept:
-            raise NotIncremental("a join is on what was computed of several rows")
+            raise NeverIncremental("a join is on what was computed of several rows")
         plans = (sides[0].plan, sides[1].plan)
         as_matches = _AS_MATCHES.get(kind) if self._is_silent_side(kind, sides) else None
         if kind == "LEFT ANTI" and as_matches is None:
@@ -259,7 +259,7 @@ class _Walk:
         below = self._below(node)
         if not references(node.generator()) <= below.told:
             # It may make no row of the changed rows where it makes some of all rows.
-            raise NotIncremental("rows are made of what was computed of several rows")
+            raise NeverIncremental("rows are made of what was computed of several rows")
         told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
         return _Seen(told, self.plans.over(node, [below.plan]), below.tables, below.origins)
 
@@ -313,10 +313,10 @@ def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
 
 
 def _output(node: Any, size: int | None = None) -> list[int]:
-    """The node's columns. Raises NotIncremental where they are not ``size``."""
+    """The node's columns. Raises NeverIncremental where they are not ``size``."""
     columns = [id_of(column) for column in items(node.output())]
     if size is not None and len(columns) != size:
-        raise NotIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
+        raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
     return columns
 
 

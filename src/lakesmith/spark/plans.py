@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.execute.engine import NotIncremental
+from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 
 _CLOCKS: Final = frozenset(
@@ -24,7 +24,7 @@ def analysed(frame: DataFrame) -> Any:
 
 
 def require_pure(node: Any, trust_python: bool) -> None:
-    """Raises NotIncremental unless every expression of a plan's node is fixed by its row.
+    """Raises NeverIncremental unless every expression of a plan's node is fixed by its row.
 
     ``trust_python``: the author says that the Python functions in it are deterministic.
     """
@@ -34,7 +34,7 @@ def require_pure(node: Any, trust_python: bool) -> None:
             untrusted = kind in _PYTHON and not trust_python
             reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
             if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
-                raise NotIncremental(
+                raise NeverIncremental(
                     f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
                 )
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, RunError
-from lakesmith.execute.engine import NotIncremental
+from lakesmith.execute.engine import NeverIncremental
 from lakesmith.execute.modules import project_modules
 from lakesmith.graph.inputs import line_of
 from lakesmith.graph.sql_analysis import analyse
@@ -95,7 +95,7 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     """Runs the table's query (lazily) over the step's input ranges.
 
     ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
-    Raises NotIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
+    Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
     views = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, views, with_arrival)
@@ -221,7 +221,7 @@ def _load_anew(names: list[str]) -> None:
 
 
 def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
-    """Raises NotIncremental unless the analysed plan is deterministic projections and filters over one input.
+    """Raises NeverIncremental unless the analysed plan is deterministic projections and filters over one input.
 
     ``trust_python``: the author says that the Python functions in it are deterministic.
     """
@@ -232,10 +232,10 @@ def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
             inputs += 1
             continue
         if node.nodeName() not in _ROW_WISE_NODES:
-            raise NotIncremental(
+            raise NeverIncremental(
                 f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
             )
         require_pure(node, trust_python)
         waiting.extend(items(node.children()))
     if inputs != 1:
-        raise NotIncremental("Spark's plan of the query reads more than one table")
+        raise NeverIncremental("Spark's plan of the query reads more than one table")

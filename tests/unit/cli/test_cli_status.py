@@ -168,7 +168,7 @@ def test_explain_what_is_recomputed(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/gold/all.sql").write_text("SELECT count(*) AS customers FROM silver.customers")
     refresh = cli("explain", "gold.all", "--project", shop.root, "--json").data["refresh"]
     assert refresh["strategy"] == "full"
-    assert refresh["why"] == "the aggregate count at line 1"
+    assert refresh["why"] == "the aggregate count at line 1; not by keys: one row for all rows of the input"
     assert refresh["better"]
 
 

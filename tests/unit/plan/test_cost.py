@@ -12,7 +12,8 @@ from lakesmith.errors import Place
 from lakesmith.plan import planner
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.planner import Query, plan_derived
+from lakesmith.plan.planner import plan_derived
+from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity
@@ -26,7 +27,7 @@ CUSTOMERS, ORDERS, CITIES = (
 )
 PLAIN = TableDefinition(CUSTOMERS, PLACE, query=SqlQuery("SELECT ...", PLACE))
 ROW_WISE = Query((ORDERS,), True, "v1")
-GROUPED = Query((ORDERS,), False, "v1", "GROUP BY", by_keys=True)
+GROUPED = Query((ORDERS,), False, "v1", "GROUP BY")
 JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
 
 

@@ -12,7 +12,7 @@ from lakesmith.plan import planner
 from lakesmith.plan.cost import Amount
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
-from lakesmith.plan.planner import Query
+from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity
@@ -25,9 +25,9 @@ ORDERS, CITIES = TableName("bronze", "orders"), TableName("bronze", "cities")
 PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery("SELECT ...", PLACE))
 KEYED = replace(PLAIN, key=("id",))
 ROW_WISE = Query((ORDERS,), True, "v1")
-GROUPED = Query((ORDERS,), False, "v1", "GROUP BY", by_keys=True)
-WHOLE = Query((ORDERS,), False, "v1", "LIMIT")
-JOINED = Query((ORDERS, CITIES), False, "v1", "it joins", by_keys=True)
+GROUPED = Query((ORDERS,), False, "v1", "GROUP BY")
+WHOLE = Query((ORDERS,), False, "v1", "LIMIT", not_by_keys="LIMIT")
+JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +62,8 @@ def outlook(
         (ROW_WISE, PLAIN, Move.APPENDS, Strategy.APPEND),
         (ROW_WISE, KEYED, Move.APPENDS, Strategy.UPSERT),
         (ROW_WISE, PLAIN, Move.NOTHING, Strategy.ADVANCE),
-        (ROW_WISE, PLAIN, Move.CHANGES, Strategy.FULL),
-        (replace(ROW_WISE, by_keys=True), PLAIN, Move.CHANGES, Strategy.KEYS),
+        (replace(ROW_WISE, not_by_keys="a clock"), PLAIN, Move.CHANGES, Strategy.FULL),
+        (ROW_WISE, PLAIN, Move.CHANGES, Strategy.KEYS),
         (ROW_WISE, KEYED, Move.REBUILDS, Strategy.FULL),
         (ROW_WISE, PLAIN, Move.APPENDS_OR_CHANGES, None),
         (GROUPED, PLAIN, Move.APPENDS, Strategy.KEYS),

@@ -9,7 +9,8 @@ import pytest
 
 from lakesmith.errors import Place, Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
-from lakesmith.plan.planner import Query, plan_derived, plan_sourced
+from lakesmith.plan.planner import plan_derived, plan_sourced
+from lakesmith.plan.query import Query
 from lakesmith.plan.steps import (
     Decision,
     FileIntake,
@@ -33,6 +34,7 @@ KEYED = TableDefinition(PLAIN.name, PLACE, query=PLAIN.query, key=("id",))
 ROW_WISE = Query((ORDERS,), True, "v1")
 GROUPED = Query((ORDERS,), False, "v1", "GROUP BY city at line 3")
 JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
+SMALL = "; its inputs are small (0.0 MB), so it is computed as a whole"
 PYTHON = Query((ORDERS,), None, "v1")
 
 
@@ -108,7 +110,7 @@ def test_what_is_not_row_wise_is_recomputed_with_its_reason(customers: Table, or
     customers.publish(orders=orders)
     orders.publish(rows=4)
     found = step(plan(customers.facts(), orders, query=GROUPED))
-    assert full_because(found) == "GROUP BY city at line 3"
+    assert full_because(found) == f"GROUP BY city at line 3{SMALL}"
     assert not found.row_wise
 
 
@@ -117,7 +119,7 @@ def test_rows_that_were_changed_in_the_input_make_it_full(customers: Table, orde
     orders.add(4)
     changed = orders.change()
     assert full_because(plan(customers.facts(), orders)) == (
-        f"bronze.orders: snapshot {changed} (overwrite) changed or removed rows"
+        f"bronze.orders: snapshot {changed} (overwrite) changed or removed rows{SMALL}"
     )
 
 
@@ -138,7 +140,7 @@ def test_an_emptied_input_makes_it_full(customers: Table, orders: Table) -> None
     customers.publish(orders=orders)
     orders.main = None
     found = step(plan(customers.facts(), orders))
-    assert full_because(found) == "bronze.orders: it has been emptied by another tool"
+    assert full_because(found) == f"bronze.orders: it has been emptied by another tool{SMALL}"
     assert found.inputs == (InputRange(ORDERS, "bronze.orders", None, None, 0),)
 
 
@@ -148,7 +150,7 @@ def test_expired_snapshots_on_the_way_make_it_full(customers: Table, orders: Tab
     orders.add(5)
     inputs = {ORDERS: orders.facts(middle)}
     decision = plan_derived(PLAIN, ROW_WISE, customers.facts(), inputs)
-    assert full_because(decision) == f"bronze.orders: snapshot {middle}, committed since, has expired"
+    assert full_because(decision) == f"bronze.orders: snapshot {middle}, committed since, has expired{SMALL}"
 
 
 def test_the_recorded_position_itself_may_have_expired(customers: Table, orders: Table) -> None:
@@ -190,7 +192,7 @@ def test_one_of_two_inputs_grown_recomputes_with_both(customers: Table, orders: 
     customers.publish(orders=orders, cities=cities)
     cities.add(1)
     found = step(plan(customers.facts(), orders, cities, query=JOINED))
-    assert full_because(found) == "it joins"
+    assert full_because(found) == f"it joins{SMALL}"
     assert {item.table: (item.end, item.rows) for item in found.inputs} == {ORDERS: (2, 10), CITIES: (3, 4)}
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.plan import planner
-from lakesmith.plan.planner import Query, plan_derived
+from lakesmith.plan import planner, refusals
+from lakesmith.plan.planner import plan_derived
+from lakesmith.plan.query import Query
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import SqlQuery, TableDefinition, TableName
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 ORDERS, CITIES = TableName("bronze", "orders"), TableName("bronze", "cities")
 PLACE = Place("tables/gold/by_city.sql", 1)
 PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery("SELECT ...", PLACE))
-GROUPED = Query((ORDERS,), False, "v1", "GROUP BY city at line 3", by_keys=True)
+GROUPED = Query((ORDERS,), False, "v1", "GROUP BY city at line 3")
 JOINED = replace(GROUPED, inputs=(ORDERS, CITIES))
-ROW_WISE = Query((ORDERS,), True, "v1", by_keys=True)
+ROW_WISE = Query((ORDERS,), True, "v1")
 
 
 @pytest.fixture(autouse=True)
@@ -83,16 +84,54 @@ def test_small_inputs_are_computed_as_a_whole(
     orders.change()
     found = step(customers, orders)
     assert found.strategy is Strategy.FULL
-    assert found.reason == "its inputs are small (0.0 MB), so it is computed as a whole"
+    assert found.reason == (
+        "GROUP BY city at line 3; its inputs are small (0.0 MB), so it is computed as a whole"
+    )
 
 
-@pytest.mark.parametrize("settings", [{"key": ("id",)}, {"checks": ("a rule",)}])
+@pytest.mark.parametrize(
+    ("settings", "against"),
+    [
+        ({"key": ("id",)}, "it has a key of its own"),
+        ({"checks": ("a rule",)}, "it has rules, whose bad rows are put aside"),
+    ],
+)
 def test_not_with_a_key_or_rules_of_its_own(
-    customers: Table, orders: Table, settings: dict[str, tuple[str, ...]]
+    customers: Table, orders: Table, settings: dict[str, tuple[str, ...]], against: str
 ) -> None:
     customers.publish(orders=orders)
     orders.change()
     name, value = next(iter(settings.items()))
     definition = replace(PLAIN, **({"key": value} if name == "key" else {"rules": value}))  # type: ignore[arg-type]
     found = step(customers, orders, definition=definition)
-    assert (found.strategy, found.reason) == (Strategy.FULL, "GROUP BY city at line 3")
+    assert (found.strategy, found.reason) == (
+        Strategy.FULL,
+        f"GROUP BY city at line 3; not by keys: {against}",
+    )
+
+
+HIDDEN = "a window function looks at rows of all keys"
+
+
+def _after_refusal(customers: Table, orders: Table, rules: str) -> TableStep:
+    """The next step of a table whose last record says that its query does not allow keys."""
+    customers.publish(orders=orders)
+    orders.change()
+    facts = customers.facts()
+    assert facts.progress is not None
+    assert facts.progress.record is not None
+    record = replace(facts.progress.record, refused={"rules": rules, "keys": HIDDEN})
+    knowing = replace(facts, progress=replace(facts.progress, record=record))
+    found = plan_derived(PLAIN, GROUPED, knowing, {ORDERS: orders.facts()})
+    assert isinstance(found, TableStep)
+    return found
+
+
+def test_what_the_last_batch_found_out_is_not_tried_again(customers: Table, orders: Table) -> None:
+    found = _after_refusal(customers, orders, refusals.RULES)
+    assert (found.strategy, found.refused) == (Strategy.FULL, {"keys": HIDDEN})
+    assert found.reason == f"GROUP BY city at line 3; not by keys: {HIDDEN}"
+
+
+def test_what_older_rules_refused_is_tried_again(customers: Table, orders: Table) -> None:
+    assert _after_refusal(customers, orders, "0").strategy is Strategy.KEYS

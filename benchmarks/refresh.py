@@ -1,0 +1,238 @@
+"""Golds brought up to date after a change of a large table, against the same golds refreshed as a whole.
+
+    python benchmarks/refresh.py            50,000,000 rows
+    python benchmarks/refresh.py --small       500,000 rows
+
+All in one Spark session. The table has 400 days, partitioned by day. A change updates, deletes and adds rows: most in the
+newest days, a few late ones long ago (``--changed``, of all rows), or scattered over all days. Each gold's time is that of
+its whole batch: planned, computed, written, checked and published; the bytes are those that Spark's tasks read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import common
+from merge import KeptEngine
+
+from lakesmith.cli.opening import open_project
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.events import Event, TableFailed, TablePublished, TableRedone
+from lakesmith.execute.session import Run
+from lakesmith.plan import planner
+from lakesmith.project.definitions import TableName
+
+DAYS = 400
+SALES = "lake.silver.sales"
+GOAL = 1 / 20
+GOLDS = {
+    "by_hour": "SELECT date_trunc('hour', sold) AS hour, store, count(*) AS sales, sum(amount) AS total,"
+    " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY date_trunc('hour', sold), store",
+    "by_minute": "SELECT window(sold, '1 minute').start AS minute, count(*) AS sales, sum(amount) AS total"
+    " FROM silver.sales GROUP BY window(sold, '1 minute')",
+    "by_day": "SELECT CAST(sold AS date) AS day, product, sum(amount) AS total, avg(amount) AS mean, max(sale_id) AS last"
+    " FROM silver.sales GROUP BY CAST(sold AS date), product",
+    "by_customer": "SELECT customer, count(*) AS sales, max(sold) AS last FROM silver.sales GROUP BY customer",
+}
+PROJECT = {
+    "lakesmith.yaml": "name: refresh\ntargets: {local: {}}\n",
+    "tables/silver/sales.yaml": """
+source:
+  files: {path: landing/, format: csv}
+columns: {sale_id: bigint, store: int, product: int, customer: bigint, amount: "decimal(10,2)", sold: timestamp, note: string}
+partition_by: [days(sold)]
+""",
+    "landing/none.csv": "sale_id,store,product,customer,amount,sold,note\n0,0,0,0,0.00,2024-01-01 00:00:00,first\n",
+    **{f"tables/gold/{name}.sql": query for name, query in GOLDS.items()},
+}
+SALE = """
+SELECT {id} AS sale_id, CAST({id} * 7919 % 50 AS int) AS store, CAST({id} * 104729 % 500 AS int) AS product,
+  {id} * 15485863 % {customers} AS customer, CAST({id} % 9973 / 100 + {round} AS decimal(10,2)) AS amount,
+  {sold} AS sold, concat('sale number ', {id}, ' of this shop') AS note
+"""
+COLUMNS = "sale_id, store, product, customer, amount, sold, note"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One gold's batch: its strategy, what was said of it, seconds and bytes."""
+
+    strategy: str
+    said: str
+    seconds: float
+    bytes: int
+
+
+class Lake:
+    """The project in one session."""
+
+    def __init__(self, project: Path, options: argparse.Namespace) -> None:
+        from lakesmith.spark.engine import SparkEngine
+        from lakesmith.spark.open import open_session
+
+        for name, text in PROJECT.items():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text)
+        self.opened = open_project(project, None)
+        self.handle = open_session(self.opened.project)
+        self.engine = KeptEngine(SparkEngine(self.handle, self.opened.lake))
+        self.spark: Any = self.handle.spark
+        self.rows: int = options.rows
+        self.round = 0
+
+    def fill(self) -> None:
+        """Takes the first file, then has another engine add all rows: the table is what counts here, not its intake."""
+        self.run("silver.sales")
+        self.spark.sql(
+            f"INSERT INTO {SALES} ({COLUMNS}) {self._sales('id', self._at('id'))} FROM range(1, {self.rows})"
+        )
+
+    def _at(self, number: str) -> str:
+        return f"timestamp_seconds(1704067200 + {number} * {DAYS * 86400}D / {self.rows})"
+
+    def _sales(self, number: str, sold: str) -> str:
+        customers = max(self.rows // 50, 1)
+        return SALE.format(id=number, sold=sold, customers=customers, round=self.round)
+
+    def change(self, count: int, scattered: bool) -> None:
+        """Changes ``count`` rows: of each ten seven are updated, one is deleted and two are new."""
+        self.round += 1
+        step = max(self.rows // count, 1) if scattered else 1
+        newest = 0 if scattered else max(self.rows - count, 0)
+        late = f"CASE WHEN n % 1000 = 0 THEN n * 7919 % {self.rows} ELSE {newest} + n * {step} END"
+        numbers = f"SELECT n, {late} AS id FROM (SELECT id AS n FROM range({count}))"
+        kind = "CASE WHEN n % 10 = 9 THEN 'D' WHEN n % 10 < 7 THEN 'U' ELSE 'I' END AS op"
+        new = f"CASE WHEN n % 10 IN (7, 8) THEN {self.rows} * {self.round + 1} + n ELSE id END"
+        self.spark.sql(self._merge(new, kind, numbers))
+
+    def _merge(self, new: str, kind: str, numbers: str) -> str:
+        source = f"SELECT {new} AS id, {kind}, {self._at('id')} AS at FROM ({numbers})"
+        sales = self._sales("id", "at").replace("SELECT", "SELECT op,", 1)
+        values = ", ".join(f"s.{column}" for column in COLUMNS.split(", "))
+        return (
+            f"MERGE INTO {SALES} t USING ({sales} FROM ({source})) s ON t.sale_id = s.sale_id AND t.sold = s.sold"
+            " WHEN MATCHED AND op = 'D' THEN DELETE WHEN MATCHED THEN UPDATE SET amount = s.amount"
+            f" WHEN NOT MATCHED AND op = 'I' THEN INSERT ({COLUMNS}) VALUES ({values})"
+        )
+
+    def run(self, *patterns: str, full: bool = False) -> dict[str, Batch]:
+        """Brings the tables up to date one after the other; what became of each."""
+        found: dict[str, Batch] = {}
+        names = self.opened.names(patterns)
+        for name in names:
+            found.update(self._run_one(name, full))
+        return found
+
+    def _run_one(self, name: TableName, full: bool) -> list[tuple[str, Batch]]:
+        said: list[str] = []
+        done: list[TablePublished] = []
+
+        def listen(event: Event) -> None:
+            if isinstance(event, TableFailed):
+                raise common.BenchmarkError(
+                    "\n".join(line for each in event.problems for line in each.lines())
+                )
+            if isinstance(event, TableRedone):
+                said.append(event.reason)
+            if isinstance(event, TablePublished):
+                done.append(event)
+
+        decider = Decider(self.opened.graph, self.opened.lake, frozenset({name} if full else ()))
+        before = self._read()
+        begin = time.perf_counter()
+        Run(decider, (name,), lambda _lock, _little: self.engine, listen).run()
+        seconds = time.perf_counter() - begin
+        return [
+            (name.name, Batch(event.report.record.kind, "; ".join(said), seconds, self._read() - before))
+            for event in done
+        ]
+
+    def _read(self) -> int:
+        """The bytes that tasks have read so far."""
+        store = self.spark.sparkContext._jsc.sc().statusStore()
+        return int(store.executorSummary("driver").totalInputBytes())
+
+
+def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
+    """Fills the table, builds the golds, then changes and refreshes, by what changed and as a whole."""
+    lake = Lake(work / "refresh", options)
+    try:
+        lake.fill()
+        first = lake.run("gold.*")
+        if options.show:
+            print("first", first, flush=True)
+        lines: list[str] = []
+        comparisons = []
+        for label, share, scattered in cases(options):
+            taken = [
+                one_change(lake, int(options.rows * share), scattered, options)
+                for _ in range(options.rounds + 1)
+            ]
+            comparisons += list(compared(label, taken[1:]))
+            lines += list(told(label, taken[-1]))
+    finally:
+        lake.handle.stop()
+    return common.Outcome(
+        "refresh", tuple(comparisons), {"rows": options.rows}, tuple(lines), theirs="as a whole"
+    )
+
+
+def cases(options: argparse.Namespace) -> list[tuple[str, float, bool]]:
+    """What is changed: its name, the part of all rows, and whether it is scattered over all days."""
+    return [("0.02 %", 0.0002, False), ("1 %", 0.01, False), ("0.02 % scattered", 0.0002, True)]
+
+
+Pair = tuple[Mapping[str, Batch], Mapping[str, Batch]]
+
+
+def one_change(lake: Lake, count: int, scattered: bool, options: argparse.Namespace) -> Pair:
+    """The golds' batches after one change: by what changed, and then again as a whole."""
+    lake.change(count, scattered)
+    pair = (lake.run("gold.*"), lake.run("gold.*", full=True))
+    if options.show:
+        for name in GOLDS:
+            print(count, scattered, name, *(each[name] for each in pair), flush=True)
+    return pair
+
+
+def compared(label: str, taken: list[Pair]) -> Iterator[common.Comparison]:
+    """Seconds by gold."""
+    for name in GOLDS:
+        ours, whole = ([pair[side][name].seconds for pair in taken] for side in (0, 1))
+        goal = GOAL if label == "0.02 %" and name != "by_customer" else None
+        yield common.Comparison(f"{name}, {label} changed", ours, whole, goal)
+
+
+def told(label: str, pair: Pair) -> Iterator[str]:
+    """Strategies and bytes by gold."""
+    for name in GOLDS:
+        ours, whole = pair[0][name], pair[1][name]
+        part = whole.bytes / max(ours.bytes, 1)
+        yield (
+            f"{name}, {label}: {ours.strategy}, {ours.bytes / 1e6:,.1f} MB read, as a whole {whole.bytes / 1e6:,.1f} MB"
+            f" ({part:,.1f} times as many){': ' + ours.said if ours.said else ''}"
+        )
+
+
+def main() -> None:
+    """The command line."""
+    parser = common.arguments("Golds refreshed by what changed, against the same refreshed as a whole.")
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--show", action="store_true", help="print each batch as it ends")
+    options = parser.parse_args()
+    options.rows = options.rows or (500_000 if options.small else 50_000_000)
+    options.rounds = options.rounds or 1
+    if options.small:
+        # Below this lakesmith computes a table as a whole; here it is to show that the rest works.
+        planner.WORTH_KEYS_BYTES = 0
+    with common.workspace(options) as work:
+        common.show(measure(work, options), options.json)
+
+
+if __name__ == "__main__":
+    main()

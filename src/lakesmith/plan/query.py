@@ -1,0 +1,37 @@
+"""What planning knows of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lakesmith.project.definitions import TableDefinition, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What planning has to know of a table's query.
+
+    ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
+    people. None: only Spark can tell (a Python table), so it is tried. ``not_by_keys``: what stands against computing
+    touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
+    it does more with than pass them on; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
+    """
+
+    inputs: tuple[TableName, ...]
+    row_wise: bool | None
+    fingerprint: str
+    why_not: str = ""
+    computed: tuple[str, ...] | None = None
+    not_by_keys: str | None = None
+    definition: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def why_not_keys(table: TableDefinition, query: Query) -> str | None:
+    """What stands against refreshing the table by the keys that changed rows have, for people; None when nothing does."""
+    if table.key:
+        return "it has a key of its own"
+    if table.checks:
+        return "it has rules, whose bad rows are put aside"
+    return query.not_by_keys
