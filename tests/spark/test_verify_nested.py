@@ -1,7 +1,8 @@
-"""``verify`` on values inside values: maps in any order, numbers with a point to their digits, nulls as they are, names that are odd."""
+"""``verify`` on values that have no equality: maps, numbers with a point, these inside others; and how it tells of them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,3 +90,56 @@ def test_the_order_of_a_map_and_the_last_digits_make_no_difference(shop: Project
 )
 def test_each_other_difference_inside_values_is_found(shop: ProjectHarness, change: str) -> None:
     assert differing(shop, f"UPDATE lake.silver.deep SET {change}") == (Verdict.DIFFERS, 1, 1)
+
+
+def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: ProjectHarness) -> None:
+    before = shop.state("silver.deep").refs["main"]
+    shop.spark.sql("UPDATE lake.silver.deep SET flat = map('x', 9D) WHERE id = 2")
+    found = verified(shop, "silver.deep")
+    shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.deep', {before})")
+    told = {(each.expected, each.found): json.loads(each.row) for each in found.examples}
+    assert told == {
+        (1, 0): {**TWO, "flat": {"x": 3.25, "y": 1.5}},
+        (0, 1): {**TWO, "flat": {"x": 9.0}},
+    }
+
+
+TWO = {
+    "id": 2,
+    "boxed": {"c.d": {"x": 3.25, "y": 2.0}, "variant_no": 2},
+    "listed": [{"x": 3.25}, {"y": -3.25}],
+    "both": {"m": {"f": 3.25}},
+    "missing": None,
+}
+
+EDGE = 123456789.25
+"""Eleven digits: to ten it is rounded up or down by what is far behind them."""
+
+
+def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    files = {
+        "tables/bronze/orders.yaml": FILES["tables/bronze/orders.yaml"],
+        "tables/silver/sums.sql": "SELECT id, `a``b` AS total, `a``b` * 2 AS twice, 0.10BD AS exact FROM bronze.orders",
+    }
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land("landing/orders/1.csv", HEADER + f"1,{EDGE}\n2,{EDGE}\n2,{EDGE}\n3,7.5\n")
+    shop.must_run()
+    below, above = EDGE * (1 - 1e-14), EDGE * (1 + 1e-14)
+    assert f"{below:.9e}" != f"{above:.9e}"
+    for side in (below, above):
+        shop.spark.sql(f"UPDATE lake.silver.sums SET total = {side!r}D, twice = {2 * side!r}D WHERE id < 3")
+        found = verified(shop, "silver.sums")
+        assert (found.verdict, found.rows, found.missing, found.unexpected) == (Verdict.SAME, 4, 0, 0)
+    shop.spark.sql("DELETE FROM lake.silver.sums WHERE id = 1")
+    shop.spark.sql("UPDATE lake.silver.sums SET twice = 15.001D WHERE id = 3")
+    found = verified(shop, "silver.sums")
+    assert (found.rows, found.missing, found.unexpected) == (3, 2, 1)
+    assert {
+        (json.loads(e.row)["id"], json.loads(e.row)["twice"], e.expected, e.found) for e in found.examples
+    } == {
+        (1, 246913578.5, 1, 0),
+        (3, 15.0, 1, 0),
+        (3, 15.001, 0, 1),
+    }

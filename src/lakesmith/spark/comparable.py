@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 Leaf = Callable[[SparkColumn, DataType], SparkColumn]
 """What becomes of a value that has none inside, of a given type."""
@@ -32,7 +32,14 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
 
 def has_equality(kind: DataType) -> bool:
     """False where values cannot be compared, not even by ``comparable``: variants, and what has them inside."""
-    return "variant" not in kind.simpleString()
+    match kind:
+        case MapType():
+            return has_equality(kind.keyType) and has_equality(kind.valueType)
+        case ArrayType():
+            return has_equality(kind.elementType)
+        case StructType():
+            return all(has_equality(field.dataType) for field in kind.fields)
+    return not isinstance(kind, VariantType)
 
 
 def _entry(entry: SparkColumn, kind: MapType, leaf: Leaf | None) -> SparkColumn:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -17,12 +16,15 @@ from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.keyed import DELETE, judge
 from lakesmith.spark.quarantine import REASONS, rule_reasons
 from lakesmith.spark.queries import QueryRows, query_rows
+from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, has_fractions, rounded, rounded_elsewhere
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.validity import IS_ROW, as_rows, put_in_order, tracked_columns
 from lakesmith.spark.versions import read_version
 
 _EXPECTED: Final = "_lakesmith_expected"
 _FOUND: Final = "_lakesmith_found"
+_SIDES: Final = (_EXPECTED, _FOUND)
+_OTHER: Final = "_lakesmith_other"
 _EXAMPLES: Final = 20
 
 
@@ -40,11 +42,10 @@ def verify_table(batch: Batch) -> Verification:
     if unfit := [name for name in columns if not has_equality(types[name])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    both = _counted(_expected(batch, rows), columns, types, (1, 0)).unionByName(
-        _counted(there, columns, types, (0, 1))
-    )
-    sums = [F.sum(name).alias(name) for name in (_EXPECTED, _FOUND)]
-    return _verdict(batch, both.groupBy(*map(quoted, columns)).agg(*sums), columns)
+    kinds = {name: types[name] for name in columns}
+    both = _counted(_expected(batch, rows), kinds, (1, 0)).unionByName(_counted(there, kinds, (0, 1)))
+    sums = [F.sum(name).alias(name) for name in _SIDES]
+    return _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*sums), kinds)
 
 
 def _expected(batch: Batch, rows: QueryRows) -> DataFrame:
@@ -57,33 +58,39 @@ def _expected(batch: Batch, rows: QueryRows) -> DataFrame:
     return add_reasons(rows.frame, rule_reasons(table.checks), table.checks).where(F.size(REASONS) == 0)
 
 
-def _counted(
-    frame: DataFrame, columns: Sequence[str], types: dict[str, DataType], counts: tuple[int, int]
-) -> DataFrame:
-    """The rows in comparable values, each with how often it is expected and found."""
-    cast = {name: F.col(quoted(name)).cast(types[name]) for name in columns}
-    values = [comparable(cast[name], types[name], _rounded).alias(name) for name in columns]
+def _counted(frame: DataFrame, kinds: Mapping[str, DataType], counts: tuple[int, int]) -> DataFrame:
+    """The rows in comparable values, with all that has fractions in the other rounding, and how often each is expected and found."""
+    cast = {name: F.col(quoted(name)).cast(kind) for name, kind in kinds.items()}
+    values = [comparable(cast[name], kind, rounded).alias(name) for name, kind in kinds.items()]
+    others = [comparable(cast[name], kind, rounded_elsewhere).alias(name) for name, kind in kinds.items()]
+    other = F.struct(*others) if any(map(has_fractions, kinds.values())) else F.lit(None)
     expected, found = (F.lit(count).cast("bigint") for count in counts)
-    return frame.select(*values, expected.alias(_EXPECTED), found.alias(_FOUND))
+    return frame.select(*values, other.alias(_OTHER), expected.alias(_EXPECTED), found.alias(_FOUND))
 
 
-def _rounded(value: SparkColumn, kind: DataType) -> SparkColumn:
-    digits = {"double": 9, "float": 4}.get(kind.simpleString())
-    # An addition to nothing: -0.0 is 0.0, to the reader as to a GROUP BY.
-    return value if digits is None else F.format_string(f"%.{digits}e", value + F.lit(0.0))
+def _verdict(batch: Batch, counted: DataFrame, kinds: Mapping[str, DataType]) -> Verification:
+    totals = _totals(counted)
+    if (totals.missing or totals.unexpected) and any(map(has_fractions, kinds.values())):
+        counted = agreeing_in_neither(counted, tuple(kinds), _OTHER, _SIDES)
+        totals = Row(**{**_totals(counted).asDict(), "rows": totals.rows})
+    if not totals.missing and not totals.unexpected:
+        return Verification(batch.name, Verdict.SAME, totals.rows)
+    shown = _examples(counted, kinds)
+    return Verification(batch.name, Verdict.DIFFERS, totals.rows, totals.missing, totals.unexpected, shown)
 
 
-def _verdict(batch: Batch, counted: DataFrame, columns: Sequence[str]) -> Verification:
+def _totals(counted: DataFrame) -> Row:
+    """The rows that are there, and those of either side that the other has not."""
     expected, found = F.col(_EXPECTED), F.col(_FOUND)
-    totals: Row = counted.agg(
+    return counted.agg(
         F.coalesce(F.sum(found), F.lit(0)).alias("rows"),
         F.coalesce(F.sum(F.greatest(expected - found, F.lit(0))), F.lit(0)).alias("missing"),
         F.coalesce(F.sum(F.greatest(found - expected, F.lit(0))), F.lit(0)).alias("unexpected"),
     ).collect()[0]
-    if not totals.missing and not totals.unexpected:
-        return Verification(batch.name, Verdict.SAME, totals.rows)
-    text = F.to_json(F.struct(*map(quoted, columns)), {"ignoreNullFields": "false"})
-    rows = counted.where(expected != found).select(text.alias("row"), _EXPECTED, _FOUND)
-    shown = rows.orderBy("row").limit(_EXAMPLES).collect()
-    examples = tuple(RowDifference(row[0], row[1], row[2]) for row in shown)
-    return Verification(batch.name, Verdict.DIFFERS, totals.rows, totals.missing, totals.unexpected, examples)
+
+
+def _examples(counted: DataFrame, kinds: Mapping[str, DataType]) -> tuple[RowDifference, ...]:
+    values = [as_it_was(F.col(quoted(name)), kind).alias(name) for name, kind in kinds.items()]
+    text = F.to_json(F.struct(*values), {"ignoreNullFields": "false"})
+    rows = counted.where(F.col(_EXPECTED) != F.col(_FOUND)).select(text.alias("row"), *_SIDES)
+    return tuple(RowDifference(*row) for row in rows.orderBy("row").limit(_EXAMPLES).collect())
