@@ -6,9 +6,11 @@ table has now, so a column that was added or renamed alone makes no change.
 
 - A data file that only the later snapshot has: its rows came. One that only the earlier has: its rows went.
 - A data file of both with other deletes: just the rows that one of the two hides. They are read by a deletion vector of their
-  own that hides all the others, so a file of millions of rows gives a few without a join.
+  own that hides all the others, so a file of millions of rows gives a few without a join. Where there are deletes by equality,
+  which no such vector tells, all its rows at both ends.
 - Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version 3 by row id and
-  the sequence number of the last update; else by their values, as many times as they are there.
+  the sequence number of the last update; else by their values, as many times as they are there. Where values cannot be
+  compared, it cannot be told what changed.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pyroaring import BitMap64
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg import JavaTables, quoted
 from lakesmith.spark.scans import Scan
@@ -30,7 +33,6 @@ from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.vectors import Vectors, is_positional
 
 _COUNT = "_lakesmith_count"
-_PLACE = ("_file", "_pos")
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,10 @@ class Changes:
 
 @dataclass
 class _Touched:
-    """Scan tasks by what is to be read of them: rows that went, rows that came, and files to be read at both ends."""
+    """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to be read."""
 
     went: list[Any] = field(default_factory=list)
     came: list[Any] = field(default_factory=list)
-    before: list[Any] = field(default_factory=list)
-    after: list[Any] = field(default_factory=list)
     masked: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
@@ -64,7 +64,8 @@ def changed_rows(
 ) -> Iterator[Changes]:
     """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
 
-    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched.
+    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
+    NotIncremental where rows without ids have values that cannot be compared.
     """
     table = JavaTables(spark).load(name)
     then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
@@ -72,14 +73,15 @@ def changed_rows(
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)
         reader.unmask(touched)
-        went = reader.rows(touched.went, touched.before, touched.after)
-        came = reader.rows(touched.came, touched.after, touched.before)
-        by_id = ROW_ID in went.columns and _has_ids(
-            (*touched.went, *touched.came, *touched.before, *touched.after)
-        )
-        cancelled = _cancel_by_id(went, came) if by_id else _cancel_by_value(went, came)
-        read = (*touched.went, *touched.came, *touched.before)
-        yield Changes(*cancelled, sum(int(task.length()) for task in read), by_id)
+        went, came = reader.read(touched.went), reader.read(touched.came)
+        tasks = (*touched.went, *touched.came)
+        by_id = ROW_ID in went.columns and _has_ids(tasks)
+        if by_id:
+            went, came = _cancel_by_id(went, came)
+        elif touched.went and touched.came:
+            _require_comparable(name, went)
+            went, came = _cancel_by_value(went, came)
+        yield Changes(went, came, sum(int(task.length()) for task in tasks), by_id)
 
 
 def _compare(then: Scan, now: Scan) -> _Touched:
@@ -95,8 +97,8 @@ def _compare(then: Scan, now: Scan) -> _Touched:
         if all(is_positional(delete) for task in pair for delete in task.deletes()):
             touched.masked[file] = pair
         else:
-            touched.before.append(pair[0])
-            touched.after.append(pair[1])
+            touched.went.append(pair[0])
+            touched.came.append(pair[1])
     return touched
 
 
@@ -145,16 +147,8 @@ class _Reader:
         for file in files:
             self._table.io().deleteFile(file)
 
-    def rows(self, whole: Sequence[Any], here: Sequence[Any], there: Sequence[Any]) -> DataFrame:
-        """All rows of the tasks ``whole``, and of the files read at both ends those that are ``here`` and not ``there``."""
-        frame = self._read(whole)
-        if not here:
-            return frame
-        other = self._read(there).select(*_PLACE)
-        only = self._read(here).withColumns({name: F.col(name) for name in _PLACE})
-        return frame.unionByName(only.join(other, list(_PLACE), "left_anti").drop(*_PLACE))
-
-    def _read(self, tasks: Sequence[Any]) -> DataFrame:
+    def read(self, tasks: Sequence[Any]) -> DataFrame:
+        """All rows that the tasks give, as long as the stack is open."""
         return self._stack.enter_context(self._staging.read(self._table, tasks))
 
 
@@ -168,6 +162,14 @@ def _others(task: Any, positions: BitMap64) -> BitMap64:
 def _has_ids(tasks: Sequence[Any]) -> bool:
     """Whether each row has an id: files from before the table's upgrade to format version 3 may have none."""
     return all(task.file().firstRowId() is not None for task in tasks)
+
+
+def _require_comparable(name: TableName, rows: DataFrame) -> None:
+    for column in rows.schema.fields:
+        if "variant" in column.dataType.simpleString():
+            raise NotIncremental(
+                f"rows of {name} have no ids to be told apart by, and values of its column {column.name} cannot be compared"
+            )
 
 
 def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
