@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/customer-orders
+HISTORIES ?= 300
 
-.PHONY: demo test check unit walks format clean
+.PHONY: demo test check unit soak walks format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -20,6 +21,9 @@ test: $(VENV)/installed  ## all tests: units, Spark, crashes; two files at a tim
 
 unit: $(VENV)/installed  ## the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit
+
+soak: $(VENV)/installed  ## hundreds of random histories, each in a lake of its own: hours (make soak HISTORIES=50: fewer)
+	LAKESMITH_SOAK=$(HISTORIES) $(BIN)/python -m pytest tests/spark/test_refresh_histories.py --timeout 0 -x
 
 check: $(VENV)/installed  ## style, types, and the order of imports
 	$(BIN)/ruff check .

@@ -1,0 +1,356 @@
+"""A lake that goes through histories, and what its tables must hold, worked out in plain Python and DuckDB.
+
+The model knows what landed and what others did to the bronze tables; nothing in it knows how lakesmith or Spark refresh.
+Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie is open.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+from harness import ProjectHarness, RunResult
+from shapes import APPEND, BY_NAME, UPSERT, Shape, with_inputs
+
+from lakesmith.execute import faults
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
+
+Row = tuple[Any, ...]
+Rows = Counter[Row]
+
+ADDED = 500
+"""Versions from here on are of files that have the added column."""
+FOREIGN = 1000
+"""What an update by others adds to a version."""
+
+COLUMNS = {
+    "orders": {
+        "id": "int", "seq": "int", "op": "string", "customer": "int", "item": "string", "amount": "decimal(10,2)",
+        "sold": "timestamp",
+    },
+    "customers": {"id": "int", "seq": "int", "op": "string", "city": "string"},
+    "items": {"item": "string", "seq": "int", "op": "string", "category": "string", "price": "decimal(10,2)"},
+}  # fmt: skip
+KEYS: dict[str, tuple[int | str, ...]] = {
+    "orders": tuple(range(12)),
+    "customers": tuple(range(1, 7)),
+    "items": tuple("abcd"),
+}
+CHANGED = {"orders": "amount = amount + 1", "customers": "city = 'Lyon'", "items": "category = 'tools'"}
+"""What others change in a table, in SQL; ``changed`` says it in Python."""
+
+_ADDED_COLUMNS = "_source_file, _source_position, _source_modified_at, _ingested_at, _batch"
+
+
+def row_of(table: str, key: int | str, seq: int) -> Row:
+    """The version ``seq`` of a row, in the table's columns and, from ``ADDED`` on, with a note. Every fifth deletes."""
+    dice = random.Random(f"{table} {key} {seq}")
+    op = "D" if seq % 5 == 4 else dice.choice("IU")
+    values = _VALUES[table](dice) if op != "D" else (None,) * (len(COLUMNS[table]) - 3)
+    note = (dice.choice(("new", None)),) if seq >= ADDED and table == "orders" else ()
+    return (key, seq, op, *values, *note)
+
+
+def _order(dice: random.Random) -> Row:
+    customer = dice.choice((None, 1, 2, 3, 4, 5, 6))
+    amount = dice.choice((None, *(Decimal(dice.randrange(1, 9000)) / 100 for _ in range(5))))
+    sold = datetime(2024, 6, 3) + timedelta(minutes=5 * dice.randrange(40))
+    return customer, dice.choice((None, *"abcd")), amount, sold
+
+
+def _customer(dice: random.Random) -> Row:
+    return (dice.choice((None, "Oslo", "Rome", "Riga", "Bonn")),)
+
+
+def _item(dice: random.Random) -> Row:
+    return dice.choice((None, "toys", "tools")), Decimal(dice.randrange(1, 9000)) / 100
+
+
+_VALUES: dict[str, Callable[[random.Random], Row]] = {
+    "orders": _order,
+    "customers": _customer,
+    "items": _item,
+}
+
+
+def changed(table: str, row: Row) -> Row:
+    """The row as ``CHANGED`` leaves it, a later version."""
+    key, seq, op, *values = row
+    if table == "orders":
+        values[2] = None if values[2] is None else values[2] + 1
+    else:
+        values[0] = {"customers": "Lyon", "items": "tools"}[table]
+    return (key, seq + FOREIGN, op, *values)
+
+
+@dataclass
+class Bronze:
+    """What a bronze table holds: its rows, and the files it has taken; as it was at the snapshots of before."""
+
+    name: str
+    landed: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    rows: tuple[Row, ...] = ()
+    then: dict[int, tuple[frozenset[str], tuple[Row, ...]]] = field(default_factory=dict)
+
+    def take(self) -> None:
+        """All that landed is taken."""
+        new = [row for file, rows in self.landed.items() if file not in self.taken for row in rows]
+        self.rows, self.taken = (*self.rows, *new), frozenset(self.landed)
+
+    def newest(self) -> list[Row]:
+        """The keyed table above it: the newest version of each key, unless that deletes."""
+        newest: dict[Any, Row] = {}
+        for row in self.rows:
+            if row[0] not in newest or row[1] >= newest[row[0]][1]:
+                newest[row[0]] = row
+        return [row for row in newest.values() if row[2] != "D"]
+
+
+class Lake:
+    """A project with these shapes (and what they read) and its model. ``told`` is what was done to it, for people."""
+
+    def __init__(self, root: Path, session: SessionHandle, shapes: Iterable[Shape]) -> None:
+        self.shapes = with_inputs(tuple(shapes))
+        self.project = ProjectHarness(
+            root, session, dict([*_files(), *(shape.file for shape in self.shapes)])
+        )
+        self.bronze = {name: Bronze(name) for name in COLUMNS}
+        self.has_note = False
+        self.loose: set[str] = set(self._derived())
+        self.told: list[str] = []
+        for name in COLUMNS:
+            (root / "landing" / name).mkdir(parents=True, exist_ok=True)
+
+    # What is done to it
+
+    def land(self, table: str, rows: Sequence[Row]) -> None:
+        """A file of these rows, which is not taken yet."""
+        bronze = self.bronze[table]
+        names = [*COLUMNS[table], *(["note"] if self.has_note and table == "orders" else [])]
+        lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+        path = f"landing/{table}/{len(bronze.landed):04}.csv"
+        self.project.land(path, "\n".join([",".join(names), *lines]) + "\n")
+        bronze.landed[path] = tuple(rows)
+
+    def sql(self, text: str) -> None:
+        """A statement of another tool."""
+        self.project.spark.sql(text).collect()
+
+    def call(self, procedure: str, table: str, more: str) -> None:
+        """One of Iceberg's procedures."""
+        self.sql(f"CALL lake.system.{procedure}(table => '{table}', {more})")
+
+    def disturb(self, *tables: str) -> None:
+        """These tables, and all that live on rows that are only added to them, may be refreshed by any means next time."""
+        self.loose.update(tables)
+        for shape in self.shapes:
+            if shape.kinds == APPEND and shape.inputs & self.loose:
+                self.loose.add(shape.name)
+
+    def readers(self, table: str) -> set[str]:
+        """The tables that read this one."""
+        return {shape.name for shape in self.shapes if table in shape.inputs} | (
+            {table.replace("bronze", "silver")} if table.startswith("bronze") else set()
+        )
+
+    def is_there(self, table: str) -> bool:
+        """Whether the table was made, and has anything."""
+        state = self.project.lake().catalog.table(*table.split("."))
+        return state is not None and state.head is not None
+
+    def is_published(self, table: str) -> bool:
+        """Whether main's head is what lakesmith published."""
+        head = self.project.state(table).head
+        return head is not None and head.record is not None
+
+    def before(self, table: str, back: int) -> int | None:
+        """The snapshot of an earlier batch, ``back`` ones ago or the oldest there is."""
+        state = self.project.state(table)
+        found = [each.snapshot_id for each in state.ancestors(state.refs.get("main")) if each.record]
+        if table.startswith("bronze"):
+            found = [each for each in found if each in self.bronze[table[7:]].then]
+        return found[min(back, len(found) - 1)] if found else None
+
+    def remember(self, table: str) -> None:
+        """Keeps what a bronze table holds at its head."""
+        head = self.project.state(f"bronze.{table}").head
+        if head is not None:
+            self.bronze[table].then[head.snapshot_id] = (self.bronze[table].taken, self.bronze[table].rows)
+
+    # Runs
+
+    def sourced_and_keyed(self) -> list[str]:
+        """The names of the tables below the shapes."""
+        return [f"{layer}.{name}" for name in COLUMNS for layer in ("bronze", "silver")]
+
+    def run(self, shapes: Sequence[Shape], check: bool = True) -> None:
+        """Brings the tables up to the shapes up to date; they must be what they are defined to be."""
+        names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
+        result = self._run_well(names)
+        for name, bronze in self.bronze.items():
+            bronze.take()
+            self.remember(name)
+        self._check_kinds(result)
+        self.loose -= set(names)
+        if check:
+            self.check(shapes)
+            assert self.project.must_run(*names).published == {}
+
+    def _run_well(self, names: Sequence[str]) -> RunResult:
+        """A run. Where it cannot be told any more what a derived table has consumed (LS501), it is built anew, as is advised."""
+        result = self.project.run(*names)
+        lost = [str(event.table) for event in result.events if type(event).__name__ == "TableFailed"]  # type: ignore[union-attr]
+        if result.code and {problem.code for problem in result.problems} == {"LS501"}:
+            assert not [table for table in lost if table.startswith("bronze")]
+            self.disturb(*lost)
+            result = self.project.run(*names, full=lost)
+        assert result.code == 0, "\n".join(line for problem in result.problems for line in problem.lines())
+        return result
+
+    def run_disturbed(
+        self, shapes: Sequence[Shape], point: str, nth: int, action: Callable[[str], None]
+    ) -> None:
+        """A run in which ``action`` is done when the ``nth`` table first comes by ``point``. It may fail by that alone."""
+        names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
+        table = names[nth % len(names)]
+        left = [action]
+        faults.arrange(point, lambda: left.pop()(table) if left else None, table)
+        try:
+            result = self.project.run(*names)
+        finally:
+            faults.clear()
+        self.disturb(table)
+        unasked = [
+            each for each in result.problems if "arranged by a test" not in each.what and each.code != "LS501"
+        ]
+        assert not unasked, unasked
+
+    def _check_kinds(self, result: RunResult) -> None:
+        expected = {name: shape.kinds for name, shape in BY_NAME.items()}
+        expected |= {f"silver.{name}": UPSERT for name in COLUMNS}
+        for name, record in result.published.items():
+            if name in expected and name not in self.loose:
+                allowed = expected[name] | {"advance"}
+                assert record.kind in allowed, (
+                    f"{name} was refreshed by {record.kind}: {_reason(result, name)}"
+                )
+
+    def _derived(self) -> list[str]:
+        return [*(f"silver.{name}" for name in COLUMNS), *(shape.name for shape in self.shapes)]
+
+    # What must be there
+
+    def check(self, shapes: Sequence[Shape]) -> None:
+        """Every table is what the model makes of what landed."""
+        expected = self._expected(shapes)
+        differences = [_difference(name, self.found(name), rows) for name, rows in expected.items()]
+        assert not any(differences), "\n".join(filter(None, differences))
+
+    def found(self, table: str) -> Rows:
+        """The table's rows, read by PyIceberg."""
+        own = _ADDED_COLUMNS.split(", ") if table.startswith("bronze") else []
+        rows = _catalog(self.project.root).load_table(table).scan().to_arrow()
+        rows = rows.drop_columns(own) if own else rows
+        return Counter(zip(*(_plain(column.to_pylist()) for column in rows.columns), strict=True))
+
+    def _expected(self, shapes: Sequence[Shape]) -> dict[str, Rows]:
+        connection = duckdb.connect()
+        for layer in ("bronze", "silver", "gold"):
+            connection.execute(f"CREATE SCHEMA {layer}")
+        expected: dict[str, Rows] = {}
+        for name, bronze in self.bronze.items():
+            expected[f"bronze.{name}"] = self._fill(connection, f"bronze.{name}", bronze.rows)
+            expected[f"silver.{name}"] = self._fill(connection, f"silver.{name}", bronze.newest())
+        for shape in shapes:
+            connection.execute(f"CREATE TABLE {shape.name} AS {shape.expected}")
+            expected[shape.name] = Counter(connection.execute(f"FROM {shape.name}").fetchall())
+        return expected
+
+    def _fill(self, connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[Row]) -> Rows:
+        table = name.split(".")[1]
+        columns = {**COLUMNS[table], **({"note": "string"} if self.has_note and table == "orders" else {})}
+        connection.execute(
+            f"CREATE TABLE {name} ({', '.join(f'{key} {kind}' for key, kind in columns.items())})"
+        )
+        padded = [(*row, *(None,) * (len(columns) - len(row))) for row in rows]
+        if padded:
+            connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", padded)
+        return Counter(padded)
+
+
+def _reason(result: RunResult, name: str) -> str:
+    said = [event for event in result.of(name) if type(event).__name__ in ("TableStarted", "TableRedone")]
+    return "; ".join(str(getattr(event, "reason", None) or event.step.reason) for event in said)  # type: ignore[union-attr]
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Timestamps without their zone, which is UTC."""
+    return [value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in values]
+
+
+def _difference(name: str, found: Rows, expected: Rows) -> str | None:
+    """What is wrong with a table, in words; None when nothing is."""
+    pairs = list(zip(_sorted(found), _sorted(expected), strict=False))
+    if found == expected or (found.total() == expected.total() and all(_close(*pair) for pair in pairs)):
+        return None
+    return f"{name}: missing {_sorted(expected - found)}, unexpected {_sorted(found - expected)}"
+
+
+def _sorted(rows: Rows) -> list[Row]:
+    """By the values that are exact first."""
+    return sorted(rows.elements(), key=lambda row: (repr([v for v in row if not _is_number(v)]), repr(row)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | Decimal)
+
+
+def _close(one: Row, other: Row) -> bool:
+    """Equal, but for doubles, which depend on the order of what was added up."""
+    for left, right in zip(one, other, strict=True):
+        inexact = isinstance(left, float) or isinstance(right, float)
+        if left is None or right is None or not inexact:
+            if left != right:
+                return False
+        elif not math.isclose(left, right, rel_tol=1e-6, abs_tol=2e-6):
+            return False
+    return True
+
+
+def _catalog(root: Path) -> Any:
+    """PyIceberg's catalog over the project's file."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    state = root / ".lakesmith"
+    uri, warehouse = f"sqlite:///{state}/catalog.db", f"file://{state}/warehouse"
+    return SqlCatalog("lake", uri=uri, warehouse=warehouse, init_catalog_tables="false")
+
+
+def _files() -> list[tuple[str, str]]:
+    files = []
+    for name, columns in COLUMNS.items():
+        declared = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
+        key = next(iter(columns))
+        files += [
+            (
+                f"tables/bronze/{name}.yaml",
+                f"source:\n  files: {{path: landing/{name}/, format: csv, on_new_column: evolve}}\ncolumns: {{{declared}}}\n",
+            ),
+            (
+                f"tables/silver/{name}.yaml",
+                f"query: SELECT * EXCEPT ({_ADDED_COLUMNS}) FROM bronze.{name}\nkey: [{key}]\nlatest_by: [seq]\n"
+                "delete_when: \"op = 'D'\"\n",
+            ),
+        ]
+    return files
