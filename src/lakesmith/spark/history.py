@@ -13,14 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Observation, Row, Window
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Versions
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALIDITY_COLUMNS
 from lakesmith.spark.batch import Batch, Draft, rows_read
-from lakesmith.spark.history_known import PLACE, STANDING, Standings, Task, find_standings, only, without
+from lakesmith.spark.history_known import (
+    PLACE,
+    STANDING,
+    Standings,
+    Task,
+    find_standings,
+    nowhere,
+    only,
+    without,
+)
 from lakesmith.spark.history_known import same_version as same
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
@@ -44,12 +53,16 @@ _ROWS_A_TASK: Final = 100_000
 
 @dataclass(frozen=True)
 class _Changes:
-    """The rows that differ: ``frame`` has the table's columns, ``PLACE`` and what is to be done; and how many of each."""
+    """The rows that are to be changed: ``frame`` has the table's columns, ``PLACE`` and ``_CHANGE``; and how many of each.
+
+    ``places``: where the rows are that are to be updated or deleted.
+    """
 
     frame: DataFrame
     insert: int
     update: int
     delete: int
+    places: list[Row]
 
 
 def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
@@ -69,7 +82,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         _require_few(batch, count, f"{count} versions are new")
         batch.say(f"finding the keys of {count} versions")
         standings = find_standings(task, new, count)
-        versions = put_in_order(_versions(task, standings), task.table, tracked)
+        versions = put_in_order(_versions(task, standings), task.table, tracked, (PLACE,))
         placed, fates = kept.cut_and_count(versions, *_fates())
         changes = _changes(task, placed, standings)
         _write(task, changes)
@@ -108,13 +121,13 @@ def _versions(task: Task, standings: Standings) -> DataFrame:
     """The versions of every key that has new ones: from its current row on, or all of a late one."""
     table, late = task.table, standings.late
     newer = without(standings.versions.where(F.col(STANDING) == "newer"), late, table)
-    current = without(standings.there, late, table).drop(PLACE)
-    versions = (
-        as_rows(newer.drop(STANDING), table)
-        .withColumn(_NEW, F.lit(True))
-        .unionByName(current.withColumns({DELETE: F.lit(False), _NEW: F.lit(False)}))
-    )
-    return versions if late is None else versions.unionByName(_whole(task, standings, late))
+    current = without(standings.current, late, table)
+    came = as_rows(newer.drop(STANDING), table).withColumns({_NEW: F.lit(True), PLACE: nowhere()})
+    was = current.withColumns({DELETE: F.lit(False), _NEW: F.lit(False)})
+    versions = came.unionByName(was)
+    if late is None:
+        return versions
+    return versions.unionByName(_whole(task, standings, late).withColumn(PLACE, nowhere()))
 
 
 def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
@@ -144,27 +157,44 @@ def _fates() -> list[SparkColumn]:
 
 
 def _changes(task: Task, placed: DataFrame, standings: Standings) -> _Changes:
-    """The rows that are not as they have to be. Rows with the same key and ``valid_from`` are one and the same row."""
+    """What is to be done to which rows."""
+    rows = placed.where(IS_ROW).withColumn(_CHANGE, _change_in_order())
+    if standings.late is not None and standings.past is not None:
+        in_order, late = (part(rows, standings.late, task.table) for part in (without, only))
+        differing = _differing(task, late, standings.past)
+        rows = task.kept.cut(in_order.select(*differing.columns).unionByName(differing))
+    frame = rows.where(F.col(_CHANGE).isNotNull())
+    kinds = ("insert", "update", "delete")
+    counts = (F.count_if(F.col(_CHANGE) == kind).alias(kind) for kind in kinds)
+    places = F.collect_list(F.when(F.col(_CHANGE) != "insert", F.col(PLACE))).alias("places")
+    row: Row = frame.agg(*counts, places).collect()[0]
+    return _Changes(frame, **row.asDict())
+
+
+def _change_in_order() -> SparkColumn:
+    """Of a key that is not late: what began with its current row is that row, as it is now; all others are new."""
+    return F.when(F.col(PLACE).isNull(), "insert").when(F.col(_NEW) | ~F.col(IS_CURRENT), "update")
+
+
+def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
+    """Of late keys: the rows that are not as they have to be. Those with the same key and ``valid_from`` are the same row."""
     names = (*task.columns, *VALIDITY_COLUMNS)
-    wanted = _numbered(task, placed.where(IS_ROW).select(*map(quoted, names)))
-    there = _numbered(task, standings.there)
+    wanted, there = _numbered(task, late.select(*map(quoted, names))), _numbered(task, past)
     on = same("w", "t", (VALID_FROM, _NUMBER), task.table)
     joined = wanted.alias("w").join(there.alias("t"), on, "full")
     change = (
         F.when(F.col(f"t.{_NUMBER}").isNull(), "insert")
         .when(F.col(f"w.{_NUMBER}").isNull(), "delete")
-        .when(~task.same("w", "t", names, placed), "update")
+        .when(~task.same("w", "t", names, late), "update")
     )
     columns = [F.col(f"w.{quoted(name)}").alias(name) for name in names]
-    differing = joined.select(*columns, F.col(f"t.{PLACE}").alias(PLACE), change.alias(_CHANGE))
-    kinds = ("insert", "update", "delete")
-    counted = [F.count_if(F.col(_CHANGE) == kind).alias(kind) for kind in kinds]
-    frame, counts = task.kept.cut_and_count(differing.where(F.col(_CHANGE).isNotNull()), *counted)
-    return _Changes(frame, *(counts[kind] for kind in kinds))
+    return joined.select(*columns, F.col(f"t.{PLACE}").alias(PLACE), change.alias(_CHANGE))
 
 
 def _numbered(task: Task, frame: DataFrame) -> DataFrame:
     """Several rows begin at one time where more than one column orders the versions: they are told apart by their order."""
+    if len(task.table.latest_by) == 1:
+        return frame.withColumn(_NUMBER, F.lit(1))
     window = Window.partitionBy(*map(quoted, (*task.table.key, VALID_FROM)))
     order = [F.asc_nulls_first(quoted(name)) for name in task.table.latest_by]
     return frame.withColumn(_NUMBER, F.row_number().over(window.orderBy(*order)))
@@ -177,10 +207,9 @@ def _write(task: Task, changes: _Changes) -> None:
     if written or gone:
         batch.say(f"writing {changes.insert} new rows, {changes.update} updates and {changes.delete} deletes")
         kind = F.col(_CHANGE)
-        places = changes.frame.where(kind != "insert").select(f"{PLACE}.file", f"{PLACE}.pos").collect()
         # A row that is continued or closed takes its id along: it is the same row to whoever follows the table's changes.
         row_id = F.when(kind == "update", F.col(f"{PLACE}.id")).alias(ROW_ID)
         names = (*task.columns, *VALIDITY_COLUMNS)
         rows = changes.frame.where(kind != "delete").select(*map(quoted, names), row_id)
-        replace_rows(batch, by_file((place.file, place.pos) for place in places), rows, written)
+        replace_rows(batch, by_file((place.file, place.pos) for place in changes.places), rows, written)
     batch.pass_point("after-data")

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.comparable import comparable, has_equality
-from lakesmith.spark.fates import sent
 from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, same_key
@@ -29,6 +28,9 @@ continued (inside a row that it is like), absent (a delete where nothing was).""
 STANDINGS: Final = ("newer", "late", "again", "continued", "absent")
 
 PLACE: Final = "_lakesmith_place"
+
+_FEW: Final = 20_000
+"""So many whole rows are sent to every task."""
 
 _AGAIN, _INSIDE, _COVERED = "_lakesmith_again", "_lakesmith_inside", "_lakesmith_covered"
 _NEWEST: Final = "_lakesmith_newest"
@@ -61,18 +63,13 @@ class Task:
             {name: F.col(quoted(name)).cast(types[name.lower()]) for name in self.columns}
         )
 
-    def keys_of(self, frame: DataFrame) -> DataFrame:
-        """The frame's keys, each once."""
-        return frame.select(*map(quoted, self.table.key)).distinct()
-
-    def rows_of(self, keys: DataFrame, count: int, only_current: bool) -> DataFrame:
-        """The rows that are there of these keys, ``count`` of them at most: the table's columns and ``PLACE``."""
+    def rows_of(self, versions: DataFrame, only_current: bool) -> DataFrame:
+        """The rows that are there of these versions' keys: the table's columns and ``PLACE``."""
         there = read_version(self.batch.spark, self.batch.name, self.batch.step.base.snapshot)
         if only_current:
             there = there.where(IS_CURRENT)
         columns = [F.col(quoted(name)).alias(name) for name in (*self.columns, *VALIDITY_COLUMNS)]
-        rows = there.select(*columns, place().alias(PLACE)).alias("t")
-        return rows.join(sent(keys.alias("k"), count), same_key("t", "k", self.table), "left_semi")
+        return only(there.select(*columns, place().alias(PLACE)), versions, self.table)
 
     def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
         """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``frame`` has the types."""
@@ -87,16 +84,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Standings:
-    """``versions``: the new ones with ``STANDING``, and ``counts`` of them by it. ``there``: the rows they are held against.
+    """``versions``: the new ones with ``STANDING``, and ``counts`` of them by it. ``current``: the current rows of their keys.
 
-    ``late``: the keys that are computed from their whole history, with all of their rows ``there``; None without any. Of the
-    others the current row is there, if they have one.
+    ``late``: the keys that are computed from their whole history, and ``past`` all of their rows; both None without any.
     """
 
     versions: DataFrame
-    there: DataFrame
-    late: DataFrame | None
     counts: Mapping[str, int]
+    current: DataFrame
+    late: DataFrame | None = None
+    past: DataFrame | None = None
 
 
 def _standing_counts() -> list[SparkColumn]:
@@ -105,38 +102,46 @@ def _standing_counts() -> list[SparkColumn]:
 
 def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
     """Where the ``count`` new versions stand: by a scan of current rows; where some are late, by one of all rows too."""
-    current = task.kept.cut(task.rows_of(task.keys_of(new), count, only_current=True))
-    marked, counts = task.kept.cut_and_count(_against_newest(task, new, current), *_standing_counts())
+    current = task.kept.cut(task.rows_of(new, only_current=True))
+    held = _against_newest(task, new, F.broadcast(current) if count <= _FEW else current)
+    marked, counts = task.kept.cut_and_count(held, *_standing_counts())
     if not counts["late"]:
-        return Standings(marked, current, None, counts)
+        return Standings(marked, counts, current)
     task.batch.say(f"looking where {counts['late']} late versions belong")
     behind = marked.where(F.col(STANDING) == "late")
-    past = task.kept.cut(task.rows_of(task.keys_of(behind), count, only_current=False))
+    past = task.kept.cut(task.rows_of(behind, only_current=False))
     found = marked.where(F.col(STANDING) != "late").unionByName(_against_past(task, behind, past))
     marked, counts = task.kept.cut_and_count(found, *_standing_counts())
     if not counts["late"]:
-        return Standings(marked, current, None, counts)
-    late = task.kept.cut(task.keys_of(marked.where(F.col(STANDING) == "late")))
-    there = without(current, late, task.table).unionByName(only(past, late, task.table))
-    return Standings(marked, there, late, counts)
+        return Standings(marked, counts, current)
+    keys = marked.where(F.col(STANDING) == "late").select(*map(quoted, task.table.key))
+    late = task.kept.cut(keys.distinct())
+    return Standings(marked, counts, current, late, only(past, late, task.table))
 
 
 def only(frame: DataFrame, keys: DataFrame, table: TableDefinition) -> DataFrame:
-    """The frame's rows that have one of the keys."""
-    return frame.alias("f").join(keys.alias("k"), same_key("f", "k", table), "left_semi")
+    """The frame's rows that have a key that ``keys`` has; those are few enough to be sent to every task (``can_replace``)."""
+    few = F.broadcast(keys.select(*map(quoted, table.key)).alias("k"))
+    return frame.alias("f").join(few, same_key("f", "k", table), "left_semi")
 
 
 def without(frame: DataFrame, keys: DataFrame | None, table: TableDefinition) -> DataFrame:
     """The frame's rows that have none of the keys."""
     if keys is None:
         return frame
-    return frame.alias("f").join(keys.alias("k"), same_key("f", "k", table), "left_anti")
+    few = F.broadcast(keys.select(*map(quoted, table.key)).alias("k"))
+    return frame.alias("f").join(few, same_key("f", "k", table), "left_anti")
 
 
 def same_version(left: str, right: str, names: Sequence[str], table: TableDefinition) -> SparkColumn:
     """The join condition of two frames by key and, null-safe, the columns ``names``."""
     pairs = [F.col(f"{left}.{quoted(name)}").eqNullSafe(F.col(f"{right}.{quoted(name)}")) for name in names]
     return reduce(lambda one, other: one & other, pairs, same_key(left, right, table))
+
+
+def nowhere() -> SparkColumn:
+    """The ``PLACE`` of what is not there."""
+    return F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>")
 
 
 def _order(alias: str, table: TableDefinition) -> SparkColumn:
@@ -147,14 +152,12 @@ def _order(alias: str, table: TableDefinition) -> SparkColumn:
 
 def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame:
     """newer, again or late: held against the current row, or the delete, that is the newest known version of the key."""
-    table, joined = (
-        task.table,
-        new.alias("n").join(current.alias("c"), same_key("n", "c", task.table), "left"),
-    )
+    table = task.table
+    joined = new.alias("n").join(current.alias("c"), same_key("n", "c", table), "left")
     order, is_there = _order("n", table), F.col(f"c.{PLACE}").isNotNull()
     newest = F.when(is_there, _order("c", table))
     again = is_there & ~F.col(f"n.{DELETE}") & task.same("n", "c", task.columns, new)
-    if (buried := _buried(task)) is not None:
+    if (buried := _buried(task, new)) is not None:
         joined = joined.join(buried.alias("b"), same_key("n", "b", table), "left")
         newest = newest.otherwise(F.col(f"b.{_NEWEST}"))
         again = F.when(is_there, again).otherwise(F.col(f"n.{DELETE}"))
@@ -166,8 +169,8 @@ def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame
     return joined.select("n.*", standing.alias(STANDING))
 
 
-def _buried(task: Task) -> DataFrame | None:
-    """The newest tombstone of each key, in the table's types."""
+def _buried(task: Task, new: DataFrame) -> DataFrame | None:
+    """The newest tombstone of each key that new versions have, in the table's types."""
     buried = read_tombstones(task.batch)
     if buried is None:
         return None
@@ -176,7 +179,7 @@ def _buried(task: Task) -> DataFrame | None:
     types = {field.name.lower(): field.dataType for field in fields}
     cast = buried.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in names))
     newest = F.max(_order("b", task.table)).alias(_NEWEST)
-    return cast.alias("b").groupBy(*map(quoted, task.table.key)).agg(newest)
+    return only(cast, new, task.table).alias("b").groupBy(*map(quoted, task.table.key)).agg(newest)
 
 
 def _against_past(task: Task, behind: DataFrame, past: DataFrame) -> DataFrame:

@@ -40,7 +40,9 @@ def as_rows(versions: DataFrame, table: TableDefinition) -> DataFrame:
     return versions.withColumns({VALID_FROM: time, VALID_TO: never, IS_CURRENT: F.lit(True)})
 
 
-def put_in_order(versions: DataFrame, table: TableDefinition, tracked: Sequence[str]) -> DataFrame:
+def put_in_order(
+    versions: DataFrame, table: TableDefinition, tracked: Sequence[str], carried: Sequence[str] = ()
+) -> DataFrame:
     """The versions with ``FATE``, ``IS_ROW`` and the times they hold. ``IS_CURRENT``: no other version of the key is newer.
 
     Args:
@@ -48,16 +50,17 @@ def put_in_order(versions: DataFrame, table: TableDefinition, tracked: Sequence[
             As ``as_rows`` gives them, with ``DELETE``; a row that is there has the ``VALID_FROM`` that it has.
         table: has ``latest_by``.
         tracked: as ``tracked_columns`` gives them.
+        carried: columns that a row has from the version that opened it, as it has ``VALID_FROM``.
     """
     window = Window.partitionBy(*map(quoted, table.key)).orderBy(*_oldest_first(table))
     so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     fated = versions.withColumn(FATE, _fate(versions, tracked, window))
     begins = F.col(FATE) != "continued"
-    opening = F.last(F.when(begins, F.struct(F.col(VALID_FROM).alias("at"))), ignorenulls=True)
+    opening = F.last(F.when(begins, F.struct(VALID_FROM, *carried)), ignorenulls=True).over(so_far)
     next_begins = F.lead(begins).over(window)
     return fated.withColumns(
         {
-            VALID_FROM: opening.over(so_far)["at"],
+            **{name: opening[name] for name in (VALID_FROM, *carried)},
             VALID_TO: F.lead(VALID_FROM).over(window),
             IS_CURRENT: next_begins.isNull(),
             IS_ROW: ~F.col(DELETE) & F.coalesce(next_begins, F.lit(True)),
