@@ -15,10 +15,22 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from killed_shop import Order, Shop, bronze, gold_by_customer, silver_order_log, silver_orders
+from killed_shop import (
+    Order,
+    Shop,
+    Silver,
+    bronze,
+    gold_by_customer,
+    silver_order_log,
+    silver_order_versions,
+    silver_orders,
+)
 
 RECORD = "lakesmith.record"
 TABLES = ("bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer")
+VERSIONS = "silver.order_versions"
+"""A table that not every shop has."""
+
 MOVES = (
     "inserted",
     "updated",
@@ -119,7 +131,7 @@ class Audit:
 
     def check(self) -> None:
         """Everything that must hold at any moment."""
-        for name in TABLES:
+        for name in (*TABLES, VERSIONS):
             published = self.published(name)
             if published is None:
                 continue
@@ -137,6 +149,8 @@ class Audit:
         log = silver_order_log(all_bronze.good)
         assert self.rows("silver.order_log", "order_id", "customer", "amount") == log.rows
         assert self.rows("gold.by_customer", "customer", "orders", "amount") == gold_by_customer(silver.rows)
+        if self.published(VERSIONS):
+            assert self.rows(VERSIONS, *_VERSIONED) == silver_order_versions(all_bronze.good).rows
         for name in TABLES:
             refs = self.catalog.load_table(name).metadata.refs
             assert not [ref for ref in refs if ref.startswith("lakesmith_work_")], f"left in {name}: {refs}"
@@ -172,7 +186,10 @@ def _check_account(name: str, record: dict[str, Any]) -> None:
     account = record["account"]
     moved = account["inserted"] - account["deleted"]
     assert account["rows_before"] + moved == account["rows_after"], (name, record)
-    if record["by_row"]:
+    if record["by_row"] and account["versions"]:
+        did = sum(account["versions"].values())
+        assert account["read"] == did + sum(account[move] for move in MOVES[3:]), (name, record)
+    elif record["by_row"]:
         # What a full refresh or a replaced file takes away was read by an earlier batch.
         earlier = account["deleted"] if record["kind"] in ("full", "files") else 0
         assert account["read"] == sum(account[move] for move in MOVES) - earlier, (name, record)
@@ -247,11 +264,24 @@ def _check_silver_orders(audit: Audit, published: Published) -> None:
     assert _tuples(published.rows(), *columns) == expected.rows
     bad = audit.sidecar(published, "quarantine", "silver.orders")
     assert Counter(map(_order_in_quarantine, bad)) == expected.bad
+    _check_tombstones(audit.sidecar(published, "tombstones", "silver.orders"), expected)
+
+
+def _check_tombstones(found: Rows, expected: Silver) -> None:
     buried: dict[int, Any] = {}
-    for row in audit.sidecar(published, "tombstones", "silver.orders"):
+    for row in found:
         known = buried.get(row["order_id"])
         buried[row["order_id"]] = max(known, row["changed_at"]) if known else row["changed_at"]
     assert {key: buried.get(key) for key in expected.gone} == expected.gone
+
+
+_VERSIONED = ("order_id", "customer", "amount", "op", "changed_at", "valid_from", "valid_to", "is_current")
+
+
+def _check_order_versions(audit: Audit, published: Published) -> None:
+    expected = silver_order_versions(_bronze_at(audit, published))
+    assert _tuples(published.rows(), *_VERSIONED) == expected.rows
+    _check_tombstones(audit.sidecar(published, "tombstones", VERSIONS), expected)
 
 
 def _order_in_quarantine(row: dict[str, Any]) -> tuple[object, ...]:
@@ -280,5 +310,6 @@ _CHECKS = {
     "bronze.orders": _check_bronze,
     "silver.orders": _check_silver_orders,
     "silver.order_log": _check_order_log,
+    VERSIONS: _check_order_versions,
     "gold.by_customer": _check_gold,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +35,18 @@ FILES = {
         "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM silver.orders GROUP BY customer\n"
     ),
 }
+
+VERSIONS = {
+    "tables/silver/order_versions.yaml": (
+        "key: [order_id]\n"
+        "latest_by: [changed_at]\n"
+        "delete_when: \"op = 'D'\"\n"
+        "history: type2\n"
+        "track: [customer, amount]\n"
+        "query: SELECT order_id, customer, amount, op, changed_at FROM bronze.orders WHERE order_id < 20\n"
+    )
+}
+"""A table more, for those tests that add it to ``FILES``."""
 
 HEADER = "order_id,customer,amount,op,changed_at\n"
 START = datetime(2024, 6, 3, tzinfo=UTC)
@@ -175,6 +187,35 @@ def silver_orders(orders: Iterable[Order]) -> Silver:
     rows = Counter(order[:5] for order in newest.values() if order.op != "D")
     gone = {key: order.changed_at for key, order in newest.items() if order.op == "D"}
     return Silver(rows, bad, gone)
+
+
+def silver_order_versions(orders: Iterable[Order]) -> Silver:
+    """All versions of the first orders, as rows with the time each held."""
+    keys: dict[int, dict[datetime, Order]] = {}
+    for order in sorted(orders, key=lambda order: order.arrival):
+        if order.order_id is not None and order.order_id < 20:
+            keys.setdefault(order.order_id, {})[order.changed_at] = order
+    rows: Counter[tuple[object, ...]] = Counter()
+    gone: dict[int, datetime] = {}
+    for key, versions in keys.items():
+        past = [versions[at] for at in sorted(versions)]
+        rows.update(_rows_of(past))
+        if past[-1].op == "D":
+            gone[key] = past[-1].changed_at
+    return Silver(rows, Counter(), gone)
+
+
+def _rows_of(past: list[Order]) -> Iterator[tuple[object, ...]]:
+    since: datetime | None = None
+    for order, following in zip(past, [*past[1:], None], strict=True):
+        if order.op == "D":
+            since = None
+            continue
+        since = since or order.changed_at
+        goes_on = following is not None and following.op != "D" and following[1:3] == order[1:3]
+        if not goes_on:
+            yield (*order[:5], since, following.changed_at if following else None, following is None)
+            since = None
 
 
 def silver_order_log(orders: Iterable[Order]) -> Silver:

@@ -1,6 +1,6 @@
 """Batches that fail at every point of the way, in one process: what is published stays right, and the next run goes on.
 
-At each point the source fails first; in the next run it goes on, and both kinds of silver fail; in the next these go on, and
+At each point the source fails first; in the next run it goes on, and all kinds of silver fail; in the next these go on, and
 gold fails, which goes on at the next point. After every run each table is compared with its definition.
 """
 
@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from audit import Audit
+from audit import VERSIONS, Audit
 from harness import ProjectHarness
 from killed_shop import FILES, Shop
+from killed_shop import VERSIONS as VERSION_FILES
 
 from lakesmith.execute import faults
 from lakesmith.plan import planner
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SOURCED, KEYED, PLAIN, FULL = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
-STAGES = ((SOURCED,), (KEYED, PLAIN), (FULL,))
+STAGES = ((SOURCED,), (KEYED, PLAIN, VERSIONS), (FULL,))
 
-EVERY = {SOURCED, KEYED, PLAIN, FULL}
+EVERY = {SOURCED, KEYED, PLAIN, VERSIONS, FULL}
 PASSED_BY = {
     "after-intent": {SOURCED},
     "after-branch": EVERY,
     "after-delete": {SOURCED},
-    "after-merge": {KEYED},
+    "after-merge": {KEYED, VERSIONS},
     "after-data": EVERY,
-    "after-quarantine": EVERY - {FULL},
+    "after-quarantine": EVERY - {VERSIONS, FULL},
     "after-tombstones": {KEYED},
     "after-check": EVERY,
     "after-record": EVERY,
@@ -65,7 +66,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 @pytest.fixture(scope="module")
 def project(shop: Shop, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(shop.root, session, FILES)
+    return ProjectHarness(shop.root, session, {**FILES, **VERSION_FILES})
 
 
 def _fail() -> None:
