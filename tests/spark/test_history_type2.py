@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 LANDING = "landing/events/"
+REBUILT = ("silver.by_two", "silver.by_value")
 SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
 SEEDS = [419260661, *(random.randrange(10**9) for _ in range(SOAK))]
 """One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
@@ -78,13 +79,12 @@ def test_any_history(seed: int, tmp_path: Path, session: SessionHandle) -> None:
             at = 1_000_000_000 * 10**9 if file.back_dated else None
             shop.land(f"{LANDING}{file.name}", file.text, modified_ns=at)
             arrived += file.arrivals(number, LANDING)
-        for table, record in shop.must_run().published.items():
-            assert number == 1 or record.kind in {"files", "upsert", "advance"}, table
+        # Half of the tables go on from a rebuild, the others from what they were refreshed to.
+        rebuilt = REBUILT if number == 2 else ()
+        for table, record in shop.must_run(full=rebuilt).published.items():
+            anew = number == 1 or table in rebuilt
+            assert anew or record.kind in {"files", "upsert", "advance"}, table
         _check(shop, arrived)
-    incremental = {table: shop.rows(table) for table in TABLES}
-    shop.must_run(full=TABLES)
-    assert {table: shop.rows(table) for table in TABLES} == incremental
-    _check(shop, arrived)
 
 
 def _check(shop: ProjectHarness, arrived: list[Arrival]) -> None:
