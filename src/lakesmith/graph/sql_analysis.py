@@ -41,7 +41,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 

@@ -32,13 +32,15 @@ def _against(node: exp.Expr) -> Iterator[str]:
     yield from (word for name, word in _CUT.items() if node.args.get(name))
     if isinstance(node, exp.With) and node.recursive:
         yield "WITH RECURSIVE"
+    elif isinstance(node, exp.Anonymous) and node.name.upper() == "SESSION_WINDOW":
+        yield "a session window, which may grow together with another"
     elif isinstance(node, exp.Join) and node.side.upper() == "FULL":
         yield "FULL JOIN"
     elif isinstance(node, exp.Select):
         yield from _select(node)
     elif isinstance(node, exp.Window) and not node.args.get("partition_by") and not node.args.get("alias"):
         yield "a window function without PARTITION BY"
-    elif isinstance(node, exp.Query | exp.Exists) and _is_value(node):
+    elif isinstance(node, exp.Query) and _is_value(node):
         yield "a subquery in an expression"
 
 
@@ -59,11 +61,9 @@ def _aggregates(item: exp.Expr) -> bool:
 
 
 def _is_value(node: exp.Expr) -> bool:
-    """A query that stands where a value does."""
-    if isinstance(node, exp.Exists):
-        return True
+    """A query that stands where a value does, and not in EXISTS or IN."""
     outer = node.parent
     while isinstance(outer, exp.Subquery | exp.Paren):
         outer = outer.parent
-    tables = exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Lateral | exp.With
+    tables = exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Lateral | exp.With | exp.Exists | exp.In
     return outer is not None and not isinstance(outer, tables)

@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.gateway import elements
 from lakesmith.spark.iceberg import JavaTables, quoted
 from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
@@ -57,19 +58,34 @@ class _Touched:
     came: list[Any] = field(default_factory=list)
     masked: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
+    @property
+    def bytes(self) -> int:
+        """The size of the data files."""
+        tasks = (*self.went, *self.came, *(pair[0] for pair in self.masked.values()))
+        return sum(int(task.length()) for task in tasks)
+
 
 @contextmanager
 def changed_rows(
-    spark: SparkSession, name: TableName, start: int | None, end: int | None
+    spark: SparkSession,
+    name: TableName,
+    start: int | None,
+    end: int | None,
+    most_bytes: float | None = None,
 ) -> Iterator[Changes]:
     """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
 
     The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
-    NotIncremental where rows without ids have values that cannot be compared.
+    NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where the files
+    touched hold more than ``most_bytes``.
     """
     table = JavaTables(spark).load(name)
     then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
     touched = _compare(then, now)
+    held = touched.bytes
+    if most_bytes is not None and held > most_bytes:
+        most = f"{held / 1e6:,.1f} MB changed, more than {most_bytes / 1e6:,.1f} MB"
+        raise NotIncremental(f"files of {name} that hold {most}, so it is computed as a whole")
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)
         reader.unmask(touched)
@@ -81,7 +97,7 @@ def changed_rows(
         elif touched.went and touched.came:
             _require_comparable(name, went)
             went, came = _cancel_by_value(went, came)
-        yield Changes(went, came, sum(int(task.length()) for task in tasks), by_id)
+        yield Changes(went, came, held, by_id)
 
 
 def _compare(then: Scan, now: Scan) -> _Touched:
@@ -94,7 +110,7 @@ def _compare(then: Scan, now: Scan) -> _Touched:
         if now.deletes.get(file, deletes) == deletes:
             continue
         pair = (then.task(file), now.task(file))
-        if all(is_positional(delete) for task in pair for delete in task.deletes()):
+        if all(is_positional(delete) for task in pair for delete in elements(task.deletes())):
             touched.masked[file] = pair
         else:
             touched.went.append(pair[0])
@@ -115,7 +131,7 @@ class _Reader:
         went: dict[str, BitMap64] = {}
         came: dict[str, BitMap64] = {}
         for file, (then, now) in touched.masked.items():
-            before, after = (self._vectors.deleted(file, task.deletes()) for task in (then, now))
+            before, after = (self._vectors.deleted(file, elements(task.deletes())) for task in (then, now))
             went[file], came[file] = after - before, before - after
         tasks = {file: then for file, (then, _) in touched.masked.items()}
         touched.went += self._only(tasks, went)
@@ -127,7 +143,7 @@ class _Reader:
         if not hidden:
             return []
         written = self._vectors.write(tasks, hidden, operation=str(uuid.uuid4()), anew=True)
-        vectors = list(written.deleteFiles())
+        vectors = elements(written.deleteFiles())
         self._stack.callback(self._remove, {str(vector.location()) for vector in vectors})
         return [self._task(tasks[str(vector.referencedDataFile())], vector) for vector in vectors]
 

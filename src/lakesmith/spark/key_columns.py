@@ -47,14 +47,16 @@ _SAME: Final = frozenset(
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _TELLING_SIDES: Final = {
-    "INNER": (True, True),
-    "CROSS": (True, True),
-    "LEFT OUTER": (True, False),
-    "LEFT SEMI": (True, False),
-    "LEFT ANTI": (True, False),
-    "RIGHT OUTER": (False, True),
+    "Inner": (True, True),
+    "Cross": (True, True),
+    "LeftOuter": (True, False),
+    "LeftSemi": (True, False),
+    "LeftAnti": (True, False),
+    "RightOuter": (False, True),
 }
-_AS_MATCHES: Final = {"LEFT OUTER": "inner", "RIGHT OUTER": "inner", "LEFT ANTI": "leftsemi"}
+_AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
+_SESSION: Final = "spark.sessionWindow"
+"""What Spark marks a session window's column by."""
 _AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
 
 
@@ -72,8 +74,9 @@ def key_columns(frame: DataFrame, inputs: Mapping[str, TableName], trust_python:
     ``inputs``: the tables by the aliases under which the query reads them. ``trust_python``: the author says that the Python
     functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
     """
+    walk = _Walk(frame.sparkSession, inputs, trust_python=trust_python)
     plan = analysed(frame)
-    seen = _Walk(frame.sparkSession, inputs, trust_python=trust_python).of(plan)
+    seen = walk.of(walk.plans.without_subqueries(plan))
     output = [id_of(column) for column in items(plan.output())]
     found = tuple(number for number, column in enumerate(output) if column in seen.told)
     if not found:
@@ -84,7 +87,7 @@ def key_columns(frame: DataFrame, inputs: Mapping[str, TableName], trust_python:
 def relaxed(frame: DataFrame, inputs: Mapping[str, TableName], changed: TableName) -> DataFrame:
     """The query that tells the touched keys, where the input ``changed`` has been given as its changed rows alone."""
     walk = _Walk(frame.sparkSession, inputs, changed=changed)
-    return walk.plans.frame(walk.of(analysed(frame)).plan)
+    return walk.plans.frame(walk.of(walk.plans.without_subqueries(analysed(frame))).plan)
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,8 @@ class _Walk:
     def _aggregate(self, node: Any) -> _Seen:
         if not items(node.groupingExpressions()):
             raise NeverIncremental("it has one row for all rows of its input")
+        if any(column.metadata().contains(_SESSION) for column in items(node.references().toSeq())):
+            raise NeverIncremental("a session window may grow together with another")
         below = self._below(node)
         return self._computed(items(node.aggregateExpressions()), below, self.plans.over(node, [below.plan]))
 
@@ -196,9 +201,9 @@ class _Walk:
         return _Seen(found, self.plans.over(node, [below.plan]), below.tables, origins)
 
     def _join(self, node: Any) -> _Seen:
-        kind = str(node.joinType().sql())
+        kind = str(node.joinType().toString())
         if kind not in _TELLING_SIDES:
-            raise NeverIncremental(f"a {kind} JOIN")
+            raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
         sides = (self.of(node.left()), self.of(node.right()))
         if both := sides[0].tables & sides[1].tables:
             # Run over the changed rows alone, it would join those with each other only.
@@ -220,13 +225,13 @@ class _Walk:
             raise NeverIncremental("a join is on what was computed of several rows")
         plans = (sides[0].plan, sides[1].plan)
         as_matches = _AS_MATCHES.get(kind) if self._is_silent_side(kind, sides) else None
-        if kind == "LEFT ANTI" and as_matches is None:
+        if kind == "LeftAnti" and as_matches is None:
             # Which of the changed rows have a match does not matter: any may be in the result, before or now.
             return plans[0]
         if as_matches is None and len(kept) == len(parts):
             return self.plans.over(node, plans)
         on = self.plans.some(self.plans.all_of(kept)) if kept else condition
-        return self.plans.joined(node, plans, as_matches or kind.replace(" ", "").lower(), on)
+        return self.plans.joined(node, plans, as_matches or kind, on)
 
     def _known(self, side: Any, seen: _Seen) -> frozenset[int]:
         """The columns of a side that are what they are over all rows, also where its input is its changed rows alone."""

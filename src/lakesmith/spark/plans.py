@@ -14,7 +14,6 @@ _CLOCKS: Final = frozenset(
     {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
 )
 _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
-_PYTHON: Final = frozenset({"PythonUDF"})
 
 
 def analysed(frame: DataFrame) -> Any:
@@ -31,7 +30,7 @@ def require_pure(node: Any, trust_python: bool) -> None:
     for root in items(node.expressions()):
         for expression in parts_of(root):
             kind = kind_of(expression)
-            untrusted = kind in _PYTHON and not trust_python
+            untrusted = kind.startswith("Python") and not trust_python
             reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
             if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
                 raise NeverIncremental(
@@ -94,6 +93,18 @@ class Plans:
         self._jvm = jvm
         self._catalyst = jvm.org.apache.spark.sql.catalyst
 
+    def without_subqueries(self, plan: Any) -> Any:
+        """The plan with EXISTS and IN (SELECT ...) of its conditions as semi and anti joins, as Spark's optimiser makes them."""
+        for rule in ("PullupCorrelatedPredicates", "RewritePredicateSubquery"):
+            plan = self._rule(rule).apply(plan)
+        return plan
+
+    def _rule(self, name: str) -> Any:
+        """A Scala object, which the gateway does not reach by its name."""
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        found = loader.loadClass(f"org.apache.spark.sql.catalyst.optimizer.{name}$")
+        return found.getField("MODULE$").get(None)
+
     def frame(self, plan: Any) -> DataFrame:
         """An analysed plan as a frame."""
         dataset: Any = self._jvm.org.apache.spark.sql.classic.Dataset
@@ -122,7 +133,7 @@ class Plans:
         return self._catalyst.plans.logical.Filter(self._catalyst.expressions.Literal.FalseLiteral(), child)
 
     def joined(self, join: Any, sides: tuple[Any, Any], kind: str, condition: Any) -> Any:
-        """A join of another kind (``inner``, ``leftsemi``), on an Option of another condition."""
+        """A join of another kind, as Spark calls it (``LeftSemi``), on an Option of another condition."""
         joined = self._catalyst.plans.logical.Join
         return joined(*sides, self._catalyst.plans.JoinType.apply(kind), condition, join.hint())
 

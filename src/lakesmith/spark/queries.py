@@ -43,6 +43,12 @@ _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
 
+_MADE_HERE: Final = frozenset({"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan"})
+"""Leaves of a plan that read nothing: rows that a program makes."""
+
+_MOST_SHOWN: Final = 20
+"""So many columns of what is read are shown."""
+
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 
 
@@ -130,7 +136,10 @@ def rows_over(batch: Batch, views: dict[TableName, DataFrame], with_arrival: boo
         rows = _python_rows(batch, query, named)
     else:
         raise TypeError(f"{batch.name} has no query")
-    return replace(rows, inputs=names)
+    rows = replace(rows, inputs=names)
+    if isinstance(query, PythonQuery):
+        _require_own_inputs(batch, rows)
+    return rows
 
 
 def _sql_rows(
@@ -192,6 +201,33 @@ def _python_rows(batch: Batch, query: PythonQuery, views: dict[TableName, DataFr
             )
         )
     return QueryRows(frame)
+
+
+def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
+    """Raises RunError LS616 when a Python table reads what it does not take as a parameter: no plan would know of it."""
+    waiting = [analysed(rows.frame)]
+    while waiting:
+        node = waiting.pop()
+        if input_of(node, rows.inputs) is not None:
+            continue
+        children = items(node.children())
+        if not children and node.nodeName().split(" ")[0] not in _MADE_HERE:
+            raise _reads_more(batch, node)
+        waiting.extend(children)
+
+
+def _reads_more(batch: Batch, node: Any) -> RunError:
+    query = batch.step.table.query
+    return RunError(
+        Problem(
+            "LS616",
+            f"{batch.name} reads a table or files that are none of its parameters",
+            place=query.place if query else None,
+            expected="only the DataFrames that it is given, and rows that it makes itself",
+            found=str(node.simpleString(_MOST_SHOWN)),
+            hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
+        )
+    )
 
 
 def _load_function(batch: Batch, query: PythonQuery) -> Any:

@@ -22,7 +22,7 @@ from lakesmith.catalog.record import Account
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.plan.steps import InputRange
 from lakesmith.spark.batch import Batch, Draft
-from lakesmith.spark.changes import Changes, changed_rows
+from lakesmith.spark.changes import changed_rows
 from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.key_columns import Keys, relaxed
 from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
@@ -86,6 +86,8 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
         touched = _touched(batch, [rows.frame.columns[number] for number in keys.positions], stack)
         if touched.count > MOST_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
+        if not touched.count:
+            return Draft(Account(read=touched.read), by_row=False)
         batch.say(f"computing {touched.count} keys")
         changed = _kept(_differing(batch, rows, touched, keys), stack)
         return _write(batch, changed, rows.columns, touched)
@@ -122,8 +124,8 @@ def _changed(batch: Batch, stack: ExitStack) -> Iterator[_Changed]:
     """What went, among the other inputs as they were, and what came, as they are; both at once where no other moved."""
     moved = [item for item in batch.step.inputs if item.start != item.end]
     for item in moved:
-        changes = stack.enter_context(changed_rows(batch.spark, item.table, item.start, item.end))
-        _require_worth_it(batch, item, changes)
+        feed = changed_rows(batch.spark, item.table, item.start, item.end, _worth_it(batch, item))
+        changes = stack.enter_context(feed)
         went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
         if len(moved) == 1:
             yield _Changed(item, went.unionByName(came), False)
@@ -132,14 +134,11 @@ def _changed(batch: Batch, stack: ExitStack) -> Iterator[_Changed]:
             yield _Changed(item, came, False)
 
 
-def _require_worth_it(batch: Batch, item: InputRange, changes: Changes) -> None:
-    """Raises NotIncremental where changes are scattered over most of an input: reading it as a whole is no dearer then."""
+def _worth_it(batch: Batch, item: InputRange) -> float:
+    """The bytes in changed files of an input up to which it is worth it to look at what changed in them."""
     state = batch.catalog.table(item.table.layer, item.table.name)
     head = state.snapshots.get(item.end) if state and item.end is not None else None
-    held = head.count("total-files-size") if head else 0
-    if changes.bytes > held * MOST_TOUCHED:
-        share = f"{changes.bytes / 1e6:,.0f} of {held / 1e6:,.0f} MB"
-        raise NotIncremental(f"files of {item.table} that hold {share} changed, so it is computed as a whole")
+    return (head.count("total-files-size") if head else 0) * MOST_TOUCHED
 
 
 def _other(batch: Batch, item: InputRange, as_it_was: bool) -> DataFrame:

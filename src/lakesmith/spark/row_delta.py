@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.gateway import elements
 from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import ROW_ID, Staging
 from lakesmith.spark.vectors import Vectors
@@ -68,9 +69,9 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
     if gone:
         tasks = Scan(table, base, batch.spark._jvm).tasks(gone)
         vectors = Vectors(batch.spark, table).write(tasks, gone, operation=batch.attempt)
-        for vector in vectors.deleteFiles():
+        for vector in elements(vectors.deleteFiles()):
             delta.addDeletes(vector)
-        for vector in vectors.rewrittenDeleteFiles():
+        for vector in elements(vectors.rewrittenDeleteFiles()):
             delta.removeDeletes(vector)
         delta.validateDataFilesExist(vectors.referencedDataFiles())
     delta.validateFromSnapshot(base).commit()

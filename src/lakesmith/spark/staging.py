@@ -14,6 +14,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith.spark.gateway import elements
+
 ROW_ID: Final = "_row_id"
 """A row's identity, which updates and compactions keep (Iceberg's row lineage)."""
 
@@ -42,7 +44,7 @@ class Staging:
         try:
             written = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
             written.write.format("iceberg").mode("append").save(name)
-            return list(self._written.fetchNewFiles(table, name))
+            return elements(self._written.fetchNewFiles(table, name))
         finally:
             self._tables.remove(name)
             self._written.clearRewrite(table, name)

@@ -10,6 +10,8 @@ from typing import Any, Final
 from pyroaring import BitMap64
 from pyspark.sql import SparkSession
 
+from lakesmith.spark.gateway import elements
+
 _MAGIC: Final = bytes.fromhex("d1d33964")
 _FRAME: Final = 4
 
@@ -69,7 +71,7 @@ class Vectors:
     def _previous(self, tasks: Mapping[str, Any]) -> Any:
         found = self._maps()
         for file, task in tasks.items():
-            index = self._load(file, (each for each in task.deletes() if is_positional(each)))
+            index = self._load(file, (each for each in elements(task.deletes()) if is_positional(each)))
             if index is not None:
                 found.put(file, index)
         return found

@@ -12,6 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.gateway import elements
 from lakesmith.spark.iceberg import JavaTables, physical, quoted
 
 
@@ -102,4 +103,4 @@ def schema_of(spark: SparkSession, table: Any, snapshot: int) -> Any:
 
 
 def _columns(schema: Any) -> dict[int, str]:
-    return {int(field.fieldId()): str(field.name()) for field in schema.columns()}
+    return {int(field.fieldId()): str(field.name()) for field in elements(schema.columns())}

@@ -1,0 +1,44 @@
+"""The page on refreshing shows what ``explain`` says of the tables on it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lakesmith.cli.explain import explain_command
+
+PAGE = (Path(__file__).parents[3] / "docs/incremental.md").read_text()
+TABLES = re.findall(r"^```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+SHOWN = re.findall(r"^```console\n\$ lakesmith explain (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
+    for name, text in TABLES:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # The comment with the name counts as a line where lines are told.
+        mark = "--" if name.endswith(".sql") else "#"
+        file.write_text(f"{mark} {name}\n{text}")
+    return tmp_path
+
+
+def test_the_page_has_tables_and_shows_each_strategy() -> None:
+    assert len(TABLES) == 6
+    assert [re.search(r"^  (\w+):", shown, re.MULTILINE)[1] for _, shown in SHOWN] == [  # type: ignore[index]
+        "append",
+        "upsert",
+        "keys",
+        "keys",
+        "full",
+    ]
+
+
+@pytest.mark.parametrize(("table", "shown"), SHOWN, ids=[table for table, _ in SHOWN])
+def test_what_explain_says(shop: Path, table: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain_command(shop, None, table, False) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(shown + "\n")
