@@ -110,10 +110,16 @@ def _standing(
         case TableStep() if not decision.inputs:
             return Standing.BEHIND, f"{decision.reason} waiting"
     told = [_told(position) for position in inputs if position.change is not InputChange.NOTHING]
-    if not told and isinstance(decision, TableStep):
-        told = [decision.reason]
+    if isinstance(decision, TableStep) and (not told or _is_edited(decision)):
+        told = [decision.reason, *told]
     late_told = [f"{name} is behind" for name in late if not any(str(name) in text for text in told)]
     return Standing.BEHIND, "; ".join([*told, *late_told])
+
+
+def _is_edited(step: TableStep) -> bool:
+    """Whether the definition is another than that of the last batch: then that is the first thing to know."""
+    record = step.base.record
+    return record is not None and record.fingerprint != step.fingerprint
 
 
 def _told(position: InputPosition) -> str:

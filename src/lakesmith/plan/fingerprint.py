@@ -46,7 +46,7 @@ def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = 
         "latest_by": table.latest_by,
         "delete_when": _sql(table.delete_when) if table.delete_when else None,
         "rules": sorted(rule.predicate for rule in table.checks),
-        "columns": [(column.name, column.type) for column in table.columns],
+        "columns": _typed(table),
         "history": table.history.value,
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
     }
@@ -106,7 +106,7 @@ def _parts(table: TableDefinition, modules: Mapping[str, str]) -> Iterator[tuple
     yield "delete_when", _sql(table.delete_when) if table.delete_when else None
     yield "rules", sorted(rule.predicate for rule in table.rules)
     yield "required", sorted(column.name for column in table.columns if column.required)
-    yield "columns", [(column.name, column.type) for column in table.columns]
+    yield "columns", _typed(table)
     yield "history", None if table.history is History.TYPE1 else table.history.value
     yield "track", sorted(name.lower() for name in table.track)
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in modules.items())
@@ -132,3 +132,8 @@ def _sql(text: str) -> str:
 def _normal(source: str) -> str:
     # Not ast.dump: what that writes differs from one version of Python to the next.
     return ast.unparse(ast.parse(source))
+
+
+def _typed(table: TableDefinition) -> list[tuple[str, str]]:
+    """The columns with a type of their own: one that is only documented is no other for it."""
+    return [(column.name, column.type) for column in table.columns if column.type is not None]

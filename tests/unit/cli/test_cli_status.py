@@ -101,6 +101,15 @@ def test_rows_new_in_an_input(cli: Cli, shop: Shop) -> None:
     assert (position["change"], position["new_rows"]) == ("appended", 7)
 
 
+def test_an_edit_is_told_before_the_rows_that_are_new_as_well(cli: Cli, shop: Shop) -> None:
+    built(shop)
+    shop.batch("bronze.orders", 3, 7)
+    file = shop.root / "tables/silver/customers.sql"
+    file.write_text(file.read_text() + "\nWHERE customer_id > 0\n")
+    (silver,) = cli("status", "silver.customers", "--project", shop.root, "--json").data["tables"]
+    assert silver["why"] == "its definition has changed; 7 new rows in bronze.orders"
+
+
 def test_rows_that_another_tool_changed(cli: Cli, shop: Shop) -> None:
     built(shop)
     foreign = shop.commit(

@@ -75,6 +75,7 @@ def python(source: str, function: str = "customers", table: str = "orders") -> T
         replace(TABLE, rules=(replace(POSITIVE, place=Place("another", 9)), COMPLETE)),
         replace(TABLE, description="All customers", owner="sales", tags=("crm",)),
         replace(TABLE, columns=(Column("id", "bigint", doc="the number", place=PLACE),)),
+        replace(TABLE, columns=(*TABLE.columns, Column("name", None, doc="what they are called"))),
         replace(TABLE, place=Place("tables/silver/moved.sql", 7)),
         replace(TABLE, settings_from=(("key", PLACE),)),
         replace(TABLE, on_bad_row=OnBadRow.FAIL),
