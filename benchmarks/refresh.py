@@ -111,8 +111,9 @@ class Lake:
         self.round += 1
         step = max(self.rows // count, 1) if scattered else 1
         newest = 0 if scattered else max(self.rows - count, 0)
-        late = f"CASE WHEN n % 1000 = 0 THEN n * 7919 % {self.rows} ELSE {newest} + n * {step} END"
-        numbers = f"SELECT n, {late} AS id FROM (SELECT id AS n FROM range({count}))"
+        late = f"WHEN n % 1000 = 0 THEN n * 7919 % {self.rows}" if not scattered else "WHEN false THEN 0"
+        place = f"CASE {late} ELSE {newest} + n * {step} END"
+        numbers = f"SELECT n, {place} AS id FROM (SELECT id AS n FROM range({count}))"
         kind = "CASE WHEN n % 10 = 9 THEN 'D' WHEN n % 10 < 7 THEN 'U' ELSE 'I' END AS op"
         new = f"CASE WHEN n % 10 IN (7, 8) THEN {self.rows} * {self.round + 1} + n ELSE id END"
         self.spark.sql(self._merge(new, kind, numbers))

@@ -16,7 +16,7 @@ from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 
-WORTH_KEYS_BYTES = 256_000_000
+WORTH_KEYS_BYTES = 100_000_000
 """Inputs that hold less are computed as a whole: finding out what changed takes longer than reading them."""
 
 

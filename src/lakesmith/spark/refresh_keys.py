@@ -8,14 +8,12 @@ held against that, row by row, and only what differs is replaced, so tables belo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, Row
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account
@@ -23,7 +21,9 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.plan.steps import InputRange
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.changes import changed_rows
+from lakesmith.spark.comparable import has_equality
 from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_columns import Keys, relaxed
 from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
 from lakesmith.spark.observed import counts_of
@@ -41,7 +41,6 @@ MOST_KEYS = 1_000_000
 _PLACE: Final = "_lakesmith_place"
 _PLACES: Final = "_lakesmith_places"
 _FRESH: Final = "_lakesmith_fresh"
-_UNCOMPARABLE: Final = ("map<", "variant")
 
 
 @dataclass(frozen=True)
@@ -73,37 +72,40 @@ class _Changed:
     as_they_were: bool
 
 
+@dataclass(frozen=True)
+class _Difference:
+    """The rows that are there another number of times than they have to be, and how many come and go."""
+
+    rows: DataFrame
+    came: int
+    went: int
+
+
 def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
     """Brings what the touched keys have to have into the working branch.
 
     ``rows`` are the query's over its whole inputs. Raises NotIncremental where rows cannot be compared, or are too many.
     """
-    _require_comparable(rows)
+    _require_comparable(rows, keys)
     if not can_replace(batch.state(), batch.step.base.snapshot, 0):
         raise NotIncremental("it has too many files to replace rows in, so it is computed as a whole")
-    with ExitStack() as stack:
+    with Kept() as kept:
         batch.say("finding the keys that changed rows have")
-        touched = _touched(batch, [rows.frame.columns[number] for number in keys.positions], stack)
+        touched = _touched(batch, [rows.frame.columns[number] for number in keys.positions], kept)
         if touched.count > MOST_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
         if not touched.count:
             return Draft(Account(read=touched.read), by_row=False)
         batch.say(f"computing {touched.count} keys")
-        changed = _kept(_differing(batch, rows, touched, keys), stack)
-        return _write(batch, changed, rows.columns, touched)
+        changed, counts = kept.cut_and_count(_differing(batch, rows, touched, keys), *_totals())
+        return _write(batch, _Difference(changed, counts["came"], counts["went"]), rows.columns, touched)
 
 
-def _kept(frame: DataFrame, stack: ExitStack) -> DataFrame:
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    stack.callback(kept.unpersist)
-    return kept
-
-
-def _touched(batch: Batch, names: Sequence[str], stack: ExitStack) -> _Touched:
+def _touched(batch: Batch, names: Sequence[str], kept: Kept) -> _Touched:
     """The keys that the changed rows of any input can reach."""
     seen: list[Observation] = []
     found: list[DataFrame] = []
-    for changed in _changed(batch, stack):
+    for changed in _changed(batch, kept):
         seen.append(Observation())
         counted = changed.rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
         views = {
@@ -115,17 +117,17 @@ def _touched(batch: Batch, names: Sequence[str], stack: ExitStack) -> _Touched:
         rows = rows_over(batch, of_all)
         reached = relaxed(rows.frame, rows.inputs, changed.item.table)
         found.append(reached.select(*map(quoted, names)))
-    keys = _kept(reduce(DataFrame.union, found).distinct(), stack)
-    count = keys.count()
-    return _Touched(keys, count, values_of(keys, count), tuple(seen))
+    distinct = reduce(DataFrame.union, found).distinct()
+    keys, counts = kept.cut_and_count(distinct, F.count(F.lit(1)).alias("keys"))
+    return _Touched(keys, counts["keys"], values_of(keys, counts["keys"]), tuple(seen))
 
 
-def _changed(batch: Batch, stack: ExitStack) -> Iterator[_Changed]:
+def _changed(batch: Batch, kept: Kept) -> Iterator[_Changed]:
     """What went, among the other inputs as they were, and what came, as they are; both at once where no other moved."""
     moved = [item for item in batch.step.inputs if item.start != item.end]
     for item in moved:
         feed = changed_rows(batch.spark, item.table, item.start, item.end, _worth_it(batch, item))
-        changes = stack.enter_context(feed)
+        changes = kept.enter_context(feed)
         went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
         if len(moved) == 1:
             yield _Changed(item, went.unionByName(came), False)
@@ -189,35 +191,45 @@ def _of_keys(frame: DataFrame, touched: _Touched) -> DataFrame:
     return frame.alias("r").join(F.broadcast(touched.keys).alias("k"), condition, "left_semi")
 
 
-def _write(batch: Batch, changed: DataFrame, columns: Sequence[str], touched: _Touched) -> Draft:
+def _more() -> SparkColumn:
+    """How many times more a row has to be there than it is."""
+    return F.greatest(F.col(_FRESH) - F.size(_PLACES), F.lit(0)).cast("int")
+
+
+def _less() -> SparkColumn:
+    """How many times too often a row is there."""
+    return F.greatest(F.size(_PLACES) - F.col(_FRESH), F.lit(0)).cast("int")
+
+
+def _totals() -> list[SparkColumn]:
+    return [
+        F.coalesce(F.sum(each), F.lit(0)).alias(name) for each, name in ((_more(), "came"), (_less(), "went"))
+    ]
+
+
+def _write(batch: Batch, changed: _Difference, columns: Sequence[str], touched: _Touched) -> Draft:
     """Takes away what is there too often, and writes what is not there often enough."""
-    fresh, there = F.col(_FRESH).cast("int"), F.size(_PLACES)
-    more, less = F.greatest(fresh - there, F.lit(0)), F.greatest(there - fresh, F.lit(0))
-    totals: Row = changed.agg(
-        *(F.coalesce(F.sum(each), F.lit(0)).alias(name) for each, name in ((more, "came"), (less, "went")))
-    ).collect()[0]
-    if not can_replace(batch.state(), batch.step.base.snapshot, max(totals.came, totals.went)):
-        raise NotIncremental(
-            f"{totals.went} of its rows go and {totals.came} come, so it is computed as a whole"
+    came, went = changed.came, changed.went
+    if not can_replace(batch.state(), batch.step.base.snapshot, max(came, went)):
+        raise NotIncremental(f"{went} of its rows go and {came} come, so it is computed as a whole")
+    if came or went:
+        batch.say(f"replacing {went} rows by {came}")
+        surplus = F.slice(F.col(_PLACES), F.col(_FRESH).cast("int") + 1, _less())
+        gone = (
+            changed.rows.where(_less() > 0).select(F.explode(surplus).alias(_PLACE)).collect() if went else []
         )
-    if totals.came or totals.went:
-        batch.say(f"replacing {totals.went} rows by {totals.came}")
-        surplus = changed.where(less > 0).select(
-            F.explode(F.slice(F.col(_PLACES), fresh + 1, less)).alias(_PLACE)
-        )
-        gone = by_file((row[0].file, row[0].pos) for row in surplus.collect()) if totals.went else {}
-        rows = changed.where(more > 0).withColumn(_FRESH, F.explode(F.sequence(F.lit(1), more)))
+        rows = changed.rows.where(_more() > 0).withColumn(_FRESH, F.explode(F.sequence(F.lit(1), _more())))
         new = F.lit(None).cast("bigint").alias(ROW_ID)
-        replace_rows(batch, gone, rows.select(*map(quoted, columns), new), totals.came)
+        places = by_file((row[0].file, row[0].pos) for row in gone)
+        replace_rows(batch, places, rows.select(*map(quoted, columns), new), came)
     batch.pass_point("after-data")
-    account = Account(read=touched.read, inserted=totals.came, deleted=totals.went)
-    return Draft(account=account, by_row=False)
+    return Draft(account=Account(read=touched.read, inserted=came, deleted=went), by_row=False)
 
 
-def _require_comparable(rows: QueryRows) -> None:
-    for field in rows.frame.schema.fields:
+def _require_comparable(rows: QueryRows, keys: Keys) -> None:
+    for number, field in enumerate(rows.frame.schema.fields):
         kind = field.dataType.simpleString()
-        if any(part in kind for part in _UNCOMPARABLE):
+        if not has_equality(field.dataType) or (number in keys.positions and "map<" in kind):
             raise NotIncremental(
                 f"its column {field.name} is of a type, {kind}, whose values cannot be compared"
             )
