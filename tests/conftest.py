@@ -42,8 +42,15 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
     """The running session with what is known of its start."""
     catalogs = local_catalog_conf(lake_paths.catalog_db, lake_paths.warehouse)
     # As a run on little data has it: the suite takes two thirds of the time.
+    # What Spark remembers of thousands of queries for a page that nobody looks at fills the heap.
+    forgetful = {
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "500",
+        "spark.sql.ui.retainedExecutions": "10",
+    }
     settings = SessionSettings(
-        catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072, little=True
+        catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072, little=True, conf=forgetful
     )
     started = start_session(settings)
     yield started.result()

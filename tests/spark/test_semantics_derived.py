@@ -127,15 +127,13 @@ APPENDED = {
     "silver.py_udf_told",
 }
 REASONS = {
-    "silver.py_grouped": "Spark's plan of the query has a Aggregate",
     "silver.py_udf": "whose result is not fixed by the row",
     "silver.py_peeking": "it uses first at line 4",
-    "silver.py_two": "it reads several tables",
     "gold.joined": "rows of silver.big changed",
     "gold.ranked": "no column of its result tells which rows a change reaches",
     "gold.by_city": "rows of bronze.orders changed",
 }
-BY_KEYS = {"gold.joined", "gold.by_city"}
+BY_KEYS = {"gold.joined", "gold.by_city", "silver.py_grouped", "silver.py_two"}
 OF_CITIES = {"silver.py_two", "gold.joined", "gold.by_city"}
 
 
