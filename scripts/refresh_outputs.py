@@ -24,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 BLOCK = re.compile(r"(?P<open>^```console\n)(?P<body>.*?)(?P<close>^```$)", re.DOTALL | re.MULTILINE)
@@ -45,6 +46,8 @@ VOLATILE = (
     (re.compile(r"\bpid \d+\b"), "pid <pid>"),
     (re.compile(r"[ \t─━═-]{2,}"), " "),
 )
+
+OF_A_TABLE = re.compile(r"([a-z]\w*\.[a-z]\w*[: ]|look at: )")
 
 
 class OutputError(Exception):
@@ -91,7 +94,13 @@ def normalise(lines: Iterable[str]) -> list[str]:
         for pattern, stands_for in VOLATILE:
             line = pattern.sub(stands_for, line)
         result.append(line.strip())
-    return [line for line in result if line]
+    return _sorted_tables([line for line in result if line])
+
+
+def _sorted_tables(lines: Iterable[str]) -> list[str]:
+    """Lines on tables that follow each other, sorted: tables are worked on side by side, and either may be the first."""
+    groups = groupby(lines, key=lambda line: OF_A_TABLE.match(line) is not None)
+    return [line for of_tables, group in groups for line in (sorted(group) if of_tables else group)]
 
 
 def run_commands(folder: Path, commands: Sequence[Command]) -> list[tuple[str, ...]]:

@@ -69,6 +69,27 @@ def test_what_always_differs_is_not_compared(tmp_path: Path, printed: str, print
     assert readme.read_text() == before
 
 
+def test_tables_that_were_worked_on_side_by_side_come_in_any_order(tmp_path: Path) -> None:
+    prints = "silver.b: published\\nsilver.a: published\\n3 tables\\nlook at: b\\nlook at: a"
+    write(
+        tmp_path,
+        f"$ printf '{prints}\\n'",
+        "silver.a: published",
+        "silver.b: published",
+        "3 tables",
+        "look at: a",
+        "look at: b",
+    )
+
+    assert run(tmp_path, "--check").returncode == 0
+
+
+def test_a_table_that_is_not_told_of_is_missed(tmp_path: Path) -> None:
+    write(tmp_path, "$ printf 'silver.b: published\\n'", "silver.a: published", "silver.b: published")
+
+    assert run(tmp_path, "--check").returncode == 1
+
+
 @pytest.mark.parametrize(
     ("printed", "prints"),
     [("2024-05-31 22:02:11", "2024-05-31 22:02:12"), ("17 rows", "16 rows"), ("a b", "a c")],
