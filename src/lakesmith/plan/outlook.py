@@ -13,12 +13,10 @@ from typing import Final
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
 from lakesmith.plan.cost import Amount, held
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.planner import plan_derived
+from lakesmith.plan.planner import FIRST_TIME, plan_derived
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
-
-FIRST_TIME: Final = "the table is built for the first time"
 
 _TO_COME: Final = -1
 """The id of the snapshot that an input will get; Iceberg's own are positive."""

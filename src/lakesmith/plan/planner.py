@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
@@ -15,6 +16,8 @@ from lakesmith.plan.query import Query, why_not_keys
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
+
+FIRST_TIME: Final = "the table is built for the first time"
 
 WORTH_KEYS_BYTES = 100_000_000
 """Inputs that hold less are computed as a whole: finding out what changed takes longer than reading them."""
@@ -108,7 +111,7 @@ def _why_full(
     if full:
         return "a full refresh was asked for"
     if record is None:
-        return "the table is built for the first time"
+        return FIRST_TIME
     if record.fingerprint != query.fingerprint:
         return what_changed(record.definition, query.definition)
     for name, state in states.items():

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 
+def java_class(jvm: Any, name: str) -> Any:
+    """A class by its name, to be reflected upon: the gateway itself reaches neither Scala objects nor hidden static methods."""
+    return jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+
+
 def elements(collection: Any) -> list[Any]:
     """The elements of a Java collection.
 

@@ -26,7 +26,6 @@ from lakesmith.spark.history_known import (
     Standings,
     Task,
     find_standings,
-    nowhere,
     only,
     without,
 )
@@ -37,7 +36,7 @@ from lakesmith.spark.keyed import DELETE, judge
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows, rows_over
-from lakesmith.spark.row_delta import by_file, can_replace, replace_rows
+from lakesmith.spark.row_delta import by_file, can_replace, nowhere, replace_rows
 from lakesmith.spark.staging import ROW_ID
 from lakesmith.spark.tombstones import bury
 from lakesmith.spark.validity import FATES, IS_ROW, as_rows, fate_counts, put_in_order, tracked_columns

@@ -10,16 +10,17 @@ from typing import Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.comparable import comparable, has_equality
-from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, same_key
 from lakesmith.spark.row_delta import place
 from lakesmith.spark.tombstones import read_tombstones
-from lakesmith.spark.versions import read_version
+from lakesmith.spark.versions import column_types, read_version
 
 STANDING: Final = "_lakesmith_standing"
 """newer (than all that is known of its key), late (belongs into the past); or what changes no row: again (it is there just so),
@@ -55,10 +56,14 @@ class Task:
         """The table's definition."""
         return self.batch.step.table
 
+    @property
+    def types(self) -> dict[str, DataType]:
+        """The types of the table's columns, by their names in lower case."""
+        return {name.lower(): kind for name, kind in column_types(self.batch.spark, self.batch.name).items()}
+
     def typed(self, frame: DataFrame) -> DataFrame:
         """The frame with its columns in the table's types: values of two types are never held against each other."""
-        fields = self.batch.spark.table(physical(self.batch.name)).schema.fields
-        types = {field.name.lower(): field.dataType for field in fields}
+        types = self.types
         return frame.withColumns(
             {name: F.col(quoted(name)).cast(types[name.lower()]) for name in self.columns}
         )
@@ -139,11 +144,6 @@ def same_version(left: str, right: str, names: Sequence[str], table: TableDefini
     return reduce(lambda one, other: one & other, pairs, same_key(left, right, table))
 
 
-def nowhere() -> SparkColumn:
-    """The ``PLACE`` of what is not there."""
-    return F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>")
-
-
 def _order(alias: str, table: TableDefinition) -> SparkColumn:
     """The place of a version among those of its key as one comparable value; nulls are the oldest."""
     parts = (F.col(f"{alias}.{quoted(name)}").alias(f"o{at}") for at, name in enumerate(table.latest_by))
@@ -175,8 +175,7 @@ def _buried(task: Task, new: DataFrame) -> DataFrame | None:
     if buried is None:
         return None
     names = dict.fromkeys((*task.table.key, *task.table.latest_by))
-    fields = task.batch.spark.table(physical(task.batch.name)).schema.fields
-    types = {field.name.lower(): field.dataType for field in fields}
+    types = task.types
     cast = buried.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in names))
     newest = F.max(_order("b", task.table)).alias(_NEWEST)
     return only(cast, new, task.table).alias("b").groupBy(*map(quoted, task.table.key)).agg(newest)

@@ -37,6 +37,7 @@ from lakesmith.spark.plans import (
     input_of,
     items,
     kind_of,
+    node_kind,
     parts_of,
     references,
     require_pure,
@@ -132,7 +133,7 @@ class _Walk:
 
     def of(self, node: Any) -> _Seen:
         """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
-        kind = _node_kind(node)
+        kind = node_kind(node)
         if (table := input_of(node, self._inputs)) is not None:
             return _whole_input(node, table)
         if self._trust_python is not None:
@@ -294,10 +295,6 @@ class _Walk:
     def _cte(self, node: Any) -> _Seen:
         seen, columns = self._ctes[int(node.cteId())]
         return self._renamed(seen, columns, node, node)
-
-
-def _node_kind(node: Any) -> str:
-    return str(node.nodeName()).split(" ")[0]
 
 
 def _whole_input(node: Any, table: TableName) -> _Seen:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.gateway import java_class
 
 _CLOCKS: Final = frozenset(
     {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
@@ -41,6 +42,11 @@ def require_pure(node: Any, trust_python: bool) -> None:
 def input_of(node: Any, inputs: Mapping[str, TableName]) -> TableName | None:
     """The table that a node reads, where it is one of the ``inputs`` by its alias."""
     return inputs.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
+
+
+def node_kind(node: Any) -> str:
+    """The name of a plan's node, without what some say behind it."""
+    return str(node.nodeName()).split(" ")[0]
 
 
 def items(sequence: Any) -> list[Any]:
@@ -101,8 +107,7 @@ class Plans:
 
     def _rule(self, name: str) -> Any:
         """A Scala object, which the gateway does not reach by its name."""
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        found = loader.loadClass(f"org.apache.spark.sql.catalyst.optimizer.{name}$")
+        found = java_class(self._jvm, f"org.apache.spark.sql.catalyst.optimizer.{name}$")
         return found.getField("MODULE$").get(None)
 
     def frame(self, plan: Any) -> DataFrame:

@@ -28,7 +28,7 @@ from lakesmith.spark.batch import Batch
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.key_columns import Keys, key_columns
-from lakesmith.spark.plans import analysed, input_of, items, require_pure
+from lakesmith.spark.plans import analysed, input_of, items, node_kind, require_pure
 from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
@@ -211,7 +211,7 @@ def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
         if input_of(node, rows.inputs) is not None:
             continue
         children = items(node.children())
-        if not children and node.nodeName().split(" ")[0] not in _MADE_HERE:
+        if not children and node_kind(node) not in _MADE_HERE:
             raise _reads_more(batch, node)
         waiting.extend(children)
 

@@ -22,15 +22,15 @@ from lakesmith.plan.steps import InputRange
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.changes import changed_rows
 from lakesmith.spark.comparable import has_equality
-from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_columns import Keys, relaxed
 from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.queries import QueryRows, rows_over
-from lakesmith.spark.row_delta import by_file, can_replace, place, replace_rows
+from lakesmith.spark.row_delta import by_file, can_replace, nowhere, place, replace_rows
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID
-from lakesmith.spark.versions import read_version
+from lakesmith.spark.versions import column_types, read_version
 
 MOST_TOUCHED = 0.5
 """Changes in files that hold more than this part of an input are not looked at one by one."""
@@ -153,10 +153,9 @@ def _differing(batch: Batch, rows: QueryRows, touched: _Touched, keys: Keys) -> 
     ``_FRESH``: how many times it has to be there; ``_PLACES``: where it is.
     """
     columns = [F.col(quoted(name)) for name in rows.columns]
-    nowhere = F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>").alias(_PLACE)
     both = (
         _of_keys(_wanted(batch, rows, touched, keys), touched)
-        .select(*columns, nowhere)
+        .select(*columns, nowhere().alias(_PLACE))
         .unionByName(_of_keys(_there(batch, columns, touched), touched))
     )
     counted = both.groupBy(*columns).agg(
@@ -174,7 +173,7 @@ def _wanted(batch: Batch, rows: QueryRows, touched: _Touched, keys: Keys) -> Dat
         )
         for item in batch.step.inputs
     }
-    types = {field.name: field.dataType for field in batch.spark.table(physical(batch.name)).schema.fields}
+    types = column_types(batch.spark, batch.name)
     found = rows_over(batch, views).frame
     return found.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in rows.columns))
 

@@ -46,6 +46,11 @@ def place() -> SparkColumn:
     return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), F.col(ROW_ID).alias("id"))
 
 
+def nowhere() -> SparkColumn:
+    """The ``place`` of a row that is not there."""
+    return F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>")
+
+
 def by_file(places: Iterable[tuple[str, int]]) -> dict[str, BitMap64]:
     """Pairs (file, position) put together by file."""
     found: dict[str, list[int]] = {}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from lakesmith.spark.gateway import java_class
+
 _END: Final = "\0"
 """Parts texts from each other: no path has it."""
 
@@ -55,11 +57,10 @@ class _Getters:
     def __init__(self, jvm: Any) -> None:
         invoke = jvm.java.lang.invoke
         self._proxies, self._lookup = invoke.MethodHandleProxies, invoke.MethodHandles.publicLookup()
-        self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        self._function = self._loader.loadClass("com.google.common.base.Function")
+        self._jvm, self._function = jvm, java_class(jvm, "com.google.common.base.Function")
 
     def __call__(self, owner: str, name: str) -> Any:
-        methods = self._loader.loadClass(f"org.apache.iceberg.{owner}").getMethods()
+        methods = java_class(self._jvm, f"org.apache.iceberg.{owner}").getMethods()
         method = next(
             each
             for each in methods

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.spark.gateway import elements
+from lakesmith.spark.gateway import elements, java_class
 
 ROW_ID: Final = "_row_id"
 """A row's identity, which updates and compactions keep (Iceberg's row lineage)."""
@@ -75,7 +75,6 @@ class Staging:
 
 def _table_cache(jvm: Any) -> Any:
     """Iceberg's cache of tables to be rewritten. By reflection: Py4J takes its static ``get`` for the method of that name."""
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    cache = loader.loadClass("org.apache.iceberg.spark.SparkTableCache")
+    cache = java_class(jvm, "org.apache.iceberg.spark.SparkTableCache")
     getter = next(method for method in cache.getMethods() if str(method.toString()).endswith(".get()"))
     return getter.invoke(None, jvm.java.util.ArrayList().toArray())

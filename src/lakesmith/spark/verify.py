@@ -12,14 +12,14 @@ from pyspark.sql.types import DataType
 from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.comparable import comparable, has_equality
-from lakesmith.spark.iceberg import physical, quoted
+from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.keyed import DELETE, judge
 from lakesmith.spark.quarantine import REASONS, rule_reasons
 from lakesmith.spark.queries import QueryRows, query_rows
 from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, has_fractions, rounded, rounded_elsewhere
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.validity import IS_ROW, as_rows, put_in_order, tracked_columns
-from lakesmith.spark.versions import read_version
+from lakesmith.spark.versions import column_types, read_version
 
 _EXPECTED: Final = "_lakesmith_expected"
 _FOUND: Final = "_lakesmith_found"
@@ -34,7 +34,7 @@ def verify_table(batch: Batch) -> Verification:
     Doubles and floats are compared to ten and five digits: a sum of them depends on the order of its rows.
     """
     rows = query_rows(batch, with_arrival=bool(batch.step.table.key))
-    types = {field.name: field.dataType for field in batch.spark.table(physical(batch.name)).schema.fields}
+    types = column_types(batch.spark, batch.name)
     columns = (*rows.columns, *batch.step.table.added_columns)
     missing = [name for name in columns if name not in types]
     if missing:

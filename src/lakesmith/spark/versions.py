@@ -16,6 +16,11 @@ from lakesmith.spark.gateway import elements
 from lakesmith.spark.iceberg import JavaTables, physical, quoted
 
 
+def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
+    """The types of the columns that the table has now."""
+    return {field.name: field.dataType for field in spark.table(physical(name)).schema.fields}
+
+
 def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
     """The rows of a snapshot in the columns that the table has now; no rows where there is none (None).
 
@@ -30,7 +35,7 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
     then, now = _columns(schema), _columns(table.schema())
     if schema.sameSchema(table.schema()) or frame.columns != list(then.values()):
         return frame
-    types = {field.name: field.dataType for field in spark.table(physical(name)).schema.fields}
+    types = column_types(spark, name)
     values = (_as_now(frame, then.get(field), types[column]).alias(column) for field, column in now.items())
     return frame.select(*values)
 
