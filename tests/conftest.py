@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parent / "spark"))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are no part of a test's name: gzip writes the second it runs in, and two workers must name tests alike."""
+    return argname if isinstance(val, bytes) else None
+
+
 @dataclass(frozen=True, slots=True)
 class LakePaths:
     """Where the catalog ``lake`` of the shared session lives."""
