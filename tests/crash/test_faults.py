@@ -17,7 +17,7 @@ from killed_shop import VERSIONS as VERSION_FILES
 
 from lakesmith.execute import faults
 from lakesmith.plan import planner
-from lakesmith.spark import refresh_keys
+from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -56,7 +56,7 @@ def _no_faults_left() -> Iterator[None]:
 def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are refreshed by keys too, where large ones are."""
     monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 10.0)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 10.0)
 
 
 @pytest.fixture(scope="module")

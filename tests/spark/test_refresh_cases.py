@@ -10,7 +10,7 @@ from harness import ProjectHarness
 from test_equality_deletes import delete_equal
 
 from lakesmith.plan import planner
-from lakesmith.spark import refresh_keys
+from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -25,7 +25,7 @@ BY_CITY = "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city"
 def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
     monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", float("inf"))
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
 
 
 def test_rows_that_others_delete_by_equality(tmp_path: Path, session: SessionHandle) -> None:

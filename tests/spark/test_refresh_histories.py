@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 from shapes import BY_NAME, SHAPES, with_inputs
 
 from lakesmith.plan import planner
-from lakesmith.spark import refresh_keys
+from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -66,7 +66,7 @@ def _by_keys() -> Iterator[None]:
     """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-        patch.setattr(refresh_keys, "MOST_TOUCHED", float("inf"))
+        patch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
         yield
 
 

@@ -16,7 +16,7 @@ from harness import ProjectHarness
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.plan import planner
-from lakesmith.spark import refresh_keys
+from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -109,7 +109,7 @@ QUERIES = {**SHAPES, **WHOLE}
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 10.0)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 10.0)
     files = {
         "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
         "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
@@ -118,7 +118,7 @@ def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
     }
     (tmp_path / "shop/landing/customers").mkdir(parents=True)
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
-    return ProjectHarness(tmp_path / "shop", session, {**files, **golds})
+    return ProjectHarness(tmp_path / "shop", session, {**files, **golds}, compiled=True)
 
 
 def _land(shop: ProjectHarness, dice: random.Random, number: int, tables: tuple[str, ...]) -> None:
@@ -191,7 +191,7 @@ def test_every_shape_after_any_history(shop: ProjectHarness, seed: int) -> None:
 def test_scattered_changes_are_no_reason_to_look_at_each(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh_keys, "MOST_TOUCHED", 0.5)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 0.5)
     dice = random.Random(1)
     for number in (1, 2):
         _land(shop, dice, number, ("orders", "customers") if number == 1 else ("orders",))

@@ -155,7 +155,7 @@ def test_each_kind_of_query_over_a_story_of_runs(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
     cities = {"Oslo": "Norway"}
     shop.land("landing/orders/1.csv", _csv("id,city,amount", FIRST))
     shop.land("landing/cities/1.csv", _csv("city,country", list(cities.items())))

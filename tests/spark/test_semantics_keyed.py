@@ -62,7 +62,7 @@ TABLES = {
 def test_any_history(
     seed: int, tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
     arrived: list[Arrival] = []
     attempts: dict[str, str] = {}
     for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):

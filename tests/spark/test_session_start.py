@@ -40,6 +40,14 @@ def test_the_session_counts_in_utc_and_is_strict(spark: SparkSession) -> None:
         spark.sql("SELECT cast('x' AS int)").collect()
 
 
+def test_compiled_code_has_the_room_that_it_usually_has(spark: SparkSession) -> None:
+    """Java gives a fifth of it where its first compiler works alone; once that is full, queries slow down, and some fail."""
+    jvm: Any = spark._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    code = [pool.getUsage().getMax() for pool in pools if str(pool.getName()).startswith("Code")]
+    assert sum(code) >= 240 * 2**20
+
+
 def test_the_gateway_leaves_no_trace_in_the_environment(session: SessionHandle) -> None:
     assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
 

@@ -9,7 +9,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.plan.planner import WORTH_KEYS_BYTES
-from lakesmith.plan.query import Query, why_not_keys
+from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnChangedFile, TableName
@@ -41,7 +41,7 @@ def refresh_of(graph: Graph, name: TableName, record: Record | None = None) -> R
         return _by_keys(node, query, query.why_not) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
-            _both(query.why_not, node, query),
+            _both(query.why_not, query),
             _better(node, query),
         )
     return _incremental(graph, node, query)
@@ -54,7 +54,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         return _by_keys(node, query, changes) or Refresh(
             Strategy.FULL,
             f"the query runs over all of {source} whenever it changed, and the result is swapped in",
-            _both(changes, node, query),
+            _both(changes, query),
             f"read what {source} is made from instead, if that only grows",
         )
     if node.definition.key:
@@ -71,7 +71,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
 
 def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
     """Refreshing by keys, where the definition allows it."""
-    if why_not_keys(node.definition, query) is not None:
+    if query.not_by_keys is not None:
         return None
     inputs = " and ".join(map(str, query.inputs))
     return Refresh(
@@ -82,9 +82,9 @@ def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
     )
 
 
-def _both(why: str, node: Node, query: Query) -> str:
+def _both(why: str, query: Query) -> str:
     """Why it is neither row by row nor by keys."""
-    against = why_not_keys(node.definition, query)
+    against = query.not_by_keys
     return why if against is None or against == why else f"{why}; not by keys: {against}"
 
 
@@ -104,8 +104,7 @@ _BETTER: Final = {
     "without PARTITION BY": "a PARTITION BY, so that a change reaches one partition and not every row",
     "subquery in an expression": "a join (LEFT SEMI JOIN for EXISTS and IN) in place of the subquery",
     "with itself": "a window function over the table in place of the join, or a table of its own for one side",
-    "a key of its own": "a table without a key; or one that only grows for its input",
-    "it has rules": "the rules on a table above or below this one",
+    "column of its key": "a key that the query takes from what it groups by, joins on, or reads as it is",
     "tells which rows": "the columns that it groups by, or is joined by, in its result",
 }
 """By a part of what stands against it: what would allow a refresh by keys."""
@@ -114,7 +113,7 @@ _BETTER: Final = {
 def _better(node: Node, query: Query) -> str | None:
     if node.notes and node.analysis and node.analysis.nondeterministic:
         return "leave out what differs from run to run"
-    against = why_not_keys(node.definition, query) or ""
+    against = query.not_by_keys or ""
     known = next((better for part, better in _BETTER.items() if part in against), None)
     return (
         known or "a query that groups, joins, ranks by key or computes each row by itself, without the rest"

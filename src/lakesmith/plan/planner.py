@@ -12,7 +12,7 @@ from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.input_columns import columns_that_count
-from lakesmith.plan.query import Query, why_not_keys
+from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
@@ -170,7 +170,7 @@ def _by_keys_or_full(
 ) -> TableStep:
     """The step that computes touched keys anew; a full one, with the reason, where that cannot be."""
     record = facts.base.record
-    against = why_not_keys(table, query)
+    against = query.not_by_keys
     if record is None or against is not None:
         reason = f"{why_full}; not by keys: {against}"
         return _step(table, query, facts, _whole(states), Strategy.FULL, reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.definitions import TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,3 @@ class Query:
     not_by_keys: str | None = None
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-
-
-def why_not_keys(table: TableDefinition, query: Query) -> str | None:
-    """What stands against refreshing the table by the keys that changed rows have, for people; None when nothing does."""
-    if table.key:
-        return "it has a key of its own"
-    if table.checks:
-        return "it has rules, whose bad rows are put aside"
-    return query.not_by_keys

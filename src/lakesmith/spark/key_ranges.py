@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from pyspark.sql.types import DataType, StructType
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.key_origins import Origin, Origins, Span
+from lakesmith.spark.read_sql import any_of, literal
 
 _MOST_LISTED: Final = 20_000
 """Of more keys only the least and the greatest are looked at."""
@@ -66,7 +66,7 @@ def input_conditions(
     origins: Sequence[Origins], values: Mapping[int, Values]
 ) -> dict[TableName, SparkColumn]:
     """By input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns."""
-    found: dict[TableName, list[SparkColumn]] = {}
+    found: dict[TableName, list[str]] = {}
     for number, by_table in enumerate(origins):
         for table, origin in by_table.items():
             if number in values:
@@ -80,8 +80,9 @@ def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkCo
     return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
 
 
-def _all(conditions: Sequence[SparkColumn]) -> SparkColumn:
-    return reduce(lambda one, other: one & other, conditions, F.lit(True))
+def _all(conditions: Sequence[str]) -> SparkColumn:
+    """One condition of all. As text: each part of a condition that is built by calls is a call to the JVM."""
+    return F.expr(" AND ".join(f"({condition})" for condition in conditions) or "true")
 
 
 def _kind(kind: DataType) -> str | None:
@@ -128,37 +129,36 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[since], values[until - 1]) for since, until in pairwise(cuts)]
 
 
-def _condition(origin: Origin, values: Values) -> SparkColumn:
-    column = F.col(quoted(origin.column))
+def _condition(origin: Origin, values: Values) -> str:
+    column = quoted(origin.column)
     if origin.span is None and values.single:
-        met: SparkColumn = column.isin(*(_literal(value, values.kind) for value in values.single))
+        met = f"{column} IN ({', '.join(_literal(value, values.kind) for value in values.single)})"
     else:
-        met = reduce(lambda one, other: one | other, _within(column, origin, values), F.lit(False))
-    return met | column.isNull() if values.with_null else met
+        met = any_of(_within(column, origin, values))
+    return f"({met}) OR {column} IS NULL" if values.with_null else met
 
 
-def _within(column: SparkColumn, origin: Origin, values: Values) -> Iterator[SparkColumn]:
+def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
     for least, greatest in values.intervals:
         since, until = _literal(least, values.kind), _literal(greatest, values.kind)
         if origin.span is None:
-            yield (column >= since) & (column <= until)
+            yield f"{column} >= {since} AND {column} <= {until}"
         elif origin.is_end:
-            yield (column >= since - _interval(origin.span)) & (column < until)
+            yield f"{column} >= {since} - {_interval(origin.span)} AND {column} < {until}"
         else:
-            yield (column >= since) & (column < until + _interval(origin.span))
+            yield f"{column} >= {since} AND {column} < {until} + {_interval(origin.span)}"
 
 
-def _literal(value: Any, kind: str) -> SparkColumn:
+def _literal(value: Any, kind: str) -> str:
     if kind in ("timestamp", "window"):
-        return F.timestamp_micros(F.lit(value))
-    if kind == "timestamp_ntz":
-        return F.lit(value.isoformat(sep=" ")).cast(kind)
-    return F.lit(value).cast(kind)
+        return f"timestamp_micros({value}L)"
+    if kind == "string":
+        return literal(value)
+    text = value.isoformat(sep=" ") if kind == "timestamp_ntz" else str(value)
+    return f"CAST('{text}' AS {kind})"
 
 
-def _interval(span: Span) -> SparkColumn:
+def _interval(span: Span) -> str:
     """By the calendar, not as a number of hours: a day may have 23 of them."""
     seconds = Decimal(span.microseconds).scaleb(-6)
-    return F.make_interval(
-        months=F.lit(span.months), days=F.lit(span.days), secs=F.lit(seconds).cast("decimal(18,6)")
-    )
+    return f"make_interval(0, {span.months}, 0, {span.days}, 0, 0, CAST('{seconds:f}' AS decimal(18,6)))"

@@ -35,12 +35,17 @@ _WINS: Final = "_lakesmith_wins"
 
 @dataclass(frozen=True)
 class Judged:
-    """A query's rows with ``_reasons`` (empty: good) and ``DELETE`` added."""
+    """A query's rows with ``_reasons`` (empty: good) and, where the table has a key, ``DELETE`` added."""
 
     frame: DataFrame
     table: TableDefinition
     columns: tuple[str, ...]
     hidden: tuple[str, ...]
+
+    @property
+    def good(self) -> DataFrame:
+        """The rows that nothing is wrong with."""
+        return self.frame.where(F.size(REASONS) == 0)
 
     @property
     def bad(self) -> DataFrame:
@@ -65,7 +70,7 @@ class Judged:
             F.desc_nulls_last(quoted(name)) for name in (*self.table.latest_by, *(self.hidden or self.ties))
         ]
         window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(*order)
-        good = self.frame.where(F.size(REASONS) == 0).withColumn(_RANK, F.row_number().over(window))
+        good = self.good.withColumn(_RANK, F.row_number().over(window))
         return good.where(F.col(_RANK) == 1).select(*map(quoted, self.columns), DELETE)
 
     def versions(self) -> DataFrame:
@@ -74,7 +79,7 @@ class Judged:
         window = Window.partitionBy(*map(quoted, self.table.key))
         order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
         following = F.lead(order).over(window.orderBy(*(F.asc_nulls_first(quoted(name)) for name in names)))
-        good = self.frame.where(F.size(REASONS) == 0).withColumn(_WINS, ~following.eqNullSafe(order))
+        good = self.good.withColumn(_WINS, ~following.eqNullSafe(order))
         return good.where(_WINS).select(*map(quoted, self.columns), DELETE)
 
     @property

@@ -117,18 +117,52 @@ def miscounted(batch: Batch, expected: int, found: int) -> RunError:
     )
 
 
+def content_of(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Bad rows of a derived table as what they are in quarantine: its columns ``reasons``, ``row`` and ``row_types``."""
+    whole, types = _as_json(rows, columns)
+    return rows.select(F.col(REASONS).alias("reasons"), whole.alias("row"), types.alias("row_types"))
+
+
+def with_batch(batch: Batch, content: DataFrame) -> DataFrame:
+    """Rows as ``content_of`` gives them, in all columns of the quarantine, as found by the batch."""
+    found = _found_by(batch)
+    present = set(content.columns)
+    return content.select(
+        *(
+            found.get(name, F.col(name) if name in present else F.lit(None).cast(kind).alias(name))
+            for name, kind in ((column.name, str(column.type)) for column in COLUMNS)
+        )
+    )
+
+
+def _found_by(batch: Batch) -> dict[str, SparkColumn]:
+    """The columns that say which batch found a row, by their names."""
+    columns = {
+        "attempt": F.lit(batch.attempt),
+        "batch": F.lit(batch.number).cast("bigint"),
+        "quarantined_at": F.timestamp_millis(F.lit(batch.started_ms)),
+    }
+    return {name: column.alias(name) for name, column in columns.items()}
+
+
+def _as_json(rows: DataFrame, columns: Sequence[str]) -> tuple[SparkColumn, SparkColumn]:
+    """The rows as JSON, and the types of its fields."""
+    schema = rows.schema
+    whole = F.expr(exact_json([(name, quoted(name), schema[name].dataType) for name in columns]))
+    return whole, F.lit(types_of(schema, columns))
+
+
 def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     present = set(rows.columns)
 
     def known(name: str, kind: str) -> SparkColumn:
         return (F.col(name) if name in present else F.lit(None)).cast(kind)
 
-    raw, types = known("_raw", "string"), F.lit(types_of(rows.schema, columns))
-    schema = rows.schema
-    whole = F.expr(exact_json([(name, quoted(name), schema[name].dataType) for name in columns]))
+    raw, (whole, types) = known("_raw", "string"), _as_json(rows, columns)
+    found = _found_by(batch)
     return rows.select(
-        F.lit(batch.attempt).alias("attempt"),
-        F.lit(batch.number).cast("bigint").alias("batch"),
+        found["attempt"],
+        found["batch"],
         F.col(REASONS).alias("reasons"),
         known("_source_file", "string").alias("source_file"),
         known("_source_position", "bigint").alias("source_position"),
@@ -137,5 +171,5 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
         known("_raw_columns", "array<string>").alias("raw_columns"),
         F.when(raw.isNull(), whole).alias("row"),
         F.when(raw.isNull(), types).otherwise(known("_raw_types", "string")).alias("row_types"),
-        F.timestamp_millis(F.lit(batch.started_ms)).alias("quarantined_at"),
+        found["quarantined_at"],
     )

@@ -49,7 +49,7 @@ def _write(
     stop_if_asked(batch, counts["bad"], judged.bad)
     pins = {
         **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
-        **bury(batch, winners, keys["deletes"]),
+        **bury(batch, winners.where(F.col(DELETE)), keys["deletes"]),
     }
     return Draft(
         account=_account(batch, counts, keys),

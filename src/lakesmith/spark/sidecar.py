@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from lakesmith.catalog.owner import OWNER
 from lakesmith.catalog.record import Pin, Record
@@ -18,7 +19,7 @@ from lakesmith.errors import Problem, StateError
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.spark.batch import Batch, live_rows
-from lakesmith.spark.iceberg import physical
+from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.tables import conform_table, create_table, require_ours, widen_table
 
 SIDECAR_LAYER = "lakesmith"
@@ -40,6 +41,16 @@ def sidecar_name(table: TableName, kind: SidecarKind) -> TableName:
 def pinned(record: Record | None, kind: SidecarKind) -> Pin | None:
     """The version of a sidecar that belongs to a published batch; None when it has none yet."""
     return record.sidecars.get(kind.value) if record else None
+
+
+def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
+    """A sidecar's rows as of the last published batch; None when there never were any."""
+    pin = pinned(batch.step.base.record, kind)
+    if pin is None or pin.snapshot is None:
+        return None
+    return batch.spark.sql(
+        f"SELECT * FROM {physical(sidecar_name(batch.name, kind))} VERSION AS OF {pin.snapshot}"
+    )
 
 
 class SidecarWriter:
@@ -89,6 +100,18 @@ class SidecarWriter:
     def clear(self, where: str = "true") -> None:
         """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL) is true."""
         self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
+
+    def take_out(self, rows: DataFrame) -> None:
+        """Takes every row away that is equal to one of ``rows`` in all of their columns."""
+        view = self._batch.view(f"{self.kind.value}_gone")
+        rows.select(
+            *(F.col(quoted(name)).alias(f"gone_{name}") for name in rows.columns)
+        ).createOrReplaceTempView(view)
+        same = " AND ".join(f"{quoted(f'gone_{name}')} <=> {quoted(name)}" for name in rows.columns)
+        try:
+            self.clear(f"EXISTS (SELECT 1 FROM {view} WHERE {same})")
+        finally:
+            self._batch.spark.catalog.dropTempView(view)
 
     def live_rows(self) -> int:
         """The rows on the batch's branch now, as its head's summary says."""

@@ -9,9 +9,8 @@ from lakesmith.catalog.record import Pin
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.iceberg import physical, quoted
-from lakesmith.spark.keyed import DELETE
-from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, sidecar_name
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, read_pinned
 
 
 def tombstone_columns(batch: Batch) -> tuple[str, ...]:
@@ -21,21 +20,18 @@ def tombstone_columns(batch: Batch) -> tuple[str, ...]:
 
 
 def read_tombstones(batch: Batch) -> DataFrame | None:
-    """The newest tombstone of each key as of the last published batch; None when there never was one."""
-    pin = pinned(batch.step.base.record, SidecarKind.TOMBSTONES)
-    if pin is None or pin.snapshot is None:
-        return None
-    name = physical(sidecar_name(batch.name, SidecarKind.TOMBSTONES))
-    return batch.spark.sql(f"SELECT * FROM {name} VERSION AS OF {pin.snapshot}")
+    """The tombstones as of the last published batch; None when there never was one. The newest of a key counts."""
+    return read_pinned(batch, SidecarKind.TOMBSTONES)
 
 
-def bury(batch: Batch, deletes: DataFrame, count: int) -> dict[str, Pin]:
+def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None) -> dict[str, Pin]:
     """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
 
-    A full refresh starts from no tombstones. Nothing is made where there are none and never were.
+    ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is made where there are
+    none and never were.
     """
     anew = batch.step.strategy is Strategy.FULL
-    if not count and not (anew and pinned(batch.step.base.record, SidecarKind.TOMBSTONES)):
+    if not count and stale is None and not (anew and pinned(batch.step.base.record, SidecarKind.TOMBSTONES)):
         return {}
     names = tombstone_columns(batch)
     found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}
@@ -44,7 +40,9 @@ def bury(batch: Batch, deletes: DataFrame, count: int) -> dict[str, Pin]:
     earlier = None if anew else read_tombstones(batch)
     if writer.open() and earlier is not None:
         writer.append(earlier.select(*(F.col(quoted(name)).cast(types[name]) for name in names)))
+    if stale is not None:
+        writer.take_out(stale)
     if count:
-        writer.append(deletes.where(F.col(DELETE)).select(*map(quoted, names)))
+        writer.append(deletes.select(*map(quoted, names)))
     batch.pass_point("after-tombstones")
     return {writer.kind.value: writer.pin()}

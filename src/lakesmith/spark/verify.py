@@ -13,12 +13,9 @@ from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipp
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.comparable import comparable, has_equality
 from lakesmith.spark.iceberg import quoted
-from lakesmith.spark.keyed import DELETE, judge
-from lakesmith.spark.quarantine import REASONS, rule_reasons
-from lakesmith.spark.queries import QueryRows, query_rows
+from lakesmith.spark.outcome import judged_rows, outcome_of
+from lakesmith.spark.queries import query_rows
 from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, has_fractions, rounded, rounded_elsewhere
-from lakesmith.spark.rules import add_reasons
-from lakesmith.spark.validity import IS_ROW, as_rows, put_in_order, tracked_columns
 from lakesmith.spark.versions import column_types, read_version
 
 _EXPECTED: Final = "_lakesmith_expected"
@@ -41,21 +38,12 @@ def verify_table(batch: Batch) -> Verification:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
     if unfit := [name for name in columns if not has_equality(types[name])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
+    expected = outcome_of(judged_rows(rows, batch.step.table)).rows
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     kinds = {name: types[name] for name in columns}
-    both = _counted(_expected(batch, rows), kinds, (1, 0)).unionByName(_counted(there, kinds, (0, 1)))
+    both = _counted(expected, kinds, (1, 0)).unionByName(_counted(there, kinds, (0, 1)))
     sums = [F.sum(name).alias(name) for name in _SIDES]
     return _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*sums), kinds)
-
-
-def _expected(batch: Batch, rows: QueryRows) -> DataFrame:
-    table = batch.step.table
-    if table.keeps_versions:
-        tracked = tracked_columns(rows.frame, rows.columns, table)
-        return put_in_order(as_rows(judge(rows, table).versions(), table), table, tracked).where(IS_ROW)
-    if table.key:
-        return judge(rows, table).winners().where(~F.col(DELETE))
-    return add_reasons(rows.frame, rule_reasons(table.checks), table.checks).where(F.size(REASONS) == 0)
 
 
 def _counted(frame: DataFrame, kinds: Mapping[str, DataType], counts: tuple[int, int]) -> DataFrame:

@@ -1,0 +1,193 @@
+"""A table of sums brought forward by what the changed rows add to it and take from it (see ``additive``).
+
+Of each group the row that is there, what came and what went give the row that has to be there, or it is not *certain*: a sum that
+is zero may be null, where nothing is known of how many values it has; and where the least value went, only the rows know the next.
+Groups that are not certain are computed anew from their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType
+
+from lakesmith.spark.additive import Adding, Role
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.kept import Kept
+from lakesmith.spark.key_ranges import values_of
+from lakesmith.spark.queries import rows_over
+from lakesmith.spark.touched_keys import Touched, changed_inputs, distinct_keys
+from lakesmith.spark.versions import column_types
+
+_SIDE: Final = "_lakesmith_side"
+_WAS, _CAME, _WENT = "w", "c", "g"
+"""The row that is there, what came, and what went."""
+_TOTAL: Final = "t"
+
+_CERTAIN: Final = "_lakesmith_certain"
+_EXISTS: Final = "_lakesmith_exists"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the changed rows alone give, by ``_SIDE``; ``columns`` says what each column is."""
+
+    rows: DataFrame
+    columns: Mapping[str, Adding]
+    types: Mapping[str, DataType]
+
+    @property
+    def groups(self) -> list[str]:
+        """The columns that say which group a row is of."""
+        return [name for name, each in self.columns.items() if each.role is Role.GROUP]
+
+    @property
+    def added(self) -> list[str]:
+        """The columns that are sums or counts."""
+        return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
+
+    def counted_by(self, name: str) -> str | None:
+        """The column that has how many values a sum has."""
+        at = self.columns[name].counted_by
+        return None if at is None else list(self.columns)[at]
+
+
+def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[Sums, Touched]:
+    """What the rows that came and went add up to, and the groups that have them.
+
+    Raises NotIncremental as ``changed_rows``.
+    """
+    seen: list[Observation] = []
+    parts: list[DataFrame] = []
+    types = column_types(batch.spark, batch.name)
+    for changed in changed_inputs(batch, kept, seen, apart=True):
+        added = rows_over(batch, changed.views).frame
+        typed = (F.col(quoted(name)).cast(types[name]).alias(name) for name in columns)
+        parts.append(added.select(*typed, F.lit(_WENT if changed.went else _CAME).alias(_SIDE)))
+    sums = Sums(kept.cut(reduce(DataFrame.union, parts)), columns, types)
+    return sums, distinct_keys(sums.rows.select(*map(quoted, sums.groups)), kept, tuple(seen))
+
+
+@dataclass(frozen=True)
+class Forward:
+    """The rows that have to be there of the groups that are certain; ``open``: the groups that are not."""
+
+    rows: DataFrame
+    open: Touched
+
+
+def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) -> Forward:
+    """``there``: the rows that the table has now of the ``touched`` groups."""
+    was = there.select(*map(quoted, sums.columns), F.lit(_WAS).alias(_SIDE))
+    sides = was.unionByName(sums.rows).groupBy(*map(quoted, sums.groups)).agg(*_by_side(sums))
+    # Step by step: in one expression what is used several times would be generated and compiled as often.
+    totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
+    forward = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
+    values = [
+        _new(name, sums).alias(name) for name, each in sums.columns.items() if each.role is not Role.GROUP
+    ]
+    groups = [F.col(quoted(name)) for name in sums.groups]
+    rows, counts = kept.cut_and_count(
+        forward.select(*groups, *values, _EXISTS, _CERTAIN), F.count_if(~F.col(_CERTAIN)).alias("open")
+    )
+    certain = rows.where(F.col(_CERTAIN) & F.col(_EXISTS)).select(*map(quoted, sums.columns))
+    keys = rows.where(~F.col(_CERTAIN)).select(*groups)
+    open_values = values_of(keys, counts["open"]) if counts["open"] else {}
+    return Forward(certain, Touched(keys, counts["open"], open_values, touched.seen))
+
+
+def _by_side(sums: Sums) -> list[SparkColumn]:
+    """For each side whether there is a row, and its values. Of a group each side has at most one."""
+    values = [name for name, each in sums.columns.items() if each.role is not Role.GROUP]
+    return [
+        *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in (_WAS, _CAME, _WENT)),
+        *(
+            F.max(F.when(F.col(_SIDE) == side, F.col(quoted(name)))).alias(_of(side, name))
+            for side in (_WAS, _CAME, _WENT)
+            for name in values
+        ),
+    ]
+
+
+def _has(side: str) -> str:
+    return f"_lakesmith_has_{side}"
+
+
+def _of(side: str, name: str) -> str:
+    return f"_lakesmith_{side}_{name}"
+
+
+def _value(side: str, name: str) -> SparkColumn:
+    return F.col(quoted(_of(side, name)))
+
+
+def _summed(name: str, sums: Sums) -> SparkColumn:
+    """What was there and came, less what went. Whole numbers as decimals, so that nothing in between is too large."""
+    kind = sums.types[name]
+    wide = kind if isinstance(kind, DecimalType) else DecimalType(20, 0)
+    was, came, went = (
+        F.coalesce(_value(side, name).cast(wide), F.lit(0).cast(wide)) for side in (_WAS, _CAME, _WENT)
+    )
+    return was + came - went
+
+
+def _new(name: str, sums: Sums) -> SparkColumn:
+    """The column's value in the group's new row, in the table's type."""
+    was, came = _value(_WAS, name), _value(_CAME, name)
+    total = _value(_TOTAL, name).cast(sums.types[name]) if name in sums.added else None
+    match sums.columns[name].role:
+        case Role.MIN:
+            return F.least(was, came)
+        case Role.MAX:
+            return F.greatest(was, came)
+        case Role.SUM:
+            counting = sums.counted_by(name)
+            is_null = _value(_TOTAL, counting) == 0 if counting else was.isNull() & came.isNull()
+            return F.when(F.col(_CERTAIN) & ~is_null, total)
+    return F.when(F.col(_CERTAIN), total)
+
+
+def _exists(sums: Sums) -> SparkColumn:
+    """Whether the group has rows left; null where that is not known."""
+    nothing_went = F.col(_has(_WENT)) == 0
+    rows = [name for name, each in sums.columns.items() if each.role is Role.ROWS]
+    if rows:
+        return nothing_went | (_value(_TOTAL, rows[0]) > 0)
+    some = [_value(_TOTAL, name) != 0 for name in sums.added]
+    return F.when(reduce(lambda one, other: one | other, [nothing_went, *some]), F.lit(True))
+
+
+def _is_certain(sums: Sums) -> SparkColumn:
+    """Whether the new row is known. Where rows went from a group that is not there something is amiss: it is computed anew."""
+    went, was = F.col(_has(_WENT)), F.col(_has(_WAS))
+    was_there = (was == 1) | ((went == 0) & (was == 0))
+    each = [_is_known(name, sums) for name in sums.columns]
+    known = reduce(
+        lambda one, other: one & other, (known for known in each if known is not None), F.lit(True)
+    )
+    # Of a group that is gone no value matters.
+    return was_there & F.coalesce(~F.col(_EXISTS) | (F.col(_EXISTS) & known), F.lit(False))
+
+
+def _is_known(name: str, sums: Sums) -> SparkColumn | None:
+    """Whether a column's new value is known; None where it always is."""
+    was, came, went = (_value(side, name) for side in (_WAS, _CAME, _WENT))
+    nothing_went = went.isNull()
+    match sums.columns[name].role:
+        case Role.MIN:
+            return nothing_went | F.coalesce((went > was) | (came <= was), F.lit(False))
+        case Role.MAX:
+            return nothing_went | F.coalesce((went < was) | (came >= was), F.lit(False))
+        case Role.SUM:
+            counted = F.lit(sums.counted_by(name) is not None)
+            return nothing_went | counted | (_value(_TOTAL, name) != 0)
+        case Role.ROWS | Role.COUNT:
+            return _value(_TOTAL, name) >= 0
+    return None

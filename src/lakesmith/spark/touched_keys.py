@@ -1,0 +1,142 @@
+"""The keys that changed rows have: what a refresh by keys computes anew.
+
+The query itself tells them: run over the changed rows alone, it gives the keys that they can reach (see ``key_columns``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.plan.steps import InputRange
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.batch import Batch
+from lakesmith.spark.changes import changed_rows
+from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.kept import Kept
+from lakesmith.spark.key_columns import relaxed
+from lakesmith.spark.key_origins import Origins
+from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
+from lakesmith.spark.observed import counts_of
+from lakesmith.spark.queries import rows_over
+from lakesmith.spark.staging import LAST_UPDATED, ROW_ID
+from lakesmith.spark.versions import read_version
+
+MOST_TOUCHED = 0.5
+"""Changes in files that hold more than this part of an input are not looked at one by one."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The keys, computed, how many they are, what their values are, and the counts of the changed rows that tell them."""
+
+    keys: DataFrame
+    count: int
+    values: Mapping[int, Values]
+    seen: tuple[Observation, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The keys' columns."""
+        return self.keys.columns
+
+    @property
+    def read(self) -> int:
+        """The rows that went and came."""
+        return sum(counts_of(each)["rows"] for each in self.seen)
+
+    def among(self, frame: DataFrame, within: str | None = None) -> DataFrame:
+        """The frame's rows that have one of the keys, in columns of the keys' names, or in those of its struct ``within``."""
+        prefix = "r." if within is None else f"r.{quoted(within)}."
+        pairs = [
+            F.col(f"{prefix}{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in self.names
+        ]
+        same: SparkColumn = reduce(lambda one, other: one & other, pairs)
+        return frame.alias("r").join(F.broadcast(self.keys).alias("k"), same, "left_semi")
+
+    def among_stored(self, rows: DataFrame) -> DataFrame:
+        """The rows of a table, in the keys' columns, that can have one of them: by what is known of its files."""
+        return rows.where(own_condition(self.names, self.values))
+
+    def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[TableName, DataFrame]:
+        """Of each input, as the batch consumes it, the rows that can have one of the keys: by what is known of its files.
+
+        ``origins``: of each of the keys' columns what decides it.
+        """
+        conditions = input_conditions(origins, self.values)
+        return {
+            item.table: read_version(batch.spark, item.table, item.end).where(
+                conditions.get(item.table, F.lit(True))
+            )
+            for item in batch.step.inputs
+        }
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Changed rows of one input in its place among the inputs: ``views`` by table. ``went``: those that went alone, or came alone;
+    None: both at once."""
+
+    table: TableName
+    views: dict[TableName, DataFrame]
+    went: bool | None
+
+
+def find_touched(batch: Batch, names: Sequence[str], kept: Kept) -> Touched:
+    """The keys, columns ``names`` of the query, that the changed rows of any input can reach.
+
+    Raises NotIncremental as ``changed_rows``.
+    """
+    seen: list[Observation] = []
+    found: list[DataFrame] = []
+    for changed in changed_inputs(batch, kept, seen, apart=len(moved_inputs(batch)) > 1):
+        rows = rows_over(batch, changed.views)
+        reached = relaxed(rows.frame, rows.inputs, changed.table)
+        found.append(reached.select(*map(quoted, names)))
+    return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
+
+
+def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[Observation, ...]) -> Touched:
+    """The keys, computed now, that these rows have."""
+    keys, counts = kept.cut_and_count(rows.distinct(), F.count(F.lit(1)).alias("keys"))
+    return Touched(keys, counts["keys"], values_of(keys, counts["keys"]), seen)
+
+
+def moved_inputs(batch: Batch) -> list[InputRange]:
+    """The inputs that changed."""
+    return [item for item in batch.step.inputs if item.start != item.end]
+
+
+def changed_inputs(batch: Batch, kept: Kept, seen: list[Observation], apart: bool) -> Iterator[Changed]:
+    """The changed rows of each input, counted into ``seen`` when they are read.
+
+    ``apart``: what went, among the other inputs as they were, and what came, as they are. Otherwise both at once.
+    """
+    for item in moved_inputs(batch):
+        feed = changed_rows(batch.spark, item.table, item.start, item.end, _worth_it(batch, item))
+        changes = kept.enter_context(feed)
+        went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
+        parts = [(went, True), (came, False)] if apart else [(went.unionByName(came), None)]
+        for rows, is_went in parts:
+            seen.append(Observation())
+            counted = rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
+            others = {
+                other.table: read_version(batch.spark, other.table, other.start if is_went else other.end)
+                for other in batch.step.inputs
+                if other is not item
+            }
+            # In the order of the step, by which the query's plans name their inputs.
+            views = {each.table: others.get(each.table, counted) for each in batch.step.inputs}
+            yield Changed(item.table, views, is_went)
+
+
+def _worth_it(batch: Batch, item: InputRange) -> float:
+    """The bytes in changed files of an input up to which it is worth it to look at what changed in them."""
+    state = batch.catalog.table(item.table.layer, item.table.name)
+    head = state.snapshots.get(item.end) if state and item.end is not None else None
+    return (head.count("total-files-size") if head else 0) * MOST_TOUCHED
