@@ -376,7 +376,53 @@ COMBINED = (
     _gold("listed", "SELECT id, item FROM silver.orders WHERE item IN (SELECT item FROM silver.items)", EITHER),
 )  # fmt: skip
 
-SHAPES: Final = (*ROW_BY_ROW, *GROUPED, *IN_TIME, *JOINED, *RANKED, *COMBINED)
+NEWEST_FIRST: Final = "key: [customer]\nlatest_by: [sold, id]\n"
+WITH_OWN_KEY = (
+    _gold(
+        "newest_of_customer",
+        "SELECT o.customer, o.id, c.city, o.sold FROM silver.orders o JOIN silver.customers c ON o.customer = c.id",
+        settings=NEWEST_FIRST,
+        duckdb="SELECT o.customer, o.id, c.city, o.sold FROM silver.orders o JOIN silver.customers c ON o.customer = c.id"
+        " QUALIFY row_number() OVER (PARTITION BY o.customer ORDER BY o.sold DESC NULLS LAST, o.id DESC) = 1",
+    ),
+    _gold(
+        "newest_of_any",
+        "SELECT customer, id, sold, item FROM silver.orders UNION ALL SELECT customer, id, sold, upper(item) AS item FROM silver.log",
+        settings=NEWEST_FIRST,
+        duckdb="SELECT customer, id, sold, item FROM (SELECT customer, id, sold, item FROM silver.orders"
+        " UNION ALL SELECT customer, id, sold, upper(item) FROM silver.log) WHERE customer IS NOT NULL QUALIFY row_number() OVER"
+        " (PARTITION BY customer ORDER BY sold DESC NULLS LAST, id DESC, item DESC NULLS LAST) = 1",
+    ),
+    _gold(
+        "small",
+        "SELECT customer, count(*) AS n, sum(amount) AS total FROM silver.orders GROUP BY customer",
+        settings='rules: |\n  Rules = [ ColumnValues "n" < 3 ]\n',
+        duckdb="SELECT customer, count(*) AS n, sum(amount) AS total FROM silver.orders GROUP BY customer HAVING count(*) < 3",
+    ),
+    _gold(
+        "past_of_customer",
+        "SELECT customer, id, sold, item, amount FROM silver.orders",
+        settings=f"{NEWEST_FIRST}delete_when: item = 'd'\nhistory: type2\n",
+        duckdb="""
+        WITH versions AS (
+            SELECT customer, id, sold, item, amount, coalesce(item = 'd', false) AS deletes FROM silver.orders
+            WHERE customer IS NOT NULL),
+        opened AS (
+            SELECT *, NOT deletes AND (coalesce(lag(deletes) OVER w, true)
+                OR item IS DISTINCT FROM lag(item) OVER w OR amount IS DISTINCT FROM lag(amount) OVER w) AS opens
+            FROM versions WINDOW w AS (PARTITION BY customer ORDER BY sold NULLS FIRST, id)),
+        placed AS (
+            SELECT *, sum(opens::int) OVER w AS nth, lead(opens OR deletes) OVER w AS ends, lead(sold) OVER w AS until,
+                lead(id) OVER w IS NULL AS is_last
+            FROM opened WINDOW w AS (PARTITION BY customer ORDER BY sold NULLS FIRST, id))
+        SELECT customer, id, sold, item, amount, first_value(sold) OVER (PARTITION BY customer, nth ORDER BY sold NULLS FIRST, id),
+            until, is_last
+        FROM placed WHERE NOT deletes QUALIFY is_last OR ends
+        """,
+    ),
+)  # fmt: skip
+
+SHAPES: Final = (*ROW_BY_ROW, *GROUPED, *IN_TIME, *JOINED, *RANKED, *COMBINED, *WITH_OWN_KEY)
 BY_NAME: Final = {shape.name: shape for shape in SHAPES}
 
 

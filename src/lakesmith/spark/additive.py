@@ -16,20 +16,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.plans import analysed, input_of, items, kind_of, node_kind, parts_of
+from lakesmith.spark.plans import ROW_SIDES, analysed, input_of, items, kind_of, node_kind, parts_of
 
 _RENAMING: Final = frozenset({"SubqueryAlias", "View"})
 _EACH_ROW: Final = frozenset({"Project", "Filter", "Expand", "Generate", "ResolvedHint", *_RENAMING})
-_CHANGING_SIDES: Final = {
-    "Inner": (True, True),
-    "Cross": (True, True),
-    "LeftOuter": (True, False),
-    "LeftSemi": (True, False),
-    "LeftAnti": (True, False),
-    "RightOuter": (False, True),
-}
-"""By kind of join: whether its result is added up from what changes on the left side, on the right side."""
-
 _WINDOW: Final = "spark.timeWindow"
 """What Spark marks an event-time window's column by; all of them have one duration."""
 
@@ -89,7 +79,7 @@ def _changes(node: Any, inputs: Mapping[str, TableName], moved: TableName) -> bo
         return _changes(node.children().apply(0), inputs, moved)
     if kind != "Join":
         return None
-    sides = _CHANGING_SIDES.get(str(node.joinType().toString()))
+    sides = ROW_SIDES.get(str(node.joinType().toString()))
     found = [_changes(side, inputs, moved) for side in (node.left(), node.right())]
     if sides is None or None in found or all(found):
         return None

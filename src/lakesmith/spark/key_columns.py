@@ -30,6 +30,7 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.key_origins import Origin, Origins, origin_of
 from lakesmith.spark.plans import (
+    ROW_SIDES,
     Plans,
     analysed,
     conjuncts,
@@ -47,14 +48,6 @@ _SAME: Final = frozenset(
     {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Distinct", "Repartition", "RepartitionByExpression"}
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
-_TELLING_SIDES: Final = {
-    "Inner": (True, True),
-    "Cross": (True, True),
-    "LeftOuter": (True, False),
-    "LeftSemi": (True, False),
-    "LeftAnti": (True, False),
-    "RightOuter": (False, True),
-}
 _AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
 _SESSION: Final = "spark.sessionWindow"
 """What Spark marks a session window's column by."""
@@ -203,13 +196,13 @@ class _Walk:
 
     def _join(self, node: Any) -> _Seen:
         kind = str(node.joinType().toString())
-        if kind not in _TELLING_SIDES:
+        if kind not in ROW_SIDES:
             raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
         sides = (self.of(node.left()), self.of(node.right()))
         if both := sides[0].tables & sides[1].tables:
             # Run over the changed rows alone, it would join those with each other only.
             raise NeverIncremental(f"it joins {' and '.join(sorted(map(str, both)))} with itself")
-        tells = [side for side, telling in zip(sides, _TELLING_SIDES[kind], strict=True) if telling]
+        tells = [side for side, telling in zip(sides, ROW_SIDES[kind], strict=True) if telling]
         return _Seen(
             frozenset().union(*(side.told for side in tells)),
             self._relaxed_join(node, kind, sides),
@@ -243,7 +236,7 @@ class _Walk:
         """Whether it is the side which tells nothing that has the changed rows."""
         return any(
             self._changed in side.tables and not telling
-            for side, telling in zip(sides, _TELLING_SIDES[kind], strict=True)
+            for side, telling in zip(sides, ROW_SIDES[kind], strict=True)
         )
 
     def _union(self, node: Any) -> _Seen:

@@ -10,37 +10,28 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.spark.batch import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.observed import counts_of
-from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.outcome import judged_rows
+from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows
-from lakesmith.spark.rules import add_reasons
 
 
 def write_plain(batch: Batch, rows: QueryRows) -> Draft:
     """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second.
 
-    Raises QualityError LS802 as ``add_reasons``.
+    Raises QualityError LS802 as ``judged_rows``.
     """
-    rules = batch.step.table.checks
-    judged = add_reasons(rows.frame, rule_reasons(rules), rules)
-    seen = Observation()
-    measured = judged.observe(
-        seen,
-        F.count(F.lit(1)).alias("out"),
-        F.count_if(F.size(REASONS) > 0).alias("bad"),
-        *rule_counts(rules),
-    )
-    good = measured.where(F.size(REASONS) == 0).select(*map(quoted, rows.columns))
+    judged, seen = judged_rows(rows, batch.step.table), Observation()
+    good = judged.observed(seen).good.select(*map(quoted, rows.columns))
     batch.say("writing")
     _write(batch, rows.stored(good))
     batch.pass_point("after-data")
     counts = counts_of(seen)
-    bad_rows = judged.where(F.size(REASONS) > 0)
-    stop_if_asked(batch, counts["bad"], bad_rows)
+    stop_if_asked(batch, counts["bad"], judged.bad)
     return Draft(
         account=_account(batch, counts["out"], counts["bad"]),
         by_row=batch.step.row_wise,
-        sidecars=set_aside(batch, bad_rows, rows.columns, counts["bad"]),
-        checks=checks_of(rules, counts),
+        sidecars=set_aside(batch, judged.bad, rows.columns, counts["bad"]),
+        checks=checks_of(judged.table.checks, counts),
     )
 
 

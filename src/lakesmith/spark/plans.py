@@ -11,6 +11,17 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.gateway import java_class
 
+ROW_SIDES: Final = {
+    "Inner": (True, True),
+    "Cross": (True, True),
+    "LeftOuter": (True, False),
+    "LeftSemi": (True, False),
+    "LeftAnti": (True, False),
+    "RightOuter": (False, True),
+}
+"""By kind of join: whether each row of the result is made from one of the left side, of the right side. A row of any other side may
+only let it through, keep it out, or fill it up."""
+
 _CLOCKS: Final = frozenset(
     {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
 )

@@ -44,13 +44,16 @@ def pinned(record: Record | None, kind: SidecarKind) -> Pin | None:
 
 
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
-    """A sidecar's rows as of the last published batch; None when there never were any."""
+    """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError LS508 where they are lost."""
     pin = pinned(batch.step.base.record, kind)
     if pin is None or pin.snapshot is None:
         return None
-    return batch.spark.sql(
-        f"SELECT * FROM {physical(sidecar_name(batch.name, kind))} VERSION AS OF {pin.snapshot}"
-    )
+    name = sidecar_name(batch.name, kind)
+    state = batch.catalog.table(name.layer, name.name)
+    if state is None:
+        raise _lost(name, "the table is gone")
+    _require_pinned(state, pin)
+    return batch.spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {pin.snapshot}")
 
 
 class SidecarWriter:
