@@ -38,7 +38,7 @@ def refresh_of(graph: Graph, name: TableName, record: Record | None = None) -> R
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:
-        return _by_keys(node, query, query.why_not) or Refresh(
+        return _by_keys(query, query.why_not) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
             _both(query.why_not, query),
@@ -51,7 +51,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
     (source,) = query.inputs
     if not appends_only(graph, source):
         changes = f"rows of {source} are updated, deleted or recomputed, not only added"
-        return _by_keys(node, query, changes) or Refresh(
+        return _by_keys(query, changes) or Refresh(
             Strategy.FULL,
             f"the query runs over all of {source} whenever it changed, and the result is swapped in",
             _both(changes, query),
@@ -69,7 +69,7 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
     return Refresh(Strategy.APPEND, how, *_python(query))
 
 
-def _by_keys(node: Node, query: Query, why: str) -> Refresh | None:
+def _by_keys(query: Query, why: str) -> Refresh | None:
     """Refreshing by keys, where the definition allows it."""
     if query.not_by_keys is not None:
         return None

@@ -24,7 +24,7 @@ from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_ranges import values_of
 from lakesmith.spark.queries import rows_over
 from lakesmith.spark.touched_keys import Touched, changed_inputs, distinct_keys
-from lakesmith.spark.versions import column_types
+from lakesmith.spark.versions import column_types, in_types
 
 _SIDE: Final = "_lakesmith_side"
 _WAS, _CAME, _WENT = "w", "c", "g"
@@ -49,6 +49,11 @@ class Sums:
         return [name for name, each in self.columns.items() if each.role is Role.GROUP]
 
     @property
+    def values(self) -> list[str]:
+        """The others."""
+        return [name for name, each in self.columns.items() if each.role is not Role.GROUP]
+
+    @property
     def added(self) -> list[str]:
         """The columns that are sums or counts."""
         return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
@@ -69,8 +74,8 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
     types = column_types(batch.spark, batch.name)
     for changed in changed_inputs(batch, kept, seen, apart=True):
         added = rows_over(batch, changed.views).frame
-        typed = (F.col(quoted(name)).cast(types[name]).alias(name) for name in columns)
-        parts.append(added.select(*typed, F.lit(_WENT if changed.went else _CAME).alias(_SIDE)))
+        side = F.lit(_WENT if changed.went else _CAME)
+        parts.append(in_types(added, columns, types).withColumn(_SIDE, side))
     sums = Sums(kept.cut(reduce(DataFrame.union, parts)), columns, types)
     return sums, distinct_keys(sums.rows.select(*map(quoted, sums.groups)), kept, tuple(seen))
 
@@ -90,9 +95,7 @@ def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) ->
     # Step by step: in one expression what is used several times would be generated and compiled as often.
     totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
     forward = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
-    values = [
-        _new(name, sums).alias(name) for name, each in sums.columns.items() if each.role is not Role.GROUP
-    ]
+    values = [_new(name, sums).alias(name) for name in sums.values]
     groups = [F.col(quoted(name)) for name in sums.groups]
     rows, counts = kept.cut_and_count(
         forward.select(*groups, *values, _EXISTS, _CERTAIN), F.count_if(~F.col(_CERTAIN)).alias("open")
@@ -105,13 +108,12 @@ def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) ->
 
 def _by_side(sums: Sums) -> list[SparkColumn]:
     """For each side whether there is a row, and its values. Of a group each side has at most one."""
-    values = [name for name, each in sums.columns.items() if each.role is not Role.GROUP]
     return [
         *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in (_WAS, _CAME, _WENT)),
         *(
             F.max(F.when(F.col(_SIDE) == side, F.col(quoted(name)))).alias(_of(side, name))
             for side in (_WAS, _CAME, _WENT)
-            for name in values
+            for name in sums.values
         ),
     ]
 

@@ -124,25 +124,18 @@ def content_of(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def with_batch(batch: Batch, content: DataFrame) -> DataFrame:
-    """Rows as ``content_of`` gives them, in all columns of the quarantine, as found by the batch."""
-    found = _found_by(batch)
-    present = set(content.columns)
-    return content.select(
-        *(
-            found.get(name, F.col(name) if name in present else F.lit(None).cast(kind).alias(name))
-            for name, kind in ((column.name, str(column.type)) for column in COLUMNS)
-        )
-    )
-
-
-def _found_by(batch: Batch) -> dict[str, SparkColumn]:
-    """The columns that say which batch found a row, by their names."""
-    columns = {
+    """Rows with some of the quarantine's columns in all of them, as found by the batch."""
+    found = {
         "attempt": F.lit(batch.attempt),
         "batch": F.lit(batch.number).cast("bigint"),
         "quarantined_at": F.timestamp_millis(F.lit(batch.started_ms)),
     }
-    return {name: column.alias(name) for name, column in columns.items()}
+    unknown = {
+        column.name: F.lit(None).cast(str(column.type))
+        for column in COLUMNS
+        if column.name not in found and column.name not in content.columns
+    }
+    return content.withColumns({**found, **unknown}).select(*(column.name for column in COLUMNS))
 
 
 def _as_json(rows: DataFrame, columns: Sequence[str]) -> tuple[SparkColumn, SparkColumn]:
@@ -159,10 +152,7 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
         return (F.col(name) if name in present else F.lit(None)).cast(kind)
 
     raw, (whole, types) = known("_raw", "string"), _as_json(rows, columns)
-    found = _found_by(batch)
-    return rows.select(
-        found["attempt"],
-        found["batch"],
+    content = rows.select(
         F.col(REASONS).alias("reasons"),
         known("_source_file", "string").alias("source_file"),
         known("_source_position", "bigint").alias("source_position"),
@@ -171,5 +161,5 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
         known("_raw_columns", "array<string>").alias("raw_columns"),
         F.when(raw.isNull(), whole).alias("row"),
         F.when(raw.isNull(), types).otherwise(known("_raw_types", "string")).alias("row_types"),
-        found["quarantined_at"],
     )
+    return with_batch(batch, content)

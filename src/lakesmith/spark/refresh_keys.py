@@ -34,7 +34,7 @@ from lakesmith.spark.row_delta import can_replace
 from lakesmith.spark.row_difference import Difference, difference, replace_differing, with_places
 from lakesmith.spark.sidecar_refresh import SidecarChange, refresh_quarantine, refresh_tombstones
 from lakesmith.spark.touched_keys import Touched, find_touched, moved_inputs
-from lakesmith.spark.versions import column_types, read_version
+from lakesmith.spark.versions import column_types, in_types, read_version
 
 MOST_KEYS = 1_000_000
 """More keys than that are not sent to every task."""
@@ -100,7 +100,7 @@ def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept
     if forward.open.count:
         batch.say(f"computing {forward.open.count} keys from their rows")
         judged = _judged(batch, query.by(sums.groups), forward.open)
-        wanted = wanted.unionByName(_typed(batch, outcome_of(judged).rows, columns))
+        wanted = wanted.unionByName(in_types(outcome_of(judged).rows, columns, sums.types))
     differing = difference(wanted, there, columns, sums.groups, kept)
     replace_differing(batch, differing)
     batch.pass_point("after-data")
@@ -115,7 +115,8 @@ def _compute(batch: Batch, judged: Judged, touched: Touched, kept: Kept) -> Draf
         judged = replace(judged, frame=kept.keep(judged.observed(seen).frame))
     outcome = outcome_of(judged)
     columns = (*judged.columns, *table.added_columns)
-    wanted, there = _typed(batch, outcome.rows, columns), _there(batch, touched, columns)
+    wanted = in_types(outcome.rows, columns, column_types(batch.spark, batch.name))
+    there = _there(batch, touched, columns)
     differing = difference(wanted, there, columns, _identity(batch, touched), kept)
     aside = SidecarChange({}, 0, {})
     if has_sidecars:
@@ -134,12 +135,6 @@ def _account(touched: Touched, differing: Difference) -> Account:
         updated=differing.continued,
         deleted=differing.went - differing.continued,
     )
-
-
-def _typed(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The rows in the table's types: values of two types are never held against each other."""
-    types = column_types(batch.spark, batch.name)
-    return rows.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in columns))
 
 
 def _by_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Query:

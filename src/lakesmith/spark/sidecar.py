@@ -49,10 +49,7 @@ def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
     if pin is None or pin.snapshot is None:
         return None
     name = sidecar_name(batch.name, kind)
-    state = batch.catalog.table(name.layer, name.name)
-    if state is None:
-        raise _lost(name, "the table is gone")
-    _require_pinned(state, pin)
+    _require_pinned(_state_of(batch, name), pin)
     return batch.spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {pin.snapshot}")
 
 
@@ -150,10 +147,14 @@ class SidecarWriter:
         return state
 
     def _state(self) -> TableState:
-        state = self._batch.catalog.table(SIDECAR_LAYER, self.name.name)
-        if state is None:
-            raise _lost(self.name, "the table is gone")
-        return state
+        return _state_of(self._batch, self.name)
+
+
+def _state_of(batch: Batch, name: TableName) -> TableState:
+    state = batch.catalog.table(SIDECAR_LAYER, name.name)
+    if state is None:
+        raise _lost(name, "the table is gone")
+    return state
 
 
 def _require_pinned(state: TableState, pin: Pin) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -19,6 +20,11 @@ from lakesmith.spark.iceberg import JavaTables, physical, quoted
 def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
     """The types of the columns that the table has now."""
     return {field.name: field.dataType for field in spark.table(physical(name)).schema.fields}
+
+
+def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataType]) -> DataFrame:
+    """These columns of the rows, in these types: values of two types are never held against each other."""
+    return rows.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in columns))
 
 
 def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
