@@ -5,24 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lakesmith.execute.observe import Lake
-from lakesmith.plan.steps import Decision, TableStep, Waiting
+from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 
 LITTLE_BYTES = 16 * 1024 * 1024
 """Up to this much, starting up costs more than the work itself."""
 
+PART_BYTES = 16
+"""Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few columns are looked at,
+and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for little data, 25 s for much.)"""
+
 
 def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
-    """The bytes of the files to be taken and of the tables that are read or merged into, at most."""
+    """The bytes to be looked at: files to be taken, inputs that are read as a whole, and a part of all other tables.
+
+    A table that waits for others is taken for one that is refreshed incrementally, if it was ever built.
+    """
     busy = [decision for decision in decisions if isinstance(decision, TableStep | Waiting)]
-    names = {decision.name for decision in busy} | {name for decision in busy for name in _read(decision)}
-    return sum(_file_bytes(decision) for decision in busy) + table_bytes(lake, names)
+    whole = {name for decision in busy for name in _read_whole(lake, decision)}
+    part = {name for decision in busy for name in (decision.name, *_read(decision))} - whole
+    files = sum(_file_bytes(decision) for decision in busy)
+    return files + table_bytes(lake, whole) + table_bytes(lake, part) // PART_BYTES
 
 
 def _read(decision: TableStep | Waiting) -> Iterable[TableName]:
     if isinstance(decision, Waiting):
         return decision.upstream
     return (item.table for item in decision.inputs)
+
+
+def _read_whole(lake: Lake, decision: TableStep | Waiting) -> Iterable[TableName]:
+    if isinstance(decision, Waiting):
+        built = lake.catalog.table(decision.name.layer, decision.name.name)
+        return () if built else decision.upstream
+    if decision.strategy is Strategy.REPLAY:
+        return (decision.name,)
+    return (item.table for item in decision.inputs if item.start is None or _is_large_part(lake, item))
+
+
+def _is_large_part(lake: Lake, item: InputRange) -> bool:
+    """Whether more rows came than the part stands for that is counted of a table."""
+    state = lake.catalog.table(item.table.layer, item.table.name)
+    rows = state.head.count("total-records") if state and state.head else 0
+    return (item.rows or 0) * PART_BYTES > rows
 
 
 def _file_bytes(decision: TableStep | Waiting) -> int:

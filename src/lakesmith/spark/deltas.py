@@ -7,7 +7,7 @@ Groups that are not certain are computed anew from their rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -23,7 +23,8 @@ from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_ranges import values_of
 from lakesmith.spark.queries import rows_over
-from lakesmith.spark.touched_keys import Touched, changed_inputs, distinct_keys
+from lakesmith.spark.row_difference import PLACE, Difference, one_for_one
+from lakesmith.spark.touched_keys import Touched, changed_inputs
 from lakesmith.spark.versions import column_types, in_types
 
 _SIDE: Final = "_lakesmith_side"
@@ -31,13 +32,19 @@ _WAS, _CAME, _WENT = "w", "c", "g"
 """The row that is there, what came, and what went."""
 _TOTAL: Final = "t"
 
+_AT: Final = "_lakesmith_at"
 _CERTAIN: Final = "_lakesmith_certain"
 _EXISTS: Final = "_lakesmith_exists"
+_GOES: Final = "_lakesmith_goes"
+_COMES: Final = "_lakesmith_comes"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What the changed rows alone give, by ``_SIDE``; ``columns`` says what each column is."""
+    """What the changed rows alone give: of each group a row with the values of what came beside those of what went.
+
+    ``columns`` says what each column of the table is.
+    """
 
     rows: DataFrame
     columns: Mapping[str, Adding]
@@ -46,12 +53,12 @@ class Sums:
     @property
     def groups(self) -> list[str]:
         """The columns that say which group a row is of."""
-        return [name for name, each in self.columns.items() if each.role is Role.GROUP]
+        return _of_group(self.columns)
 
     @property
     def values(self) -> list[str]:
         """The others."""
-        return [name for name, each in self.columns.items() if each.role is not Role.GROUP]
+        return _of_values(self.columns)
 
     @property
     def added(self) -> list[str]:
@@ -62,6 +69,14 @@ class Sums:
         """The column that has how many values a sum has."""
         at = self.columns[name].counted_by
         return None if at is None else list(self.columns)[at]
+
+
+def _of_group(columns: Mapping[str, Adding]) -> list[str]:
+    return [name for name, each in columns.items() if each.role is Role.GROUP]
+
+
+def _of_values(columns: Mapping[str, Adding]) -> list[str]:
+    return [name for name, each in columns.items() if each.role is not Role.GROUP]
 
 
 def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[Sums, Touched]:
@@ -76,46 +91,95 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
         added = rows_over(batch, changed.views).frame
         side = F.lit(_WENT if changed.went else _CAME)
         parts.append(in_types(added, columns, types).withColumn(_SIDE, side))
-    sums = Sums(kept.cut(reduce(DataFrame.union, parts)), columns, types)
-    return sums, distinct_keys(sums.rows.select(*map(quoted, sums.groups)), kept, tuple(seen))
+    groups = [F.col(quoted(name)) for name in _of_group(columns)]
+    sides = _side_by_side((_CAME, _WENT), _of_values(columns))
+    rows = reduce(DataFrame.union, parts).groupBy(*groups).agg(*sides)
+    cut, counts = kept.cut_and_count(rows, F.count(F.lit(1)).alias("groups"))
+    keys, count = cut.select(*groups), counts["groups"]
+    return Sums(cut, columns, types), Touched(keys, count, values_of(keys, count), tuple(seen))
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The rows that have to be there of the groups that are certain; ``open``: the groups that are not."""
+    """What becomes another row of the groups that are certain; ``open``: the groups that are not."""
 
-    rows: DataFrame
+    differing: Difference
     open: Touched
 
 
 def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) -> Forward:
-    """``there``: the rows that the table has now of the ``touched`` groups."""
-    was = there.select(*map(quoted, sums.columns), F.lit(_WAS).alias(_SIDE))
-    sides = was.unionByName(sums.rows).groupBy(*map(quoted, sums.groups)).agg(*_by_side(sums))
-    # Step by step: in one expression what is used several times would be generated and compiled as often.
-    totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
-    forward = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
-    values = [_new(name, sums).alias(name) for name in sums.values]
-    groups = [F.col(quoted(name)) for name in sums.groups]
+    """``there``: the rows that the table has now of the ``touched`` groups, as ``with_places`` gives them."""
     rows, counts = kept.cut_and_count(
-        forward.select(*groups, *values, _EXISTS, _CERTAIN), F.count_if(~F.col(_CERTAIN)).alias("open")
+        _forward(sums, there),
+        F.count_if(_GOES).alias("went"),
+        F.count_if(_COMES).alias("came"),
+        F.count_if(F.col(_GOES) & F.col(_COMES)).alias("continued"),
+        F.count_if(~F.col(_CERTAIN)).alias("open"),
     )
-    certain = rows.where(F.col(_CERTAIN) & F.col(_EXISTS)).select(*map(quoted, sums.columns))
-    keys = rows.where(~F.col(_CERTAIN)).select(*groups)
+    old = [
+        _value(_WAS, name).alias(name) if name in sums.values else F.col(quoted(name))
+        for name in sums.columns
+    ]
+    differing = Difference(
+        one_for_one(rows, (old, _GOES), ([F.col(quoted(name)) for name in sums.columns], _COMES), F.col(_AT)),
+        tuple(sums.columns),
+        counts["came"],
+        counts["went"],
+        counts["continued"],
+    )
+    keys = rows.where(~F.col(_CERTAIN)).select(*map(quoted, sums.groups))
     open_values = values_of(keys, counts["open"]) if counts["open"] else {}
-    return Forward(certain, Touched(keys, counts["open"], open_values, touched.seen))
+    return Forward(differing, Touched(keys, counts["open"], open_values, touched.seen))
 
 
-def _by_side(sums: Sums) -> list[SparkColumn]:
-    """For each side whether there is a row, and its values. Of a group each side has at most one."""
+def _forward(sums: Sums, there: DataFrame) -> DataFrame:
+    """Of each group its new values beside those that are there, and whether its old row goes and its new one comes."""
+    groups = [F.col(quoted(name)) for name in sums.groups]
+    was = (F.col(quoted(name)).alias(_of(_WAS, name)) for name in sums.values)
+    here = there.select(*groups, F.lit(1).alias(_has(_WAS)), *was, F.col(PLACE).alias(_AT))
+    # Step by step: in one expression what is used several times would be generated and compiled as often.
+    sides = sums.rows.unionByName(here, allowMissingColumns=True).groupBy(*groups).agg(*_together(sums))
+    totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
+    known = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
+    new = known.withColumns({name: _new(name, sums) for name in sums.values})
+    return new.withColumns(
+        {_GOES: F.col(_CERTAIN) & _row_goes(sums), _COMES: F.col(_CERTAIN) & _row_comes(sums)}
+    )
+
+
+def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColumn]:
+    """For each side how many rows a group has in it, and their values. Of a group each side has at most one."""
     return [
-        *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in (_WAS, _CAME, _WENT)),
+        *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in sides),
         *(
             F.max(F.when(F.col(_SIDE) == side, F.col(quoted(name)))).alias(_of(side, name))
-            for side in (_WAS, _CAME, _WENT)
-            for name in sums.values
+            for side in sides
+            for name in values
         ),
     ]
+
+
+def _together(sums: Sums) -> list[SparkColumn]:
+    """What the changed rows give and what is there, in one row. Each is given by one of the two, and null in the other."""
+    sides = (_WAS, _CAME, _WENT)
+    given = [_AT, *(_of(side, name) for side in sides for name in sums.values)]
+    return [
+        *(F.coalesce(F.sum(_has(side)), F.lit(0)).alias(_has(side)) for side in sides),
+        *(F.max(quoted(name)).alias(name) for name in given),
+    ]
+
+
+def _is_same(sums: Sums) -> SparkColumn:
+    same = (F.col(quoted(name)).eqNullSafe(_value(_WAS, name)) for name in sums.values)
+    return reduce(lambda one, other: one & other, same, F.col(_has(_WAS)) == 1)
+
+
+def _row_goes(sums: Sums) -> SparkColumn:
+    return (F.col(_has(_WAS)) == 1) & ~(F.col(_EXISTS) & _is_same(sums))
+
+
+def _row_comes(sums: Sums) -> SparkColumn:
+    return F.col(_EXISTS) & ~_is_same(sums)
 
 
 def _has(side: str) -> str:

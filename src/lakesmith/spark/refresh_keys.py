@@ -94,14 +94,13 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
 def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept) -> Draft:
     """Brings sums forward; the groups of which the sums do not say all are computed from their rows."""
     columns = tuple(sums.columns)
-    there = kept.keep(_there(batch, touched, columns))
-    forward = bring_forward(sums, touched, there, kept)
-    wanted = forward.rows
+    forward = bring_forward(sums, touched, _there(batch, touched, columns), kept)
+    differing = forward.differing
     if forward.open.count:
         batch.say(f"computing {forward.open.count} keys from their rows")
         judged = _judged(batch, query.by(sums.groups), forward.open)
-        wanted = wanted.unionByName(in_types(outcome_of(judged).rows, columns, sums.types))
-    differing = difference(wanted, there, columns, sums.groups, kept)
+        wanted = in_types(outcome_of(judged).rows, columns, sums.types)
+        differing += difference(wanted, _there(batch, forward.open, columns), columns, sums.groups, kept)
     replace_differing(batch, differing)
     batch.pass_point("after-data")
     return Draft(_account(touched, differing), by_row=False)

@@ -29,6 +29,9 @@ MOST_ROWS: Final = 200_000
 MOST_FILES: Final = 20_000
 """The driver holds the paths of a table's data files, and what Iceberg says of their deletes."""
 
+PLACE_TYPE: Final = "struct<file: string, pos: bigint, id: bigint>"
+"""A data file, a row's position in it, and the row's id."""
+
 _ROWS_A_FILE: Final = 50_000
 """A few rows make one file, not one for each task: every file costs later reads the time to open it."""
 
@@ -42,13 +45,13 @@ def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
 
 
 def place() -> SparkColumn:
-    """A row's place and id, of a frame that reads an Iceberg table: struct<file: string, pos: bigint, id: bigint>."""
+    """A row's place and id, ``PLACE_TYPE``, of a frame that reads an Iceberg table."""
     return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), F.col(ROW_ID).alias("id"))
 
 
 def nowhere() -> SparkColumn:
     """The ``place`` of a row that is not there."""
-    return F.lit(None).cast("struct<file: string, pos: bigint, id: bigint>")
+    return F.lit(None).cast(PLACE_TYPE)
 
 
 def by_file(places: Iterable[tuple[str, int]]) -> dict[str, BitMap64]:

@@ -17,10 +17,12 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
-from lakesmith.spark.row_delta import by_file, can_replace, nowhere, place, replace_rows
+from lakesmith.spark.row_delta import PLACE_TYPE, by_file, can_replace, nowhere, place, replace_rows
 from lakesmith.spark.staging import ROW_ID
 
-_PLACE: Final = "_lakesmith_place"
+PLACE: Final = "_lakesmith_place"
+"""The column that ``with_places`` adds."""
+
 _PLACES: Final = "_lakesmith_places"
 _FRESH: Final = "_lakesmith_fresh"
 _ID: Final = "_lakesmith_id"
@@ -39,10 +41,20 @@ class Difference:
     went: int
     continued: int
 
+    def __add__(self, other: Difference) -> Difference:
+        """Both, of the same columns and of different rows."""
+        return Difference(
+            self.rows.union(other.rows),
+            self.columns,
+            self.came + other.came,
+            self.went + other.went,
+            self.continued + other.continued,
+        )
+
 
 def with_places(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """These columns of rows that are read from an Iceberg table, and where each is."""
-    return rows.select(*map(quoted, columns), place().alias(_PLACE))
+    return rows.select(*map(quoted, columns), place().alias(PLACE))
 
 
 def difference(
@@ -53,13 +65,38 @@ def difference(
     ``identity``: columns by which, where just one row of the same values goes and one comes, the two are one row.
     """
     names = [F.col(quoted(name)) for name in columns]
-    both = wanted.select(*names, nowhere().alias(_PLACE)).unionByName(there)
+    both = wanted.select(*names, nowhere().alias(PLACE)).unionByName(there)
     counted = both.groupBy(*names).agg(
-        F.count_if(F.col(_PLACE).isNull()).alias(_FRESH), F.collect_list(_PLACE).alias(_PLACES)
+        F.count_if(F.col(PLACE).isNull()).alias(_FRESH), F.collect_list(PLACE).alias(_PLACES)
     )
     differing = counted.where(F.col(_FRESH) != F.size(_PLACES)).withColumn(_ID, _continued_id(identity))
     rows, counts = kept.cut_and_count(differing, *_totals())
     return Difference(rows, tuple(columns), counts["came"], counts["went"], counts["continued"])
+
+
+def one_for_one(
+    rows: DataFrame,
+    old: tuple[Sequence[SparkColumn], str],
+    new: tuple[Sequence[SparkColumn], str],
+    at: SparkColumn,
+) -> DataFrame:
+    """The rows of a ``Difference``, of rows that have what goes from the place ``at`` beside what comes in its stead.
+
+    ``old``, ``new``: the columns of what goes and of what comes, and the name of the one that says whether it does.
+    """
+    nothing = F.lit(None)
+    (had, goes), (has, comes) = old, new
+    gone = rows.where(goes).select(*had, *_differing(0, F.array(at), nothing))
+    come = rows.where(comes).select(*has, *_differing(1, F.array(), F.when(F.col(goes), at["id"])))
+    return gone.union(come)
+
+
+def _differing(fresh: int, places: SparkColumn, row_id: SparkColumn) -> list[SparkColumn]:
+    return [
+        F.lit(fresh).cast("bigint").alias(_FRESH),
+        places.cast(f"array<{PLACE_TYPE}>").alias(_PLACES),
+        row_id.cast("bigint").alias(_ID),
+    ]
 
 
 def replace_differing(batch: Batch, differing: Difference) -> None:
@@ -73,7 +110,7 @@ def replace_differing(batch: Batch, differing: Difference) -> None:
     if not came and not went:
         return
     batch.say(f"replacing {went} rows by {came}")
-    surplus = F.explode(F.slice(F.col(_PLACES), F.col(_FRESH).cast("int") + 1, _less())).alias(_PLACE)
+    surplus = F.explode(F.slice(F.col(_PLACES), F.col(_FRESH).cast("int") + 1, _less())).alias(PLACE)
     gone = differing.rows.where(_less() > 0).select(surplus).collect() if went else []
     rows = differing.rows.where(_more() > 0).withColumn(_FRESH, F.explode(F.sequence(F.lit(1), _more())))
     new = rows.select(*map(quoted, differing.columns), F.col(_ID).alias(ROW_ID))
