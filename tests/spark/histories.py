@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from history_lake import ADDED, CHANGED, COLUMNS, KEYS, Lake, changed, row_of
 from hypothesis import strategies as st
-from shapes import Shape
+from shape import Shape
 
 TABLES = tuple(COLUMNS)
 POINTS = (

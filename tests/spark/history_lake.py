@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 from harness import ProjectHarness, RunResult
-from shapes import APPEND, BY_NAME, UPSERT, Shape, with_inputs
+from shape import APPEND, UPSERT, Shape
+from shapes import BY_NAME, with_inputs
 
 from lakesmith.execute import faults
 
@@ -123,7 +124,7 @@ class Lake:
     def __init__(self, root: Path, session: SessionHandle, shapes: Iterable[Shape]) -> None:
         self.shapes = with_inputs(tuple(shapes))
         self.project = ProjectHarness(
-            root, session, dict([*_files(), *(shape.file for shape in self.shapes)])
+            root, session, dict([*_files(), *(file for shape in self.shapes for file in shape.files.items())])
         )
         self.bronze = {name: Bronze(name) for name in COLUMNS}
         self.has_note = False

@@ -199,7 +199,7 @@ def test_scattered_changes_are_no_reason_to_look_at_each(
     assert result.published["gold.grouped"].kind == "full"
     said = [event.reason for event in result.of("gold.grouped") if isinstance(event, TableRedone)]
     assert len(said) == 1
-    assert said[0].startswith("files of silver.orders that hold")
+    assert said[0].startswith("the changes of silver.orders are in ")
 
 
 def test_a_table_joined_with_itself_is_computed_as_a_whole(tmp_path: Path, shop: ProjectHarness) -> None:

@@ -12,6 +12,7 @@ from harness import ProjectHarness
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.observe import Lake
 from lakesmith.execute.verify import Verdict, Verification, verification_of
+from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.verify_session import verify_steps
 
@@ -56,12 +57,16 @@ def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
 
 
 def verified(shop: ProjectHarness, table: str) -> Verification:
+    return verified_all(shop, table)[0]
+
+
+def verified_all(shop: ProjectHarness, *tables: str) -> list[Verification]:
     project, graph = shop.load()
     lake = Lake.open(project)
-    found = verification_of(Decider(graph, lake), TableName.parse(table))
-    if isinstance(found, Verification):
-        return found
-    return verify_steps(shop.handle, lake, [found])[found.name]
+    planned = [verification_of(Decider(graph, lake), TableName.parse(table)) for table in tables]
+    steps = [each for each in planned if isinstance(each, TableStep)]
+    done = verify_steps(shop.handle, lake, steps)
+    return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
 
 
 def test_what_runs_have_made_is_the_same(shop: ProjectHarness) -> None:
@@ -89,6 +94,17 @@ def test_a_row_that_is_there_twice_is_one_too_many(shop: ProjectHarness) -> None
     found = verified(shop, "silver.log")
     assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 0, 1)
     assert [(json.loads(each.row)["id"], each.expected, each.found) for each in found.examples] == [(4, 2, 3)]
+
+
+def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(shop: ProjectHarness) -> None:
+    (file,) = shop.spark.sql("SELECT file_path FROM lake.silver.log.files LIMIT 1").collect()[0]
+    Path(file.removeprefix("file:")).unlink()
+    found = {
+        str(each.name): each for each in verified_all(shop, "silver.log", "silver.orders", "gold.by_city")
+    }
+    assert [each.verdict for each in found.values()] == [Verdict.FAILED, Verdict.SAME, Verdict.SAME]
+    (problem,) = found["silver.log"].problems
+    assert Path(file).name in " ".join(problem.lines())
 
 
 def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:

@@ -66,14 +66,14 @@ def open_view(as_json: bool) -> Iterator[VerifyView]:
 
 
 def verify_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs."""
+    """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs or fails."""
     opened = open_project(root, target)
     with open_view(as_json) as view:
         found = verify(opened, patterns, view)
     print(
-        json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(_lines(found))
+        json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(report(found))
     )
-    return 1 if any(each.verdict is Verdict.DIFFERS for each in found) else 0
+    return 1 if any(each.verdict in (Verdict.DIFFERS, Verdict.FAILED) for each in found) else 0
 
 
 def verify(opened: Opened, patterns: Sequence[str], view: VerifyView) -> list[Verification]:
@@ -98,15 +98,17 @@ def verify(opened: Opened, patterns: Sequence[str], view: VerifyView) -> list[Ve
     return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
 
 
-def _lines(found: Sequence[Verification]) -> Iterator[str]:
-    """A line for each table, the differing rows below it, and a closing line."""
+def report(found: Sequence[Verification]) -> Iterator[str]:
+    """A line for each table, below it what differs or failed, and a closing line."""
     rows = [(str(each.name), each.verdict.value, _what(each)) for each in found]
     for line, each in zip(columns_aligned(rows), found, strict=True):
         yield line
         for row in each.examples:
             yield f"  {row.row}: expected {row.expected} times, found {row.found}"
+        for problem in each.problems:
+            yield from (f"  {text}" for text in problem.lines())
     yield ""
-    yield _closing(found)
+    yield from _closing(found)
 
 
 def _what(each: Verification) -> str:
@@ -117,11 +119,18 @@ def _what(each: Verification) -> str:
     return f"{count(each.missing, 'row')} missing, {each.unexpected:,} too many"
 
 
-def _closing(found: Sequence[Verification]) -> str:
+def _closing(found: Sequence[Verification]) -> Iterator[str]:
+    names = {
+        verdict: ", ".join(str(each.name) for each in found if each.verdict is verdict) for verdict in Verdict
+    }
+    if names[Verdict.FAILED]:
+        yield f"not known, because computing it failed: {names[Verdict.FAILED]}"
+    if names[Verdict.DIFFERS]:
+        yield f"not as their inputs make them: {names[Verdict.DIFFERS]}; run --full-refresh rebuilds them"
+    if names[Verdict.FAILED] or names[Verdict.DIFFERS]:
+        return
     same = sum(each.verdict is Verdict.SAME for each in found)
-    differ = [str(each.name) for each in found if each.verdict is Verdict.DIFFERS]
-    if differ:
-        return f"not as their inputs make them: {', '.join(differ)}; run --full-refresh rebuilds them"
     if not same:
-        return "nothing to verify"
-    return f"{count(same, 'table')} as {'its' if same == 1 else 'their'} inputs make {'it' if same == 1 else 'them'}"
+        yield "nothing to verify"
+        return
+    yield f"{count(same, 'table')} as {'its' if same == 1 else 'their'} inputs make {'it' if same == 1 else 'them'}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
@@ -18,6 +19,7 @@ class Verdict(StrEnum):
     SAME = "same"
     DIFFERS = "differs"
     SKIPPED = "skipped"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why`` it was skipped."""
+    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why`` it was skipped;
+    ``problems``: what failed."""
 
     name: TableName
     verdict: Verdict
@@ -40,6 +43,7 @@ class Verification:
     unexpected: int = 0
     examples: tuple[RowDifference, ...] = field(default=())
     why: str | None = None
+    problems: tuple[Problem, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,11 @@ Watcher = Callable[[VerifyStarted], None]
 def skipped(name: TableName, why: str) -> Verification:
     """A table that cannot be verified, and why."""
     return Verification(name, Verdict.SKIPPED, why=why)
+
+
+def failed(name: TableName, error: LakesmithError) -> Verification:
+    """A table that could not be computed, and what failed."""
+    return Verification(name, Verdict.FAILED, why="it could not be computed", problems=error.problems)
 
 
 def verification_of(decider: Decider, name: TableName) -> TableStep | Verification:
@@ -99,4 +108,5 @@ def as_dict(found: Verification) -> Mapping[str, object]:
             {"row": each.row, "expected": each.expected, "found": each.found} for each in found.examples
         ],
         "why": found.why,
+        "problems": [problem.as_dict() for problem in found.problems],
     }

@@ -27,11 +27,12 @@ from pyspark.sql import functions as F
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.differing import Differing, compare, have_ids, too_dear
 from lakesmith.spark.gateway import elements
 from lakesmith.spark.iceberg import JavaTables, quoted
 from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
-from lakesmith.spark.vectors import Vectors, is_positional
+from lakesmith.spark.vectors import Vectors
 
 _COUNT = "_lakesmith_count"
 
@@ -41,12 +42,11 @@ class Changes:
     """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
 
     Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one that came with the
-    same id are one row before and after an update. ``bytes``: the size of the data files that were touched.
+    same id are one row before and after an update.
     """
 
     went: DataFrame
     came: DataFrame
-    bytes: int
     by_id: bool
 
 
@@ -58,12 +58,6 @@ class _Touched:
     came: list[Any] = field(default_factory=list)
     masked: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
-    @property
-    def bytes(self) -> int:
-        """The size of the data files."""
-        tasks = (*self.went, *self.came, *(pair[0] for pair in self.masked.values()))
-        return sum(int(task.length()) for task in tasks)
-
 
 @contextmanager
 def changed_rows(
@@ -71,51 +65,39 @@ def changed_rows(
     name: TableName,
     start: int | None,
     end: int | None,
-    most_bytes: float | None = None,
+    most: float | None = None,
 ) -> Iterator[Changes]:
     """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
 
     The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
-    NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where the files
-    touched hold more than ``most_bytes``.
+    NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where reading the
+    files touched costs more than the part ``most`` of reading all that there is at ``end``.
     """
     table = JavaTables(spark).load(name)
     then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
-    touched = _compare(then, now)
-    held = touched.bytes
-    if most_bytes is not None and held > most_bytes:
-        most = f"{held / 1e6:,.1f} MB changed, more than {most_bytes / 1e6:,.1f} MB"
-        raise NotIncremental(f"files of {name} that hold {most}, so it is computed as a whole")
+    differing = compare(then.files, now.files)
+    if most is not None and (said := too_dear(differing, then.files, now.files, most)):
+        raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")
+    touched = _touched(then, now, differing)
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)
         reader.unmask(touched)
         went, came = reader.read(touched.went), reader.read(touched.came)
-        tasks = (*touched.went, *touched.came)
-        by_id = ROW_ID in went.columns and _has_ids(tasks)
+        by_id = ROW_ID in went.columns and have_ids(differing, then.files, now.files)
         if by_id:
             went, came = _cancel_by_id(went, came)
         elif touched.went and touched.came:
             _require_comparable(name, went)
             went, came = _cancel_by_value(went, came)
-        yield Changes(went, came, held, by_id)
+        yield Changes(went, came, by_id)
 
 
-def _compare(then: Scan, now: Scan) -> _Touched:
-    """Which data files differ, and how."""
-    touched = _Touched(
-        went=list(then.tasks(then.deletes.keys() - now.deletes.keys()).values()),
-        came=list(now.tasks(now.deletes.keys() - then.deletes.keys()).values()),
+def _touched(then: Scan, now: Scan, differing: Differing) -> _Touched:
+    return _Touched(
+        went=[then.task(file) for file in (*differing.went, *differing.rewritten)],
+        came=[now.task(file) for file in (*differing.came, *differing.rewritten)],
+        masked={file: (then.task(file), now.task(file)) for file in differing.masked},
     )
-    for file, deletes in then.deletes.items():
-        if now.deletes.get(file, deletes) == deletes:
-            continue
-        pair = (then.task(file), now.task(file))
-        if all(is_positional(delete) for task in pair for delete in elements(task.deletes())):
-            touched.masked[file] = pair
-        else:
-            touched.went.append(pair[0])
-            touched.came.append(pair[1])
-    return touched
 
 
 class _Reader:
@@ -123,8 +105,12 @@ class _Reader:
 
     def __init__(self, spark: SparkSession, table: Any, stack: ExitStack) -> None:
         self._spark, self._table, self._stack = spark, table, stack
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
         self._staging, self._vectors = Staging(spark), Vectors(spark, table)
+        self._iceberg = iceberg = jvm.org.apache.iceberg
+        self._tasks, self._schema = iceberg.BaseFileScanTask, iceberg.SchemaParser.toJson(table.schema())
+        always = iceberg.expressions.Expressions.alwaysTrue()
+        self._all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
 
     def unmask(self, touched: _Touched) -> None:
         """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the other shows."""
@@ -149,15 +135,12 @@ class _Reader:
 
     def _task(self, task: Any, vector: Any) -> Any:
         """The same data file with this vector for its deletes."""
-        iceberg = self._jvm.org.apache.iceberg
+        iceberg = self._iceberg
         gateway: Any = self._spark.sparkContext._gateway
         deletes = gateway.new_array(iceberg.DeleteFile, 1)
         deletes[0] = vector
-        schema = iceberg.SchemaParser.toJson(self._table.schema())
         spec = iceberg.PartitionSpecParser.toJson(task.spec())
-        always = iceberg.expressions.Expressions.alwaysTrue()
-        residuals = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
-        return iceberg.BaseFileScanTask(task.file(), deletes, schema, spec, residuals)
+        return self._tasks(task.file(), deletes, self._schema, spec, self._all_rows)
 
     def _remove(self, files: set[str]) -> None:
         for file in files:
@@ -173,11 +156,6 @@ def _others(task: Any, positions: BitMap64) -> BitMap64:
     everything = BitMap64()
     everything.add_range(0, int(task.file().recordCount()))
     return everything - positions
-
-
-def _has_ids(tasks: Sequence[Any]) -> bool:
-    """Whether each row has an id: files from before the table's upgrade to format version 3 may have none."""
-    return all(task.file().firstRowId() is not None for task in tasks)
 
 
 def _require_comparable(name: TableName, rows: DataFrame) -> None:

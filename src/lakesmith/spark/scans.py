@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from lakesmith.spark.differing import DataFile
 from lakesmith.spark.gateway import java_class
 
 _END: Final = "\0"
 """Parts texts from each other: no path has it."""
+
+_NONE: Final = "-"
 
 
 class Scan:
@@ -20,9 +23,9 @@ class Scan:
 
     def __init__(self, table: Any, snapshot: int | None, jvm: Any) -> None:
         self._tasks: Any = None
-        self.deletes: dict[str, str] = {}
-        """By location, what Iceberg says of the file's deletes: another text, other deletes."""
         self._places: dict[str, int] = {}
+        self.files: dict[str, DataFile] = {}
+        """In the order of the scan."""
         if snapshot is not None:
             self._read(table, snapshot, jvm)
 
@@ -35,11 +38,19 @@ class Scan:
             planned.close()
         if not self._tasks.size():
             return
-        getter, join = _Getters(jvm), jvm.com.google.common.base.Joiner.on(_END).join
+        getter, joiner = _Getters(jvm), jvm.com.google.common.base.Joiner.on(_END).useForNull(_NONE)
         files = lists.transform(self._tasks, getter("ContentScanTask", "file"))
-        locations = str(join(lists.transform(files, getter("ContentFile", "location")))).split(_END)
-        deletes = str(join(lists.transform(self._tasks, getter("FileScanTask", "deletes")))).split(_END)
-        self.deletes = dict(zip(locations, deletes, strict=True))
+
+        def of_files(name: str) -> list[str]:
+            return str(joiner.join(lists.transform(files, getter("ContentFile", name)))).split(_END)
+
+        locations = of_files("location")
+        deletes = str(joiner.join(lists.transform(self._tasks, getter("FileScanTask", "deletes")))).split(
+            _END
+        )
+        facts = zip(of_files("fileSizeInBytes"), of_files("firstRowId"), deletes, strict=True)
+        described = (DataFile(int(size), first != _NONE, text) for size, first, text in facts)
+        self.files = dict(zip(locations, described, strict=True))
         self._places = {location: place for place, location in enumerate(locations)}
 
     def task(self, location: str) -> Any:

@@ -28,7 +28,7 @@ from lakesmith.spark.staging import LAST_UPDATED, ROW_ID
 from lakesmith.spark.versions import read_version
 
 MOST_TOUCHED = 0.5
-"""Changes in files that hold more than this part of an input are not looked at one by one."""
+"""Changes that cost more than this part of reading an input as a whole are not looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def changed_inputs(batch: Batch, kept: Kept, seen: list[Observation], apart: boo
     ``apart``: what went, among the other inputs as they were, and what came, as they are. Otherwise both at once.
     """
     for item in moved_inputs(batch):
-        feed = changed_rows(batch.spark, item.table, item.start, item.end, _worth_it(batch, item))
+        feed = changed_rows(batch.spark, item.table, item.start, item.end, MOST_TOUCHED)
         changes = kept.enter_context(feed)
         went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
         parts = [(went, True), (came, False)] if apart else [(went.unionByName(came), None)]
@@ -133,10 +133,3 @@ def changed_inputs(batch: Batch, kept: Kept, seen: list[Observation], apart: boo
             # In the order of the step, by which the query's plans name their inputs.
             views = {each.table: others.get(each.table, counted) for each in batch.step.inputs}
             yield Changed(item.table, views, is_went)
-
-
-def _worth_it(batch: Batch, item: InputRange) -> float:
-    """The bytes in changed files of an input up to which it is worth it to look at what changed in them."""
-    state = batch.catalog.table(item.table.layer, item.table.name)
-    head = state.snapshots.get(item.end) if state and item.end is not None else None
-    return (head.count("total-files-size") if head else 0) * MOST_TOUCHED

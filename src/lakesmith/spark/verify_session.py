@@ -1,4 +1,4 @@
-"""Verifies tables one after the other in one session; what fails is told as a run tells it."""
+"""Verifies tables one after the other in one session; what fails is one table's outcome, and the others are verified still."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.observe import Lake
-from lakesmith.execute.verify import Verification, VerifyStarted, Watcher
+from lakesmith.execute.verify import Verification, VerifyStarted, Watcher, failed
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import Batch
@@ -20,7 +21,7 @@ from lakesmith.spark.verify import verify_table
 def verify_steps(
     session: SessionHandle, lake: Lake, steps: Sequence[TableStep], watcher: Watcher = lambda _event: None
 ) -> dict[TableName, Verification]:
-    """The outcome for each step's table. Raises a LakesmithError with the root cause of what fails in Spark."""
+    """The outcome for each step's table."""
     found = {}
     for number, step in enumerate(steps, 1):
         watcher(VerifyStarted(step.name, number, len(steps)))
@@ -32,5 +33,7 @@ def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verificati
     batch = Batch(session.spark, lake.catalog, lake.project, step, lambda _event: None)
     try:
         return verify_table(batch)
+    except LakesmithError as error:
+        return failed(step.name, error)
     except (Py4JError, PySparkException) as error:
-        raise explained(session, lake, step, error) from error
+        return failed(step.name, explained(session, lake, step, error))

@@ -10,8 +10,9 @@ from rich.console import Console
 from shop import Cli, Shop
 
 from lakesmith.cli.run_view import Output
-from lakesmith.cli.verify import VerifyView, open_view
-from lakesmith.execute.verify import VerifyStarted
+from lakesmith.cli.verify import VerifyView, open_view, report
+from lakesmith.errors import Problem, RunError
+from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, failed
 from lakesmith.project.definitions import TableName
 
 SILVER = TableName("silver", "customers")
@@ -27,6 +28,22 @@ def test_nothing_to_verify(cli: Cli, shop: Shop) -> None:
         "",
         "nothing to verify",
     ]
+
+
+def test_what_failed_is_told_below_its_table_and_last() -> None:
+    problem = Problem("LS604", "a file is gone", found="part-1.parquet")
+    gone = failed(TableName("silver", "log"), RunError(problem))
+    differs = Verification(SILVER, Verdict.DIFFERS, 3, 1, 0)
+    assert list(report((gone, differs))) == [
+        "silver.log        failed   it could not be computed",
+        "  LS604 a file is gone",
+        "      found: part-1.parquet",
+        "silver.customers  differs  1 row missing, 0 too many",
+        "",
+        "not known, because computing it failed: silver.log",
+        "not as their inputs make them: silver.customers; run --full-refresh rebuilds them",
+    ]
+    assert as_dict(gone)["problems"] == [problem.as_dict()]
 
 
 def test_as_data(cli: Cli, shop: Shop) -> None:

@@ -1,0 +1,60 @@
+"""A query shape: a table of a project, and what it has to hold by another engine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+APPEND: Final = frozenset({"append"})
+UPSERT: Final = frozenset({"upsert"})
+KEYS: Final = frozenset({"keys"})
+FULL: Final = frozenset({"full"})
+EITHER: Final = KEYS | FULL
+"""What is not decided: a better proof may refresh it by keys one day."""
+
+_TABLE: Final = re.compile(r"\b(?:bronze|silver|gold)\.\w+")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table ``name`` (with its layer) of a query. ``duckdb``: its text for DuckDB, where that is another one.
+
+    ``kinds``: the strategies it may be refreshed by. ``settings``: more lines for its file. ``python``: what a function of
+    DataFrames, named as the tables of the query, returns instead of the query.
+    """
+
+    name: str
+    query: str
+    kinds: frozenset[str] = KEYS
+    duckdb: str | None = None
+    settings: str = ""
+    python: str = ""
+    inputs: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", frozenset(_TABLE.findall(self.query)))
+
+    @property
+    def expected(self) -> str:
+        """The query as DuckDB understands it."""
+        return self.duckdb or self.query
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of its files in a project, by their names."""
+        path = f"tables/{self.name.replace('.', '/')}"
+        if self.python:
+            names = {table.split(".")[1]: table for table in sorted(self.inputs)}
+            inputs = ", ".join(f"{name}: {table}" for name, table in names.items())
+            code = "from pyspark.sql import Window\nfrom pyspark.sql import functions as F\n\n\n" + (
+                f"def {self.name.split('.')[1]}({', '.join(names)}):\n    return {self.python}\n"
+            )
+            return {f"{path}.yaml": f"inputs: {{{inputs}}}\n{self.settings}", f"{path}.py": code}
+        if not self.settings:
+            return {f"{path}.sql": self.query}
+        return {f"{path}.yaml": f"query: >\n  {self.query}\n{self.settings}"}
+
+
+def gold(name: str, query: str, kinds: frozenset[str] = KEYS, **more: str) -> Shape:
+    return Shape(f"gold.{name}", query, kinds, **more)
