@@ -18,7 +18,7 @@ from typing import Any
 import common
 from cdc_data import COLUMNS, Changes, write_first
 
-BATCH_GOAL, IDLE_GOAL = 0.5, 1 / 16
+BATCH_GOAL, IDLE_GOAL = 1 / 3, 1 / 16
 
 PROJECT = {
     "lakesmith.yaml": "name: cdc\ndefault_target: local\ntargets:\n  local: {}\n",
