@@ -22,6 +22,7 @@ from shape import APPEND, UPSERT, Shape
 from shapes import BY_NAME, with_inputs
 
 from lakesmith.execute import faults
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -225,17 +226,26 @@ class Lake:
         """A run in which ``action`` is done when the ``nth`` table first comes by ``point``. It may fail by that alone."""
         names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
         table = names[nth % len(names)]
-        left = [action]
+        left, before = [action], {name: self._attempt(name) for name in self.bronze}
         faults.arrange(point, lambda: left.pop()(table) if left else None, table)
         try:
             result = self.project.run(*names)
         finally:
             faults.clear()
         self.disturb(table)
+        for name, bronze in self.bronze.items():
+            if self._attempt(name) != before[name]:
+                bronze.take()
+                self.remember(name)
         unasked = [
             each for each in result.problems if "arranged by a test" not in each.what and each.code != "LS501"
         ]
         assert not unasked, unasked
+
+    def _attempt(self, table: str) -> str | None:
+        """The last published batch of a bronze table."""
+        record = self.project.lake().facts(TableName("bronze", table)).base.record
+        return record.attempt if record else None
 
     def _check_kinds(self, result: RunResult) -> None:
         expected = {name: shape.kinds for name, shape in BY_NAME.items()}

@@ -101,7 +101,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> C
 
 LATE = Land("orders", ((1, 24), (2, 0), (3, 9), (5, 14), (5, 3), (7, 22)), 3)
 DERIVED = (*KEYED, "silver.log", "gold.by_city", "gold.regions")
-RANDOM = HISTORIES - 4
+RANDOM = HISTORIES - 5
 """How many histories of the chain are drawn."""
 
 
@@ -127,6 +127,7 @@ RANDOM = HISTORIES - 4
         CompactWithin("after-data", 9),
     )
 )
+@example((Land("orders", ((11, 16),)), Fail("after-data", 16), WriteBelow("orders", "delete", 11)))
 @given(histories(DERIVED))
 def test_a_chain_of_histories(chain: Chain, history: History) -> None:
     chain.go_through(history)

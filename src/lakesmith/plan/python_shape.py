@@ -42,6 +42,16 @@ _FUNCTIONS: Final = "pyspark.sql.functions"
 _GROUPINGS: Final = frozenset({"groupBy", "groupby", "rollup", "cube", "pivot"})
 """Of what these give, ``count`` makes a DataFrame."""
 
+_NAMED: Final = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+)
+"""Nodes of Python's that give a name another meaning."""
+
 
 def why_not_row_wise(source: str) -> str | None:
     """Why the rows a function returns may depend on more than the row they come from; None when nothing says so.
@@ -91,7 +101,5 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or (
-            isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name
-        ):
+        elif isinstance(node, _NAMED) and node.name:
             yield node.name
