@@ -6,7 +6,8 @@ for all of them at once, as texts, and for one by one only those that something 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from lakesmith.spark.differing import DataFile
@@ -16,42 +17,42 @@ _END: Final = "\0"
 """Parts texts from each other: no path has it."""
 
 _NONE: Final = "-"
+"""Stands for what is not there."""
 
 
 class Scan:
     """The data files of a snapshot by location. ``snapshot`` None: there are none."""
 
     def __init__(self, table: Any, snapshot: int | None, jvm: Any) -> None:
-        self._tasks: Any = None
-        self._places: dict[str, int] = {}
-        self.files: dict[str, DataFile] = {}
-        """In the order of the scan."""
-        if snapshot is not None:
-            self._read(table, snapshot, jvm)
-
-    def _read(self, table: Any, snapshot: int, jvm: Any) -> None:
-        planned = table.newScan().useSnapshot(snapshot).planFiles()
         lists = jvm.com.google.common.collect.Lists
-        try:
-            self._tasks = lists.newArrayList(planned)
-        finally:
-            planned.close()
-        if not self._tasks.size():
-            return
-        getter, joiner = _Getters(jvm), jvm.com.google.common.base.Joiner.on(_END).useForNull(_NONE)
-        files = lists.transform(self._tasks, getter("ContentScanTask", "file"))
+        self._transformed, self._tasks = lists.transform, lists.newArrayList()
+        self._getter = _Getters(jvm)
+        self._joiner = jvm.com.google.common.base.Joiner.on(_END).useForNull(_NONE)
+        if snapshot is not None:
+            planned = table.newScan().useSnapshot(snapshot).planFiles()
+            try:
+                self._tasks = lists.newArrayList(planned)
+            finally:
+                planned.close()
+        self._data_files = self._transformed(self._tasks, self._getter("ContentScanTask", "file"))
+        self._locations = self._texts(self._data_files, "ContentFile", "location")
+        self._places = {location: place for place, location in enumerate(self._locations)}
 
-        def of_files(name: str) -> list[str]:
-            return str(joiner.join(lists.transform(files, getter("ContentFile", name)))).split(_END)
-
-        locations = of_files("location")
-        deletes = str(joiner.join(lists.transform(self._tasks, getter("FileScanTask", "deletes")))).split(
-            _END
+    @cached_property
+    def files(self) -> Mapping[str, DataFile]:
+        """What is known of each, in the order of the scan. Not asked for by who only wants tasks."""
+        sizes, first_ids = (
+            self._texts(self._data_files, "ContentFile", name) for name in ("fileSizeInBytes", "firstRowId")
         )
-        facts = zip(of_files("fileSizeInBytes"), of_files("firstRowId"), deletes, strict=True)
-        described = (DataFile(int(size), first != _NONE, text) for size, first, text in facts)
-        self.files = dict(zip(locations, described, strict=True))
-        self._places = {location: place for place, location in enumerate(locations)}
+        facts = zip(sizes, first_ids, self._texts(self._tasks, "FileScanTask", "deletes"), strict=True)
+        described = (DataFile(int(size), first != _NONE, deletes) for size, first, deletes in facts)
+        return dict(zip(self._locations, described, strict=True))
+
+    def _texts(self, described: Any, owner: str, name: str) -> list[str]:
+        """What a method of Iceberg's says of each, as text."""
+        if not described.size():
+            return []
+        return str(self._joiner.join(self._transformed(described, self._getter(owner, name)))).split(_END)
 
     def task(self, location: str) -> Any:
         """The FileScanTask of a data file: the whole file with its deletes."""
