@@ -242,7 +242,24 @@ JOINED = (
     gold(
         "pairs",
         "SELECT a.id, b.id AS other FROM silver.customers a JOIN silver.customers b ON a.city = b.city",
-        EITHER,
+    ),
+    gold(
+        "with_the_next",
+        "SELECT a.id, a.city, b.city AS next FROM silver.customers a LEFT JOIN silver.customers b ON b.id = a.id + 1",
+    ),
+    gold(
+        "parts_of_total",
+        "SELECT o.id, o.customer, o.amount, t.total FROM silver.orders o"
+        " JOIN (SELECT customer, sum(amount) AS total FROM silver.orders GROUP BY customer) t ON o.customer = t.customer",
+    ),
+    gold(
+        "of_large_customers",
+        "SELECT id, item FROM silver.orders WHERE customer IN (SELECT customer FROM silver.orders WHERE amount > 60)",
+    ),
+    gold(
+        "three_of_a_city",
+        "SELECT a.city, count(*) AS n FROM silver.customers a JOIN silver.customers b ON a.city = b.city"
+        " JOIN silver.customers c ON b.city = c.city GROUP BY a.city",
     ),
 )
 

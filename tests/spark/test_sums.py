@@ -19,6 +19,7 @@ from lakesmith.plan import planner
 from lakesmith.project.definitions import TableName
 from lakesmith.spark import touched_keys
 from lakesmith.spark.additive import additive
+from lakesmith.spark.occurrences import Occurrence, Occurrences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -167,17 +168,17 @@ def test_any_history(shop: ProjectHarness, seed: int) -> None:
 
 
 def test_what_is_added_up(shop: ProjectHarness) -> None:
-    tables = {"sales": TableName("bronze", "sales"), "shops": TableName("bronze", "shops")}
+    occurrences = {name: Occurrence(TableName("bronze", name)) for name in ("sales", "shops")}
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
     shop.must_run("bronze.*")
-    assert {query: _roles(shop.spark, query, tables) for query in TOLD} == TOLD
+    assert {query: _roles(shop.spark, query, occurrences) for query in TOLD} == TOLD
 
 
-def _roles(spark: SparkSession, query: str, tables: dict[str, TableName]) -> str | None:
-    for name in tables:
+def _roles(spark: SparkSession, query: str, occurrences: Occurrences) -> str | None:
+    for name in occurrences:
         spark.table(f"lake.bronze.{name}").alias(name).createOrReplaceTempView(f"told_{name}")
         query = query.replace(f"bronze.{name}", f"told_{name}")
-    found = additive(spark.sql(query), tables, TableName("bronze", "sales"))
+    found = additive(spark.sql(query), occurrences, TableName("bronze", "sales"))
     return " ".join(each.role.value for each in found) if found else None
 
 

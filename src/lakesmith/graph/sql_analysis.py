@@ -6,6 +6,7 @@ Pure: text in, frozen data out. sqlglot is imported when a text is really analys
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakesmith.graph.sql_functions import nondeterministic
@@ -50,6 +51,7 @@ def digest_of(sql: str) -> str:
     return hashlib.sha256(sql.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@lru_cache(maxsize=256)
 def analyse(sql: str) -> SqlAnalysis:
     """Everything that can be told of the query ``sql`` from its text.
 

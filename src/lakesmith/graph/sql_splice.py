@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 
 from lakesmith.graph.sql_model import Edit, SelectList, SqlAnalysis
 from lakesmith.graph.sql_tokens import SqlParseError
 
+Replacements = Mapping[str, str | tuple[str, ...]]
+"""By a table's name (in any case) what stands for it; a tuple has one for each reference to it, in the order of the text."""
 
-def splice(sql: str, analysis: SqlAnalysis, replacements: Mapping[str, str]) -> str:
-    """``sql`` with each table reference replaced by what ``replacements`` says for its name (in any case).
+
+def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements) -> str:
+    """``sql`` with each table reference replaced by what ``replacements`` says for it.
 
     A replacement is put in as it is: a view's name, or a table's with ``VERSION AS OF n`` behind it. Where a reference
     has no alias, its own name becomes one, so that ``orders.city`` and ``bronze.orders.city`` still resolve.
@@ -27,7 +31,7 @@ def add_projection(
     analysis: SqlAnalysis,
     columns: Sequence[str],
     prefix: str = "",
-    replacements: Mapping[str, str] | None = None,
+    replacements: Replacements | None = None,
 ) -> str | None:
     """``sql`` with ``columns`` of its input (of each input of a union) added at the end of its SELECT list, each
     called ``prefix`` + its name; and spliced, if ``replacements`` are given.
@@ -46,13 +50,16 @@ def add_projection(
     return _apply(sql, analysis, (*tables, *added))
 
 
-def _table_edits(analysis: SqlAnalysis, replacements: Mapping[str, str]) -> Iterator[Edit]:
-    by_name = {name.lower(): text for name, text in replacements.items()}
+def _table_edits(analysis: SqlAnalysis, replacements: Replacements) -> Iterator[Edit]:
+    by_name = {
+        name.lower(): repeat(found) if isinstance(found, str) else iter(found)
+        for name, found in replacements.items()
+    }
     for reference in analysis.references:
         if reference.time_travel:
             what = "a table's query reads its inputs as planned and cannot travel in time"
             raise SqlParseError(reference.line, reference.column, what, reference.name)
-        yield Edit(reference.start, reference.end, by_name[reference.name.lower()])
+        yield Edit(reference.start, reference.end, next(by_name[reference.name.lower()]))
         if reference.alias_at is not None:
             yield Edit(reference.alias_at, reference.alias_at, f" AS {reference.implied_alias}")
     yield from analysis.qualifiers

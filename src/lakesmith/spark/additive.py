@@ -8,7 +8,7 @@ doubles added up in another order give another sum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -16,7 +16,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.plans import ROW_SIDES, analysed, input_of, items, kind_of, node_kind, parts_of
+from lakesmith.spark.occurrences import Occurrences
+from lakesmith.spark.plans import ROW_SIDES, analysed, items, kind_of, node_kind, occurrence_of, parts_of
 
 _RENAMING: Final = frozenset({"SubqueryAlias", "View"})
 _EACH_ROW: Final = frozenset({"Project", "Filter", "Expand", "Generate", "ResolvedHint", *_RENAMING})
@@ -49,12 +50,10 @@ class Adding:
     counted_by: int | None = None
 
 
-def additive(
-    frame: DataFrame, inputs: Mapping[str, TableName], moved: TableName
-) -> tuple[Adding, ...] | None:
+def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tuple[Adding, ...] | None:
     """What each column of a query's result is, where it can be added up from changes of ``moved``; None where it cannot.
 
-    ``inputs``: the tables by the aliases under which the query reads them. Every expression has to be fixed by its row, as
+    ``occurrences``: those of the query's inputs. Every expression has to be fixed by its row, as
     ``key_columns`` sees to.
     """
     if str(frame.sparkSession.conf.get("spark.sql.ansi.enabled")) != "true":
@@ -62,25 +61,25 @@ def additive(
     node = analysed(frame)
     while node_kind(node) in _RENAMING:
         (node,) = items(node.children())
-    if node_kind(node) != "Aggregate" or _changes(node.child(), inputs, moved) is not True:
+    if node_kind(node) != "Aggregate" or _changes(node.child(), occurrences, moved) is not True:
         return None
     return _columns(items(node.aggregateExpressions()), items(node.groupingExpressions()))
 
 
-def _changes(node: Any, inputs: Mapping[str, TableName], moved: TableName) -> bool | None:
+def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | None:
     """Whether the rows of a node are added up from changes of ``moved``; False where it does not read it, None where not so."""
-    table = input_of(node, inputs)
-    if table is not None:
-        return table == moved
+    occurrence = occurrence_of(node, occurrences)
+    if occurrence is not None:
+        return occurrence.table == moved
     kind = node_kind(node)
     if not node.subqueries().isEmpty():
         return None
     if kind in _EACH_ROW:
-        return _changes(node.children().apply(0), inputs, moved)
+        return _changes(node.children().apply(0), occurrences, moved)
     if kind != "Join":
         return None
     sides = ROW_SIDES.get(str(node.joinType().toString()))
-    found = [_changes(side, inputs, moved) for side in (node.left(), node.right())]
+    found = [_changes(side, occurrences, moved) for side in (node.left(), node.right())]
     if sides is None or None in found or all(found):
         return None
     if any(changes and not adds for changes, adds in zip(found, sides, strict=True)):

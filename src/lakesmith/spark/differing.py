@@ -73,5 +73,6 @@ def too_dear(differing: Differing, then: Files, now: Files, most: float) -> str 
     cost = held + opened * OPEN_BYTES + len(differing.masked) * MASKED_BYTES
     if cost <= most * (total + len(now) * OPEN_BYTES):
         return None
-    touched = f"{len(both) + len(differing.came):,} files with {held / 1e6:,.1f} MB"
-    return f"{touched}, and all of it is in {len(now):,} with {total / 1e6:,.1f} MB"
+    touched = len(both) + len(differing.came)
+    files = "1 file" if touched == 1 else f"{touched:,} files"
+    return f"{files} with {held / 1e6:,.1f} MB, and all of it is in {len(now):,} with {total / 1e6:,.1f} MB"

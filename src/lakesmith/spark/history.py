@@ -35,7 +35,7 @@ from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, judge
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
-from lakesmith.spark.queries import QueryRows, rows_over
+from lakesmith.spark.queries import QueryRows, at_occurrences, rows_over
 from lakesmith.spark.row_delta import by_file, can_replace, nowhere, replace_rows
 from lakesmith.spark.staging import ROW_ID
 from lakesmith.spark.tombstones import bury
@@ -134,7 +134,8 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     batch, table = task.batch, task.table
     batch.say("computing late keys from all their versions")
     (item,) = batch.step.inputs
-    whole = rows_over(batch, {item.table: read_version(batch.spark, item.table, item.end)}, with_arrival=True)
+    rows = {item.table: read_version(batch.spark, item.table, item.end)}
+    whole = rows_over(batch, at_occurrences(batch, rows), with_arrival=True)
     judged = judge(whole, table)
     versions = as_rows(task.typed(replace(judged, frame=only(judged.frame, late, table)).versions()), table)
     # Where values settle ties, a new version may have lost to an earlier one: then that one is there, and not new.

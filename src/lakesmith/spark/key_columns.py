@@ -29,16 +29,17 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.key_origins import Origin, Origins, origin_of
+from lakesmith.spark.occurrences import Occurrence, Occurrences
 from lakesmith.spark.plans import (
     ROW_SIDES,
     Plans,
     analysed,
     conjuncts,
     id_of,
-    input_of,
     items,
     kind_of,
     node_kind,
+    occurrence_of,
     parts_of,
     references,
     require_pure,
@@ -56,41 +57,48 @@ _AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
 
 @dataclass(frozen=True)
 class Keys:
-    """The columns of a result that tell its changes: their positions, at least one, and the origins of each."""
+    """The columns of a result that tell its changes: their positions, at least one, and the origins of each.
+
+    ``alone``: the tables that are joined with themselves. Their changed rows are given for one occurrence at a time:
+    for all of them at once they would be joined with each other only.
+    """
 
     positions: tuple[int, ...]
     origins: tuple[Origins, ...]
+    alone: frozenset[TableName] = frozenset()
 
 
-def key_columns(frame: DataFrame, inputs: Mapping[str, TableName], trust_python: bool) -> Keys:
+def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) -> Keys:
     """The columns that tell the changes of a query's result.
 
-    ``inputs``: the tables by the aliases under which the query reads them. ``trust_python``: the author says that the Python
+    ``occurrences``: those of the query's inputs. ``trust_python``: the author says that the Python
     functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
     """
-    walk = _Walk(frame.sparkSession, inputs, trust_python=trust_python)
+    walk = _Walk(frame.sparkSession, occurrences, trust_python=trust_python)
     plan = analysed(frame)
     seen = walk.of(walk.plans.without_subqueries(plan))
     output = [id_of(column) for column in items(plan.output())]
     found = tuple(number for number, column in enumerate(output) if column in seen.told)
     if not found:
         raise NeverIncremental("no column of its result tells which rows a change reaches")
-    return Keys(found, tuple(seen.origins.get(output[number], {}) for number in found))
+    origins = tuple(seen.origins.get(output[number], {}) for number in found)
+    return Keys(found, origins, frozenset(walk.alone))
 
 
-def relaxed(frame: DataFrame, inputs: Mapping[str, TableName], changed: TableName) -> DataFrame:
-    """The query that tells the touched keys, where the input ``changed`` has been given as its changed rows alone."""
-    walk = _Walk(frame.sparkSession, inputs, changed=changed)
+def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame:
+    """The query that tells the touched keys, where the occurrences ``changed`` of an input have been given its changed rows alone."""
+    walk = _Walk(frame.sparkSession, occurrences, changed=changed)
     return walk.plans.frame(walk.of(walk.plans.without_subqueries(analysed(frame))).plan)
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is known of a node: the columns that tell its changes, their origins, the inputs below it, and it relaxed."""
+    """What is known of a node: the columns that tell its changes, their origins, the occurrences of inputs below it, and it
+    relaxed."""
 
     told: frozenset[int]
     plan: Any
-    tables: frozenset[TableName] = frozenset()
+    occurrences: frozenset[Occurrence] = frozenset()
     origins: Mapping[int, Origins] = field(default_factory=dict)
 
 
@@ -100,12 +108,13 @@ class _Walk:
     def __init__(
         self,
         spark: SparkSession,
-        inputs: Mapping[str, TableName],
+        occurrences: Occurrences,
         trust_python: bool | None = None,
-        changed: TableName | None = None,
+        changed: frozenset[Occurrence] = frozenset(),
     ) -> None:
         self.plans = Plans(spark)
-        self._inputs, self._changed = inputs, changed
+        self.alone: set[TableName] = set()
+        self._occurrences, self._changed = occurrences, changed
         self._trust_python = trust_python
         self._ctes: dict[int, tuple[_Seen, list[int]]] = {}
         self._of: Mapping[str, Callable[[Any], _Seen]] = {
@@ -127,13 +136,13 @@ class _Walk:
     def of(self, node: Any) -> _Seen:
         """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
         kind = node_kind(node)
-        if (table := input_of(node, self._inputs)) is not None:
-            return _whole_input(node, table)
+        if (occurrence := occurrence_of(node, self._occurrences)) is not None:
+            return _whole_input(node, occurrence)
         if self._trust_python is not None:
             require_pure(node, self._trust_python)
         if kind in self._of:
             seen = self._of[kind](node)
-            return seen if self._changed in seen.tables else replace(seen, plan=node)
+            return seen if self._changed & seen.occurrences else replace(seen, plan=node)
         if kind in _CONSTANT:
             return _Seen(frozenset(map(id_of, items(node.output()))), node)
         raise NeverIncremental(f"Spark's plan of the query has a {kind}")
@@ -153,7 +162,7 @@ class _Walk:
         pairs = list(zip(columns, output, strict=True))
         told = frozenset(new for old, new in pairs if old in below.told)
         origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
-        return _Seen(told, plan, below.tables, origins)
+        return _Seen(told, plan, below.occurrences, origins)
 
     def _project(self, node: Any) -> _Seen:
         below = self._below(node)
@@ -170,12 +179,12 @@ class _Walk:
             told.add(made)
             if found := origin_of(expression, below.origins):
                 origins[made] = found
-        return _Seen(frozenset(told), plan, below.tables, origins)
+        return _Seen(frozenset(told), plan, below.occurrences, origins)
 
     def _filter(self, node: Any) -> _Seen:
         below = self._below(node)
         kept = [part for part in conjuncts(node.condition()) if references(part) <= below.told]
-        return _Seen(below.told, self.plans.filtered(below.plan, kept), below.tables, below.origins)
+        return _Seen(below.told, self.plans.filtered(below.plan, kept), below.occurrences, below.origins)
 
     def _aggregate(self, node: Any) -> _Seen:
         if not items(node.groupingExpressions()):
@@ -192,23 +201,29 @@ class _Walk:
         if not found:
             raise NeverIncremental("a window function looks at rows of all keys")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
-        return _Seen(found, self.plans.over(node, [below.plan]), below.tables, origins)
+        return _Seen(found, self.plans.over(node, [below.plan]), below.occurrences, origins)
 
     def _join(self, node: Any) -> _Seen:
         kind = str(node.joinType().toString())
         if kind not in ROW_SIDES:
             raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
         sides = (self.of(node.left()), self.of(node.right()))
-        if both := sides[0].tables & sides[1].tables:
-            # Run over the changed rows alone, it would join those with each other only.
-            raise NeverIncremental(f"it joins {' and '.join(sorted(map(str, both)))} with itself")
+        self._note_alone(sides)
         tells = [side for side, telling in zip(sides, ROW_SIDES[kind], strict=True) if telling]
         return _Seen(
             frozenset().union(*(side.told for side in tells)),
             self._relaxed_join(node, kind, sides),
-            sides[0].tables | sides[1].tables,
+            sides[0].occurrences | sides[1].occurrences,
             {column: origin for side in tells for column, origin in side.origins.items()},
         )
+
+    def _note_alone(self, sides: tuple[_Seen, _Seen]) -> None:
+        """Raises NeverIncremental where one occurrence stands on both sides, as that of a CTE that is named twice."""
+        if both := sides[0].occurrences & sides[1].occurrences:
+            names = " and ".join(sorted({str(occurrence.table) for occurrence in both}))
+            raise NeverIncremental(f"it joins {names}, read once, with itself")
+        tables = [{occurrence.table for occurrence in side.occurrences} for side in sides]
+        self.alone |= tables[0] & tables[1]
 
     def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
         condition = node.condition()
@@ -229,13 +244,13 @@ class _Walk:
 
     def _known(self, side: Any, seen: _Seen) -> frozenset[int]:
         """The columns of a side that are what they are over all rows, also where its input is its changed rows alone."""
-        exact = self._changed is not None and self._changed not in seen.tables
+        exact = bool(self._changed) and not self._changed & seen.occurrences
         return frozenset(_output(side)) if exact else seen.told
 
     def _is_silent_side(self, kind: str, sides: tuple[_Seen, _Seen]) -> bool:
         """Whether it is the side which tells nothing that has the changed rows."""
         return any(
-            self._changed in side.tables and not telling
+            bool(self._changed & side.occurrences) and not telling
             for side, telling in zip(sides, ROW_SIDES[kind], strict=True)
         )
 
@@ -247,12 +262,12 @@ class _Walk:
             if all(columns[number] in part.told for part, columns in parts):
                 told.add(column)
                 origins[column] = _shared([(part, columns[number]) for part, columns in parts])
-        tables = frozenset().union(*(part.tables for part, _ in parts))
+        occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
         plan = self.plans.union([self._part(part) for part, _ in parts])
-        return _Seen(frozenset(told), plan, tables, origins)
+        return _Seen(frozenset(told), plan, occurrences, origins)
 
     def _part(self, part: _Seen) -> Any:
-        return part.plan if self._changed in part.tables else self.plans.empty(part.plan)
+        return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
 
     def _generate(self, node: Any) -> _Seen:
         below = self._below(node)
@@ -260,7 +275,7 @@ class _Walk:
             # It may make no row of the changed rows where it makes some of all rows.
             raise NeverIncremental("rows are made of what was computed of several rows")
         told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
-        return _Seen(told, self.plans.over(node, [below.plan]), below.tables, below.origins)
+        return _Seen(told, self.plans.over(node, [below.plan]), below.occurrences, below.origins)
 
     def _expand(self, node: Any) -> _Seen:
         below = self._below(node)
@@ -273,7 +288,7 @@ class _Walk:
             found = [origin_of(value, below.origins) for value in values]
             if found[0] and all(each == found[0] for each in found):
                 origins[column] = found[0]
-        return _Seen(frozenset(told), self.plans.over(node, [below.plan]), below.tables, origins)
+        return _Seen(frozenset(told), self.plans.over(node, [below.plan]), below.occurrences, origins)
 
     def _with_cte(self, node: Any) -> _Seen:
         definitions = []
@@ -283,27 +298,31 @@ class _Walk:
             definitions.append(self.plans.over(definition, [seen.plan]))
         result = self.of(node.plan())
         plan = self.plans.over(node, [*definitions, result.plan])
-        return _Seen(result.told, plan, result.tables, result.origins)
+        return _Seen(result.told, plan, result.occurrences, result.origins)
 
     def _cte(self, node: Any) -> _Seen:
         seen, columns = self._ctes[int(node.cteId())]
         return self._renamed(seen, columns, node, node)
 
 
-def _whole_input(node: Any, table: TableName) -> _Seen:
+def _whole_input(node: Any, occurrence: Occurrence) -> _Seen:
     columns = items(node.output())
-    origins = {id_of(column): {table: Origin(str(column.name()))} for column in columns}
-    return _Seen(frozenset(origins), node, frozenset({table}), origins)
+    origins = {id_of(column): {occurrence: Origin(str(column.name()))} for column in columns}
+    return _Seen(frozenset(origins), node, frozenset({occurrence}), origins)
 
 
 def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
-    """The origins that a column has in each part which reads the table they are of."""
+    """The origins that a column has in each part which has the occurrence they are of."""
     parts = list(parts)
-    found: dict[TableName, Origin] = {}
-    for table in frozenset().union(*(part.tables for part, _ in parts)):
-        origins = [part.origins.get(column, {}).get(table) for part, column in parts if table in part.tables]
+    found: dict[Occurrence, Origin] = {}
+    for occurrence in frozenset().union(*(part.occurrences for part, _ in parts)):
+        origins = [
+            part.origins.get(column, {}).get(occurrence)
+            for part, column in parts
+            if occurrence in part.occurrences
+        ]
         if origins[0] is not None and all(origin == origins[0] for origin in origins):
-            found[table] = origins[0]
+            found[occurrence] = origins[0]
     return found
 
 

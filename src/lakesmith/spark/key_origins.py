@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from lakesmith.project.definitions import TableName
+from lakesmith.spark.occurrences import Occurrence
 from lakesmith.spark.plans import is_name, items, kind_of, parts_of, references
 
 _HOUR: Final = 3_600_000_000
@@ -39,8 +39,8 @@ class Origin:
     window: bool = False
 
 
-Origins = Mapping[TableName, Origin]
-"""For one column: of each input that decides its value, by what."""
+Origins = Mapping[Occurrence, Origin]
+"""For one column: of each occurrence of an input that decides its value, by what."""
 
 # Where a clock is set back, an hour or a minute may last longer; conditions may let more rows through, never fewer.
 _UNITS: Final = {
@@ -58,14 +58,14 @@ _UNITS: Final = {
 
 
 def origin_of(expression: Any, known: Mapping[int, Origins]) -> Origins:
-    """By table, the origin of what an expression computes, from those of the columns it names. Empty where none is known."""
+    """By occurrence, the origin of what an expression computes, from those of the columns it names. Empty where none is known."""
     used = references(expression)
     if len(used) != 1:
         return {}
     (column,) = used
     value = expression.child() if kind_of(expression) == "Alias" else expression
-    found = {table: _through(value, origin) for table, origin in known.get(column, {}).items()}
-    return {table: origin for table, origin in found.items() if origin is not None}
+    found = {occurrence: _through(value, origin) for occurrence, origin in known.get(column, {}).items()}
+    return {occurrence: origin for occurrence, origin in found.items() if origin is not None}
 
 
 def _through(value: Any, origin: Origin) -> Origin | None:

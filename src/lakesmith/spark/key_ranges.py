@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.key_origins import Origin, Origins, Span
+from lakesmith.spark.occurrences import Occurrence
 from lakesmith.spark.read_sql import any_of, literal
 
 _MOST_LISTED: Final = 20_000
@@ -64,14 +64,14 @@ def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
 
 def input_conditions(
     origins: Sequence[Origins], values: Mapping[int, Values]
-) -> dict[TableName, SparkColumn]:
-    """By input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns."""
-    found: dict[TableName, list[str]] = {}
-    for number, by_table in enumerate(origins):
-        for table, origin in by_table.items():
+) -> dict[Occurrence, SparkColumn]:
+    """By occurrence of an input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns."""
+    found: dict[Occurrence, list[str]] = {}
+    for number, by_occurrence in enumerate(origins):
+        for occurrence, origin in by_occurrence.items():
             if number in values:
-                found.setdefault(table, []).append(_condition(origin, values[number]))
-    return {table: _all(conditions) for table, conditions in found.items()}
+                found.setdefault(occurrence, []).append(_condition(origin, values[number]))
+    return {occurrence: _all(conditions) for occurrence, conditions in found.items()}
 
 
 def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
-from lakesmith.project.definitions import TableName
 from lakesmith.spark.gateway import java_class
+from lakesmith.spark.occurrences import Occurrence, Occurrences
 
 ROW_SIDES: Final = {
     "Inner": (True, True),
@@ -50,9 +50,9 @@ def require_pure(node: Any, trust_python: bool) -> None:
                 )
 
 
-def input_of(node: Any, inputs: Mapping[str, TableName]) -> TableName | None:
-    """The table that a node reads, where it is one of the ``inputs`` by its alias."""
-    return inputs.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
+def occurrence_of(node: Any, occurrences: Occurrences) -> Occurrence | None:
+    """The occurrence of an input that a node is, by its alias."""
+    return occurrences.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
 
 
 def node_kind(node: Any) -> str:

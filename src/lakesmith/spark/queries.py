@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
@@ -28,7 +29,8 @@ from lakesmith.spark.batch import Batch
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.key_columns import Keys, key_columns
-from lakesmith.spark.plans import analysed, input_of, items, node_kind, require_pure
+from lakesmith.spark.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
+from lakesmith.spark.plans import analysed, items, node_kind, occurrence_of, require_pure
 from lakesmith.spark.versions import read_version
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
@@ -65,14 +67,14 @@ class Retyped:
 class QueryRows:
     """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
 
-    ``inputs``: the tables by the names under which the frame reads them. ``keys``: the columns that tell its changes, where
+    ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
     the step refreshes by keys.
     """
 
     frame: DataFrame
     hidden: tuple[str, ...] = ()
     retyped: tuple[Retyped, ...] = ()
-    inputs: Mapping[str, TableName] = field(default_factory=dict)
+    occurrences: Occurrences = field(default_factory=dict)
     keys: Keys | None = None
 
     @property
@@ -103,12 +105,12 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
     Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
-    views = {item.table: _read(batch, item) for item in batch.step.inputs}
-    rows = rows_over(batch, views, with_arrival)
+    whole = {item.table: _read(batch, item) for item in batch.step.inputs}
+    rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
         _require_row_wise(rows, trusts_python(batch))
     elif batch.step.strategy is Strategy.KEYS:
-        return replace(rows, keys=key_columns(rows.frame, rows.inputs, trusts_python(batch)))
+        return replace(rows, keys=key_columns(rows.frame, rows.occurrences, trusts_python(batch)))
     return rows
 
 
@@ -125,31 +127,36 @@ def _read(batch: Batch, item: InputRange) -> DataFrame:
     return read_range(batch.spark, item)
 
 
-def rows_over(batch: Batch, views: dict[TableName, DataFrame], with_arrival: bool = False) -> QueryRows:
+def at_occurrences(batch: Batch, rows: Mapping[TableName, DataFrame]) -> dict[Occurrence, DataFrame]:
+    """Of each input the same rows wherever the query of the step reads it."""
+    return {occurrence: rows[occurrence.table] for occurrence in occurrences_of(batch.step)}
+
+
+def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival: bool = False) -> QueryRows:
     """Runs the table's query (lazily) over these rows of its inputs."""
     query = batch.step.table.query
-    names = {batch.view(str(number)): table for number, table in enumerate(views)}
-    named = {table: views[table].alias(name) for name, table in names.items()}
+    names = {occurrence: batch.view(str(number)) for number, occurrence in enumerate(views)}
+    named = {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
     if isinstance(query, SqlQuery):
         rows = _sql_rows(batch, query, named, with_arrival)
     elif isinstance(query, PythonQuery):
         rows = _python_rows(batch, query, named)
     else:
         raise TypeError(f"{batch.name} has no query")
-    rows = replace(rows, inputs=names)
+    rows = replace(rows, occurrences={name: occurrence for occurrence, name in names.items()})
     if isinstance(query, PythonQuery):
         _require_own_inputs(batch, rows)
     return rows
 
 
 def _sql_rows(
-    batch: Batch, query: SqlQuery, views: dict[TableName, DataFrame], with_arrival: bool
+    batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame], with_arrival: bool
 ) -> QueryRows:
-    names = {}
-    for number, (table, frame) in enumerate(views.items()):
+    names: dict[str, tuple[str, ...]] = {}
+    for number, (occurrence, frame) in enumerate(views.items()):
         view = batch.view(str(number))
         frame.createOrReplaceTempView(view)
-        names[str(table)] = view
+        names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
     carried = _carried(batch, views) if with_arrival else ()
     carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
@@ -158,7 +165,7 @@ def _sql_rows(
     except AnalysisException as error:
         raise _refused(batch, query, error) from error
     finally:
-        for view in names.values():
+        for view in chain.from_iterable(names.values()):
             batch.spark.catalog.dropTempView(view)
     return QueryRows(frame, () if carrying is None else tuple(_HIDDEN + name for name in carried))
 
@@ -178,17 +185,17 @@ def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunErro
     )
 
 
-def _carried(batch: Batch, views: dict[TableName, DataFrame]) -> tuple[str, ...]:
+def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, ...]:
     """The arrival columns, when there is one input and it has them and the query does not give them itself."""
-    if len(views) != 1:
+    if len({occurrence.table for occurrence in views}) != 1:
         return ()
-    (frame,) = views.values()
+    frame = next(iter(views.values()))
     return ARRIVAL if set(ARRIVAL) <= set(frame.columns) else ()
 
 
-def _python_rows(batch: Batch, query: PythonQuery, views: dict[TableName, DataFrame]) -> QueryRows:
+def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
     function = _load_function(batch, query)
-    frame = function(**{parameter: views[table] for parameter, table in query.arguments})
+    frame = function(**{name: views[occurrence] for name, occurrence in as_arguments(query).items()})
     if not isinstance(frame, DataFrame):
         raise RunError(
             Problem(
@@ -208,7 +215,7 @@ def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
     waiting = [analysed(rows.frame)]
     while waiting:
         node = waiting.pop()
-        if input_of(node, rows.inputs) is not None:
+        if occurrence_of(node, rows.occurrences) is not None:
             continue
         children = items(node.children())
         if not children and node_kind(node) not in _MADE_HERE:
@@ -264,7 +271,7 @@ def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
     waiting, inputs = [analysed(rows.frame)], 0
     while waiting:
         node = waiting.pop()
-        if input_of(node, rows.inputs) is not None:
+        if occurrence_of(node, rows.occurrences) is not None:
             inputs += 1
             continue
         if node.nodeName() not in _ROW_WISE_NODES:

@@ -70,7 +70,9 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
         batch.say("finding the keys that changed rows have")
         adding = _adding(batch, rows)
         sums, touched = (
-            find_sums(batch, adding, kept) if adding else (None, find_touched(batch, query.names, kept))
+            find_sums(batch, adding, kept)
+            if adding
+            else (None, find_touched(batch, query.names, keys.alone, kept))
         )
         if touched.count > MOST_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
@@ -87,7 +89,7 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
     table, moved = batch.step.table, moved_inputs(batch)
     if table.key or table.checks or len(moved) != 1:
         return None
-    found = additive(rows.frame, rows.inputs, moved[0].table)
+    found = additive(rows.frame, rows.occurrences, moved[0].table)
     return dict(zip(rows.columns, found, strict=True)) if found else None
 
 

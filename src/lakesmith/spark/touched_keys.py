@@ -23,7 +23,8 @@ from lakesmith.spark.key_columns import relaxed
 from lakesmith.spark.key_origins import Origins
 from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
 from lakesmith.spark.observed import counts_of
-from lakesmith.spark.queries import rows_over
+from lakesmith.spark.occurrences import Occurrence, occurrences_of
+from lakesmith.spark.queries import at_occurrences, rows_over
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID
 from lakesmith.spark.versions import read_version
 
@@ -63,40 +64,45 @@ class Touched:
         """The rows of a table, in the keys' columns, that can have one of them: by what is known of its files."""
         return rows.where(own_condition(self.names, self.values))
 
-    def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[TableName, DataFrame]:
-        """Of each input, as the batch consumes it, the rows that can have one of the keys: by what is known of its files.
+    def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[Occurrence, DataFrame]:
+        """Of each input, as the batch consumes it, the rows that can have one of the keys, wherever the query reads it: by what is
+        known of its files.
 
         ``origins``: of each of the keys' columns what decides it.
         """
         conditions = input_conditions(origins, self.values)
+        ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
+        whole = at_occurrences(batch, ends)
         return {
-            item.table: read_version(batch.spark, item.table, item.end).where(
-                conditions.get(item.table, F.lit(True))
-            )
-            for item in batch.step.inputs
+            occurrence: rows.where(conditions.get(occurrence, F.lit(True)))
+            for occurrence, rows in whole.items()
         }
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Changed rows of one input in its place among the inputs: ``views`` by table. ``went``: those that went alone, or came alone;
-    None: both at once."""
+    """Changed rows of one input, for ``occurrences`` of it, among the inputs: ``views``. ``went``: those that went alone, or came
+    alone; None: both at once."""
 
-    table: TableName
-    views: dict[TableName, DataFrame]
+    occurrences: frozenset[Occurrence]
+    views: Mapping[Occurrence, DataFrame]
     went: bool | None
 
 
-def find_touched(batch: Batch, names: Sequence[str], kept: Kept) -> Touched:
+def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
     """The keys, columns ``names`` of the query, that the changed rows of any input can reach.
+
+    ``alone``: the tables whose changed rows are given for one occurrence at a time.
 
     Raises NotIncremental as ``changed_rows``.
     """
     seen: list[Observation] = []
     found: list[DataFrame] = []
-    for changed in changed_inputs(batch, kept, seen, apart=len(moved_inputs(batch)) > 1):
+    moved = {item.table for item in moved_inputs(batch)}
+    apart = len(moved) > 1 or bool(moved & alone)
+    for changed in changed_inputs(batch, kept, seen, apart, alone):
         rows = rows_over(batch, changed.views)
-        reached = relaxed(rows.frame, rows.inputs, changed.table)
+        reached = relaxed(rows.frame, rows.occurrences, changed.occurrences)
         found.append(reached.select(*map(quoted, names)))
     return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
 
@@ -112,10 +118,17 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
     return [item for item in batch.step.inputs if item.start != item.end]
 
 
-def changed_inputs(batch: Batch, kept: Kept, seen: list[Observation], apart: bool) -> Iterator[Changed]:
+def changed_inputs(
+    batch: Batch,
+    kept: Kept,
+    seen: list[Observation],
+    apart: bool,
+    alone: frozenset[TableName] = frozenset(),
+) -> Iterator[Changed]:
     """The changed rows of each input, counted into ``seen`` when they are read.
 
     ``apart``: what went, among the other inputs as they were, and what came, as they are. Otherwise both at once.
+    ``alone``: the tables whose changed rows, apart, are given for one occurrence at a time, the others having all their rows.
     """
     for item in moved_inputs(batch):
         feed = changed_rows(batch.spark, item.table, item.start, item.end, MOST_TOUCHED)
@@ -125,11 +138,19 @@ def changed_inputs(batch: Batch, kept: Kept, seen: list[Observation], apart: boo
         for rows, is_went in parts:
             seen.append(Observation())
             counted = rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
-            others = {
-                other.table: read_version(batch.spark, other.table, other.start if is_went else other.end)
-                for other in batch.step.inputs
-                if other is not item
-            }
-            # In the order of the step, by which the query's plans name their inputs.
-            views = {each.table: others.get(each.table, counted) for each in batch.step.inputs}
-            yield Changed(item.table, views, is_went)
+            ends = ((each.table, each.start if is_went else each.end) for each in batch.step.inputs)
+            beside = at_occurrences(
+                batch, {table: read_version(batch.spark, table, end) for table, end in ends}
+            )
+            for number, occurrences in enumerate(
+                _given_at(batch, item.table, one_by_one=item.table in alone)
+            ):
+                # Counted where they are read first.
+                views = {**beside, **dict.fromkeys(occurrences, rows if number else counted)}
+                yield Changed(occurrences, views, is_went)
+
+
+def _given_at(batch: Batch, table: TableName, one_by_one: bool) -> list[frozenset[Occurrence]]:
+    """The occurrences of a table for which its changed rows are given at once."""
+    occurrences = [occurrence for occurrence in occurrences_of(batch.step) if occurrence.table == table]
+    return [frozenset({occurrence}) for occurrence in occurrences] if one_by_one else [frozenset(occurrences)]

@@ -106,6 +106,12 @@ def test_projection_and_splice_in_one() -> None:
     assert add_projection(query, analyse(query), ["_x"], "h", NEW) == expected
 
 
+def test_each_reference_may_have_a_replacement_of_its_own() -> None:
+    query = "SELECT a.x FROM Bronze.orders a JOIN bronze.orders b ON a.x = b.y, silver.cities"
+    expected = "SELECT a.x FROM v0 a JOIN v1 b ON a.x = b.y, v2 AS `cities`"
+    assert splice(query, analyse(query), {"bronze.orders": ("v0", "v1"), "silver.cities": "v2"}) == expected
+
+
 def test_a_table_without_a_replacement_is_an_error() -> None:
     with pytest.raises(KeyError):
         splice("SELECT a FROM s.t", analyse("SELECT a FROM s.t"), NEW)

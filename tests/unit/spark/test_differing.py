@@ -69,7 +69,6 @@ def test_what_came_is_read_as_well_as_what_went() -> None:
 
 def test_nothing_is_left() -> None:
     then = {"gone": _file(MEGABYTE)}
-    assert (
-        too_dear(compare(then, {}), then, {}, 0.5) == "1 files with 1.0 MB, and all of it is in 0 with 0.0 MB"
-    )
+    said = too_dear(compare(then, {}), then, {}, 0.5)
+    assert said == "1 file with 1.0 MB, and all of it is in 0 with 0.0 MB"
     assert too_dear(compare({}, {}), {}, {}, 0.5) is None
