@@ -257,6 +257,17 @@ JOINED = (
         "SELECT id, item FROM silver.orders WHERE customer IN (SELECT customer FROM silver.orders WHERE amount > 60)",
     ),
     gold(
+        "few_of_both",
+        "SELECT o.part, o.n, c.cities FROM (SELECT customer % 4 AS part, count(*) AS n FROM silver.orders GROUP BY customer % 4"
+        " HAVING count(*) < 5) o JOIN (SELECT id % 4 AS part, count(city) AS cities FROM silver.customers GROUP BY id % 4"
+        " HAVING count(*) < 3) c ON o.part = c.part",
+    ),
+    gold(
+        "few_and_cheap",
+        "SELECT a.customer, a.n FROM (SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer HAVING count(*) < 4) a"
+        " JOIN (SELECT customer FROM silver.orders GROUP BY customer HAVING max(amount) < 60) b ON a.customer = b.customer",
+    ),
+    gold(
         "three_of_a_city",
         "SELECT a.city, count(*) AS n FROM silver.customers a JOIN silver.customers b ON a.city = b.city"
         " JOIN silver.customers c ON b.city = c.city GROUP BY a.city",

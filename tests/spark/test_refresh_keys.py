@@ -242,6 +242,34 @@ def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(
     assert published.account.read == 1, "a changed row that is read twice is counted once"
 
 
+LOST_BY_BOTH_SIDES = {
+    "few_of_both": "SELECT o.customer FROM (SELECT customer FROM silver.orders GROUP BY customer HAVING count(*) < 3) o"
+    " JOIN (SELECT id % 2 AS part FROM silver.customers GROUP BY id % 2 HAVING count(*) < 2) c ON o.customer = c.part",
+    "few_and_old": "SELECT a.customer FROM (SELECT customer FROM silver.orders GROUP BY customer HAVING count(*) < 3) a"
+    " JOIN (SELECT customer FROM silver.orders GROUP BY customer HAVING max(id) < 3) b ON a.customer = b.customer",
+    "without_both": "SELECT o.id FROM silver.orders o JOIN silver.customers c ON o.customer = c.id"
+    " WHERE NOT EXISTS (SELECT 1 FROM silver.customers x WHERE x.id = o.id + 2)"
+    " AND NOT EXISTS (SELECT 1 FROM silver.orders y WHERE y.id = c.id + 2)",
+}
+
+
+def test_a_key_that_both_sides_of_a_join_lose_in_one_run_is_gone(shop: ProjectHarness) -> None:
+    """Neither side has it any more, so that what came on the other finds nothing there."""
+    shop.write({f"tables/gold/{name}.sql": query for name, query in LOST_BY_BOTH_SIDES.items()})
+    golds = [f"gold.{name}" for name in LOST_BY_BOTH_SIDES]
+    shop.land("landing/orders/1.csv", _order(1, 1, customer=1))
+    shop.land("landing/customers/1.csv", "id,seq,op,city\n1,1,I,Oslo\n")
+    shop.must_run("bronze.*", "silver.*", *golds)
+    assert {gold: shop.rows(gold) for gold in golds} == {gold: [(1,)] for gold in golds}
+    for key in (3, 4):
+        shop.land(f"landing/orders/{key}.csv", _order(key, 1, customer=1))
+    shop.land("landing/customers/2.csv", "id,seq,op,city\n3,1,I,Oslo\n")
+    published = shop.must_run("bronze.*", "silver.*", *golds).published
+    assert {published[gold].kind for gold in golds} == {"keys"}
+    expected = {"gold.few_of_both": [], "gold.few_and_old": [], "gold.without_both": []}
+    assert {gold: shop.rows(gold) for gold in golds} == expected
+
+
 def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(shop: ProjectHarness) -> None:
     """Which of the two a changed row stands for cannot be told apart where the text names its table once."""
     query = "WITH c AS (SELECT id, customer FROM silver.orders) SELECT a.id, b.id AS other FROM c a JOIN c b"

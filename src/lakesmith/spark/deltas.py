@@ -22,10 +22,10 @@ from lakesmith.spark.batch import Batch
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_ranges import values_of
-from lakesmith.spark.queries import rows_over
+from lakesmith.spark.queries import at_occurrences, rows_over
 from lakesmith.spark.row_difference import PLACE, Difference, one_for_one
-from lakesmith.spark.touched_keys import Touched, changed_inputs
-from lakesmith.spark.versions import column_types, in_types
+from lakesmith.spark.touched_keys import Touched, counted, moved_inputs, went_and_came
+from lakesmith.spark.versions import column_types, in_types, read_version
 
 _SIDE: Final = "_lakesmith_side"
 _WAS, _CAME, _WENT = "w", "c", "g"
@@ -80,17 +80,19 @@ def _of_values(columns: Mapping[str, Adding]) -> list[str]:
 
 
 def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[Sums, Touched]:
-    """What the rows that came and went add up to, and the groups that have them.
+    """What the rows that came and went of the one input that changed add up to, and the groups that have them.
 
     Raises NotIncremental as ``changed_rows``.
     """
     seen: list[Observation] = []
     parts: list[DataFrame] = []
     types = column_types(batch.spark, batch.name)
-    for changed in changed_inputs(batch, kept, seen, apart=True):
-        added = rows_over(batch, changed.views).frame
-        side = F.lit(_WENT if changed.went else _CAME)
-        parts.append(in_types(added, columns, types).withColumn(_SIDE, side))
+    (moved,) = moved_inputs(batch)
+    ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
+    for side, rows in zip((_WENT, _CAME), went_and_came(batch, moved, kept), strict=True):
+        views = at_occurrences(batch, {**ends, moved.table: counted(rows, seen)})
+        added = in_types(rows_over(batch, views).frame, columns, types)
+        parts.append(added.withColumn(_SIDE, F.lit(side)))
     groups = [F.col(quoted(name)) for name in _of_group(columns)]
     sides = _side_by_side((_CAME, _WENT), _of_values(columns))
     rows = reduce(DataFrame.union, parts).groupBy(*groups).agg(*sides)

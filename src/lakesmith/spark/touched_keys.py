@@ -80,13 +80,11 @@ class Touched:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """Changed rows of one input, for ``occurrences`` of it, among the inputs: ``views``. ``went``: those that went alone, or came
-    alone; None: both at once."""
+class Turn:
+    """One input changes while the others stand still: its changed rows alone are what its ``changed`` occurrences are given."""
 
-    occurrences: frozenset[Occurrence]
+    changed: frozenset[Occurrence]
     views: Mapping[Occurrence, DataFrame]
-    went: bool | None
 
 
 def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
@@ -98,12 +96,9 @@ def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName]
     """
     seen: list[Observation] = []
     found: list[DataFrame] = []
-    moved = {item.table for item in moved_inputs(batch)}
-    apart = len(moved) > 1 or bool(moved & alone)
-    for changed in changed_inputs(batch, kept, seen, apart, alone):
-        rows = rows_over(batch, changed.views)
-        reached = relaxed(rows.frame, rows.occurrences, changed.occurrences)
-        found.append(reached.select(*map(quoted, names)))
+    for turn in _turns(batch, alone, kept, seen):
+        rows = rows_over(batch, turn.views)
+        found.append(relaxed(rows.frame, rows.occurrences, turn.changed).select(*map(quoted, names)))
     return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
 
 
@@ -118,36 +113,35 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
     return [item for item in batch.step.inputs if item.start != item.end]
 
 
-def changed_inputs(
-    batch: Batch,
-    kept: Kept,
-    seen: list[Observation],
-    apart: bool,
-    alone: frozenset[TableName] = frozenset(),
-) -> Iterator[Changed]:
-    """The changed rows of each input, counted into ``seen`` when they are read.
+def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
+    """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
+    feed = changed_rows(batch.spark, item.table, item.start, item.end, MOST_TOUCHED)
+    changes = kept.enter_context(feed)
+    return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)
 
-    ``apart``: what went, among the other inputs as they were, and what came, as they are. Otherwise both at once.
-    ``alone``: the tables whose changed rows, apart, are given for one occurrence at a time, the others having all their rows.
+
+def counted(rows: DataFrame, seen: list[Observation]) -> DataFrame:
+    """The rows, counted when they are read, as one more of what is ``seen``."""
+    seen.append(Observation())
+    return rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
+
+
+def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept, seen: list[Observation]) -> Iterator[Turn]:
+    """The inputs change one after the other: those before as they are now, those after as they were.
+
+    What differs between the first result and the last differs between the results before and after one of the turns. (Not so
+    if each were to change among the others as they are: a key that both sides of a join have lost is found on neither.)
     """
-    for item in moved_inputs(batch):
-        feed = changed_rows(batch.spark, item.table, item.start, item.end, MOST_TOUCHED)
-        changes = kept.enter_context(feed)
-        went, came = (frame.drop(ROW_ID, LAST_UPDATED) for frame in (changes.went, changes.came))
-        parts = [(went, True), (came, False)] if apart else [(went.unionByName(came), None)]
-        for rows, is_went in parts:
-            seen.append(Observation())
-            counted = rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
-            ends = ((each.table, each.start if is_went else each.end) for each in batch.step.inputs)
-            beside = at_occurrences(
-                batch, {table: read_version(batch.spark, table, end) for table, end in ends}
-            )
-            for number, occurrences in enumerate(
-                _given_at(batch, item.table, one_by_one=item.table in alone)
-            ):
-                # Counted where they are read first.
-                views = {**beside, **dict.fromkeys(occurrences, rows if number else counted)}
-                yield Changed(occurrences, views, is_went)
+    feeds = {item: went_and_came(batch, item, kept) for item in moved_inputs(batch)}
+    starts = {item.table: read_version(batch.spark, item.table, item.start) for item in batch.step.inputs}
+    views = at_occurrences(batch, starts)
+    for item, (went, came) in feeds.items():
+        rows = went.unionByName(came)
+        end = read_version(batch.spark, item.table, item.end)
+        for number, changed in enumerate(_given_at(batch, item.table, one_by_one=item.table in alone)):
+            given = rows if number else counted(rows, seen)
+            yield Turn(changed, {**views, **dict.fromkeys(changed, given)})
+            views |= dict.fromkeys(changed, end)
 
 
 def _given_at(batch: Batch, table: TableName, one_by_one: bool) -> list[frozenset[Occurrence]]:
