@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,19 @@ def test_a_drop_does_not_pass_for_a_changed_definition(shop: ProjectHarness) -> 
     record = shop.must_run("silver.orders").published["silver.orders"]
     assert record.kind == "full"
     assert shop.rows("silver.orders", "id") == [(1,)]
+
+
+def test_what_another_engine_did_is_not_hidden_by_a_drop(shop: ProjectHarness) -> None:
+    """The record of a drop would stand behind the foreign change, which no run would see any more."""
+    shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
+    shop.land("landing/orders/2.csv", "id,price\n7,1.00\n")
+    shop.must_run()
+    shop.spark.sql("UPDATE lake.silver.orders SET price = 9 WHERE id = 7")
+    (problem,) = out_of_quarantine(shop, "silver.orders", Strategy.DROP).problems
+    assert problem.code == "LS509"
+    assert shop.must_run().published["silver.orders"].kind == "full"
+    assert drop(shop, table="silver.orders").published["silver.orders"].kind == "drop"
+    assert shop.rows("silver.orders", "id", "price") == [(7, Decimal("1.00"))]
 
 
 # What is replayed is what would have been taken, had the definition been right from the start.

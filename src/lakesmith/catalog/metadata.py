@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,7 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
         properties=data.get("properties") or {},
         partitioning=_partitioning(data),
         schemas={schema["schema-id"]: _columns(schema) for schema in data.get("schemas") or ()},
+        schema_id=data.get("current-schema-id"),
     )
 
 
@@ -169,10 +170,30 @@ def _current_schema(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def _columns(schema: Mapping[str, Any]) -> tuple[ColumnState, ...]:
     return tuple(
         ColumnState(
-            field["id"], field["name"], spark_type(field["type"]), field["required"], field.get("doc")
+            field["id"],
+            field["name"],
+            spark_type(field["type"]),
+            field["required"],
+            field.get("doc"),
+            tuple(_inner(field["type"], ())),
+            field.get("initial-default") is not None,
         )
         for field in schema["fields"]
     )
+
+
+def _inner(kind: str | Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """The paths of all fields inside a type, and their ids."""
+    if isinstance(kind, str):
+        return
+    if kind["type"] == "struct":
+        parts = [(field["name"], field["id"], field["type"]) for field in kind["fields"]]
+    else:
+        names = ("element",) if kind["type"] == "list" else ("key", "value")
+        parts = [(name, kind[f"{name}-id"], kind[name]) for name in names]
+    for name, number, inner in parts:
+        yield ".".join((*path, name)), number
+        yield from _inner(inner, (*path, name))
 
 
 def spark_type(iceberg: str | Mapping[str, Any]) -> str:

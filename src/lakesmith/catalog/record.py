@@ -21,10 +21,14 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A table at a snapshot: an input's position, or the version of a sidecar. ``snapshot`` None: empty."""
+    """A table at a snapshot: an input's position, or the version of a sidecar. ``snapshot`` None: empty.
+
+    ``schema``: of an input, the id of the schema it was read in; None where that was not kept.
+    """
 
     uuid: str
     snapshot: int | None
+    schema: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ class Record:
     notes: tuple[str, ...] = ()
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""

@@ -39,13 +39,18 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ColumnState:
-    """A column as the table has it now. ``type`` is a Spark SQL type in lower case."""
+    """A column as the table has it now. ``type`` is a Spark SQL type in lower case.
+
+    ``inner``: the paths of the fields inside it, and their ids. ``has_default``: rows from before it came have a value in it.
+    """
 
     field_id: int
     name: str
     type: str
     required: bool
     doc: str | None = None
+    inner: tuple[tuple[str, int], ...] = ()
+    has_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class TableState:
 
     ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds) of main's
     heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the present partition
-    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas`` holds the columns of all schemas by their ids.
+    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas`` holds the columns of all schemas by their ids,
+    ``schema_id`` is that of the present one.
     """
 
     name: str
@@ -70,6 +76,7 @@ class TableState:
     properties: Mapping[str, str]
     partitioning: tuple[str, ...] = ()
     schemas: Mapping[int, tuple[ColumnState, ...]] = field(default_factory=dict)
+    schema_id: int | None = None
 
     def columns_at(self, snapshot_id: int | None) -> tuple[ColumnState, ...] | None:
         """The columns the table had when the snapshot was committed; None when that is not known (any more)."""

@@ -14,6 +14,7 @@ from lakesmith.catalog.state import TableState
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.status import input_as_dict, status_as_dict
 from lakesmith.cli.text import columns_aligned, count, moment, titled, wrapped
+from lakesmith.execute.decide import around
 from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import Standing, TableStatus, statuses
@@ -53,8 +54,9 @@ def _explained(opened: Opened, text: str) -> Explained:
     (status,) = statuses(opened.decider(), (name,))
     state = opened.lake.catalog.table(name.layer, name.name)
     readers = tuple(map(str, opened.graph.readers(name)))
-    refresh = refresh_of(opened.graph, name, status.record)
-    return Explained(opened.graph.node(name), status, state, refresh, readers)
+    node = opened.graph.node(name)
+    refresh = refresh_of(opened.graph, name, status.record, around(node, opened.lake.project))
+    return Explained(node, status, state, refresh, readers)
 
 
 def explain_lines(explained: Explained) -> list[str]:

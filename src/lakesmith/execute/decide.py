@@ -11,16 +11,14 @@ from lakesmith.execute.observe import Lake
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
+from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
-from lakesmith.project.definitions import PythonQuery, TableName
-
-_NO_MODULES: Mapping[str, str] = {}
+from lakesmith.project.definitions import Project, PythonQuery, TableName
 
 
 @dataclass
@@ -66,7 +64,7 @@ class Decider:
 
     def query(self, node: Node) -> Query:
         """What planning has to know of the table's query, and of what it refused in this run."""
-        query = query_of(node, self._modules(node))
+        query = query_of(node, around(node, self.lake.project))
         refused = self.refused.get(node.definition.name, {})
         lasting = {key.value: why.reason for key, why in refused.items() if isinstance(why, NeverIncremental)}
         query = with_refusals(query, {key: why.reason for key, why in refused.items()})
@@ -76,20 +74,25 @@ class Decider:
         """Has the step's strategy left out when its table is decided again."""
         self.refused.setdefault(step.name, {})[step.strategy] = refused
 
-    def _modules(self, node: Node) -> Mapping[str, str]:
-        query = node.definition.query
-        return project_modules(query, self.lake.project.root) if isinstance(query, PythonQuery) else {}
+
+def around(node: Node, project: Project) -> Around:
+    """What decides the rows of a derived table besides its files."""
+    query = node.definition.query
+    modules = project_modules(query, project.root) if isinstance(query, PythonQuery) else {}
+    return Around(modules, dict(project.target.spark))
 
 
-def query_of(node: Node, modules: Mapping[str, str] = _NO_MODULES) -> Query:
-    """What planning has to know of a table's query, from its text and the modules of the project that it imports."""
-    return replace(_shaped(node, modules), definition=definition_parts(node.definition, modules))
+def query_of(node: Node, besides: Around = NOTHING) -> Query:
+    """What planning has to know of a table's query, from its text and what decides its rows ``besides``."""
+    table = node.definition
+    query = replace(_shaped(node, besides), trusted=table.trusts_python)
+    return replace(query, definition=definition_parts(table, besides))
 
 
-def _shaped(node: Node, modules: Mapping[str, str]) -> Query:
-    fingerprint = definition_fingerprint(node.definition, modules)
+def _shaped(node: Node, besides: Around) -> Query:
+    fingerprint = definition_fingerprint(node.definition, besides)
     if node.analysis is None:
-        hidden = _hidden_reads(node, modules)
+        hidden = _hidden_reads(node, besides.modules)
         why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
     shape, against = node.analysis.shape, node.analysis.not_by_keys
@@ -104,7 +107,9 @@ def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:
     query = node.definition.query
     if not isinstance(query, PythonQuery):
         return None
-    return next(filter(None, map(why_not_row_wise, (query.source, *modules.values()))), None)
+    own = why_not_row_wise(query.source)
+    imported = (f"{why} of {name}" for name, source in modules.items() if (why := why_not_row_wise(source)))
+    return own or next(imported, None)
 
 
 def has_work(decisions: Sequence[Decision]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lakesmith.errors import Problem, StateError, UsageError
 from lakesmith.execute.file_report import FileLine, FileState
 from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.planner import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, TableDefinition
 
@@ -23,8 +24,8 @@ def ledger_step(
     Raises UsageError LS212 (a file in both lists), LS213 (forgetting what was never taken or skipped), LS214 (a table
     that is not built yet and declares no columns to build it with), and StateError with the table's own problem.
     """
-    if facts.problem is not None:
-        raise StateError(facts.problem)
+    if problem := facts.problem or cut_problem(table, facts):
+        raise StateError(problem)
     _check(table, facts, skip, forget)
     intakes = tuple(_intake(source, skip, forget) for source in _sources(table, (*skip, *forget)))
     return TableStep(

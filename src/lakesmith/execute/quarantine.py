@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.observe import Lake
 from lakesmith.execute.status import SIDECAR_LAYER, quarantined_rows
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.planner import cut_problem, tampered
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition, TableName
 
@@ -31,11 +33,26 @@ class QuarantineDecider(Decider):
     def decide(self, name: TableName) -> Decision:
         """The step that replays or drops the bad rows that are meant."""
         table, facts = self.graph.node(name).definition, self.lake.facts(name)
-        if facts.problem is not None:
-            return Refused(table, facts.problem)
+        if problem := facts.problem or _disturbed(table, facts):
+            return Refused(table, problem)
         if quarantined_rows(self.lake, name, facts) == 0:
             return UpToDate(table, "nothing is in its quarantine")
         return plan_quarantine(table, facts, self.strategy, self.bad_rows)
+
+
+def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
+    """What has to be put right by a run first: a record of this batch would stand on what another engine did, and hide it."""
+    if table.query is None:
+        return cut_problem(table, facts)
+    if (reason := tampered(facts)) is None:
+        return None
+    return Problem(
+        "LS509",
+        f"{table.name} is not as its last batch left it",
+        place=table.place,
+        found=reason,
+        hint=f"run it first, which computes it as a whole: lakesmith run {table.name}",
+    )
 
 
 def plan_quarantine(

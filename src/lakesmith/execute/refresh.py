@@ -8,6 +8,7 @@ from typing import Final
 from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
+from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.planner import WORTH_KEYS_BYTES
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
@@ -29,12 +30,17 @@ class Refresh:
     better: str | None = None
 
 
-def refresh_of(graph: Graph, name: TableName, record: Record | None = None) -> Refresh:
-    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow."""
+def refresh_of(
+    graph: Graph, name: TableName, record: Record | None = None, besides: Around = NOTHING
+) -> Refresh:
+    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow.
+
+    ``besides``: what decides its rows besides its files.
+    """
     node = graph.node(name)
     if node.definition.is_sourced:
         return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
-    query = query_of(node)
+    query = query_of(node, besides)
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from lakesmith.errors import Place, Problem
 from lakesmith.graph.inputs import line_of
+from lakesmith.graph.sql_functions import of_several_rows
 from lakesmith.graph.sql_model import SqlAnalysis
-from lakesmith.graph.sql_tokens import SqlParseError
+from lakesmith.graph.sql_tokens import SqlParseError, tokenize
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName
 
 _CONDITION = "SELECT 1 FROM its_own WHERE\n"
@@ -53,6 +54,15 @@ def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnal
         except SqlParseError as error:
             yield _unreadable(error, f"{what} of {table.name}", condition, lines_before=1)
             continue
+        if against := _not_of_the_row(condition.text, found):
+            yield Problem(
+                "LS136",
+                f"{what} of {table.name} is not decided by the row alone",
+                condition.place,
+                "a condition that is the same whenever the row is judged",
+                against,
+                "compute it in the query, and judge what it gives",
+            )
         for reference in found.references[1:]:
             expected = "a condition over the row's own columns"
             yield Problem(
@@ -62,6 +72,13 @@ def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnal
                 expected,
                 reference.name,
             )
+
+
+def _not_of_the_row(condition: str, found: SqlAnalysis) -> str | None:
+    """What in a condition depends on the clock, on chance, or on other rows."""
+    if found.nondeterministic:
+        return found.nondeterministic[0].name
+    return of_several_rows(tokenize(condition))
 
 
 def _conditions(table: TableDefinition) -> Iterator[tuple[str, SqlQuery]]:

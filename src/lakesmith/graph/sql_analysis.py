@@ -42,7 +42,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 

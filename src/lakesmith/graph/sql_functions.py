@@ -21,6 +21,14 @@ _CALLED_BARE = frozenset(
 )
 _CLOCK_WORDS = frozenset({"NOW", "TODAY", "YESTERDAY", "TOMORROW"})
 _CLOCK_TYPES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
+_CLOCK_CASTS = _CLOCK_TYPES | {
+    "CAST",
+    "TRY_CAST",
+    "TO_DATE",
+    "TO_TIMESTAMP",
+    "TO_TIMESTAMP_LTZ",
+    "TO_TIMESTAMP_NTZ",
+}
 _NO_ARGUMENTS_MEANS_NOW = frozenset({"unix_timestamp", "to_unix_timestamp"})
 _QUANTIFIERS = frozenset({"ANY", "SOME", "ALL"})
 
@@ -91,12 +99,18 @@ def _is_bare_call(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def _is_clock(tokens: tuple[Token, ...], index: int) -> bool:
-    """``DATE 'today'`` and its like."""
-    if _text(tokens, index) not in _CLOCK_TYPES or index + 1 >= len(tokens):
+    """``DATE 'today'``, ``to_date('today')``, ``'now'::timestamp`` and their like."""
+    before, value = _text(tokens, index - 1), tokens[index]
+    if value.kind is not TokenKind.STRING or not is_clock_word(value.text.strip("'\"")):
         return False
-    value = tokens[index + 1]
-    first = value.text.strip("'\"").split()
-    return value.kind is TokenKind.STRING and bool(first) and first[0].upper() in _CLOCK_WORDS
+    called = before == "(" and _text(tokens, index - 2) in _CLOCK_CASTS
+    return before in _CLOCK_TYPES or called or _text(tokens, index + 1) == "::"
+
+
+def is_clock_word(text: str) -> bool:
+    """Whether a text becomes the present where it becomes a date or a timestamp, as Spark reads them."""
+    first = text.split()
+    return bool(first) and first[0].upper() in _CLOCK_WORDS
 
 
 _WHY = (
@@ -105,6 +119,12 @@ _WHY = (
     (TIME_WINDOWS, "the time window {} at line {}"),
     (GENERATORS, "{} at line {}, which makes several rows of one"),
 )
+
+
+def of_several_rows(tokens: tuple[Token, ...]) -> str | None:
+    """The first call whose value is made of several rows, or that makes several; None where there is none."""
+    several = AGGREGATES | WINDOW_FUNCTIONS | GENERATORS
+    return next((name for name, _ in calls(tokens) if name in several), None)
 
 
 def not_scalar(sql: str, tokens: tuple[Token, ...]) -> str | None:

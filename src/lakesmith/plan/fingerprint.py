@@ -11,13 +11,13 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from lakesmith.graph.sql_fingerprint import fingerprint as sql_fingerprint
 from lakesmith.project.definitions import History, PythonQuery, SqlQuery, TableDefinition
 
-_NO_MODULES: Mapping[str, str] = {}
 _MODULE: Final = "module "
 _WORDS: Final = {
     "query": "its query",
@@ -31,17 +31,43 @@ _WORDS: Final = {
     "columns": "its columns",
     "history": "its history",
     "track": "its tracked columns",
+    "settings": "the target's Spark settings",
 }
-_MANY: Final = frozenset({"inputs", "rules", "required", "columns", "track"})
+_SETTINGS: Final = (
+    "spark.sql.ansi.",
+    "spark.sql.caseSensitive",
+    "spark.sql.decimalOperations.",
+    "spark.sql.legacy.",
+    "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.parser.",
+    "spark.sql.session.",
+    "spark.sql.timestampType",
+)
+"""How the names of those settings begin that change what Spark computes."""
+_MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", "track"})
 
 
-def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> str:
-    """A hash of everything that decides a table's rows, 32 hexadecimal digits.
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What decides the rows of a derived table besides its files: ``modules``, the project's own that a Python query imports, source by
+    name, and the target's Spark ``settings``."""
 
-    ``modules``: the project's own modules that a Python query imports, source by name.
-    """
+    modules: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def deciding(self) -> dict[str, str]:
+        """The settings that change what Spark computes."""
+        return {name: value for name, value in sorted(self.settings.items()) if name.startswith(_SETTINGS)}
+
+
+NOTHING: Final = Around()
+
+
+def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> str:
+    """A hash of everything that decides a table's rows, 32 hexadecimal digits."""
     parts = {
-        "query": _query_fingerprint(table.query, modules),
+        "query": _query_fingerprint(table.query, around.modules),
         "key": table.key,
         "latest_by": table.latest_by,
         "delete_when": _sql(table.delete_when) if table.delete_when else None,
@@ -49,18 +75,19 @@ def definition_fingerprint(table: TableDefinition, modules: Mapping[str, str] = 
         "columns": _typed(table),
         "history": table.history.value,
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
+        **({"settings": around.deciding} if around.deciding else {}),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def definition_parts(table: TableDefinition, modules: Mapping[str, str] = _NO_MODULES) -> dict[str, str]:
+def definition_parts(table: TableDefinition, around: Around = NOTHING) -> dict[str, str]:
     """A hash of 12 hexadecimal digits for each part of the definition that is set, by its name.
 
     The parts cover what ``definition_fingerprint`` covers. One that is not set has none, so that a record written before a
     setting existed is as one that leaves it out.
     """
-    parts = dict(_parts(table, modules))
+    parts = dict(_parts(table, around))
     return {
         name: hashlib.sha256(json.dumps(part).encode()).hexdigest()[:12]
         for name, part in parts.items()
@@ -93,7 +120,7 @@ def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return f"{listed} {'have' if several else 'has'} changed"
 
 
-def _parts(table: TableDefinition, modules: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object]]:
     query = table.query
     if isinstance(query, SqlQuery):
         yield "query", _sql(query.text)
@@ -109,7 +136,8 @@ def _parts(table: TableDefinition, modules: Mapping[str, str]) -> Iterator[tuple
     yield "columns", _typed(table)
     yield "history", None if table.history is History.TYPE1 else table.history.value
     yield "track", sorted(name.lower() for name in table.track)
-    yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in modules.items())
+    yield "settings", around.deciding
+    yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())
 
 
 def _query_fingerprint(query: SqlQuery | PythonQuery | None, modules: Mapping[str, str]) -> str | None:

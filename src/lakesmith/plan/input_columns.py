@@ -2,7 +2,8 @@
 
 Rows that were read before are not read again, so a query that does more with a column than pass it on would have given them
 something else: ``to_json(struct(*))`` knows of a new column, ``CAST(amount AS string)`` of a wider one. Columns that are only
-passed on take part in their input's evolution without a rebuild.
+passed on take part in their input's evolution without a rebuild, unless a name means another column now: one that was dropped
+and added again, or that another column has got.
 """
 
 from __future__ import annotations
@@ -28,13 +29,40 @@ def columns_that_count(
     new = {column.field_id: column for column in now}
     added = [column.name for key, column in new.items() if key not in old]
     changed = [column.name for key, column in old.items() if _differs(column, new.get(key))]
+    others = _of_another_column(before, now)
     if computed is None:
-        return (*changed, *added)
+        return tuple(dict.fromkeys((*changed, *added, *others)))
     # Rules and deletes judge a row by the values of its columns, under whatever name the query gave them.
     judged = bool(table.checks or table.delete_when)
     whole = WHOLE_ROW in computed
     counting = [name for name in changed if judged or whole or name.lower() in computed]
-    return (*counting, *(added if whole else ()))
+    return tuple(dict.fromkeys((*others, *counting, *(added if whole else ()))))
+
+
+def _of_another_column(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
+    """The names that stood for another column, or that a column has got: their values are others, in rows that did not change.
+
+    So are those of a column that comes with a default, and of one inside which that happens to a field.
+    """
+    ids = {column.name.lower(): column.field_id for column in before}
+    names = {column.field_id: column.name.lower() for column in before}
+    columns = {column.field_id: column for column in before}
+    return [
+        column.name
+        for column in now
+        if ids.get(column.name.lower(), column.field_id) != column.field_id
+        or names.get(column.field_id, column.name.lower()) != column.name.lower()
+        or (column.has_default and column.field_id not in columns)
+        or _has_other_fields(columns.get(column.field_id, column), column)
+    ]
+
+
+def _has_other_fields(before: ColumnState, now: ColumnState) -> bool:
+    """Whether a path inside a column stands for another field, or a field has got another path."""
+    ids, paths = dict(before.inner), {number: path for path, number in before.inner}
+    return any(
+        ids.get(path, number) != number or paths.get(number, path) != path for path, number in now.inner
+    )
 
 
 def _differs(old: ColumnState, new: ColumnState | None) -> bool:

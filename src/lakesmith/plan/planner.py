@@ -7,7 +7,7 @@ from typing import Final
 
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
@@ -27,7 +27,7 @@ def plan_sourced(
     table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
 ) -> Decision:
     """The decision for a table whose rows come from files."""
-    problem = facts.problem or _cut(table, facts) or next(iter(sources.problems), None)
+    problem = facts.problem or cut_problem(table, facts) or next(iter(sources.problems), None)
     if problem is not None:
         return Refused(table, problem)
     files = sum(len(intake.files) for intake in sources.intakes)
@@ -49,7 +49,7 @@ def plan_sourced(
     )
 
 
-def _cut(table: TableDefinition, facts: TableFacts) -> Problem | None:
+def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
     """What to say when main stands in the middle of a batch: its rows are there, and that its files were taken is not."""
     cut = cut_batch(facts.state, facts.progress) if facts.state and facts.progress else None
     if cut is None:
@@ -98,7 +98,7 @@ def plan_derived(
         return Waiting(table, missing)
     states = {name: state for name in query.inputs if (state := inputs[name].state)}
     record = facts.base.record
-    why_full = _why_full(query, record, states, full) or _tampered(facts)
+    why_full = _why_full(query, record, states, full) or tampered(facts)
     if why_full is None and record is not None:
         return _incremental(table, remembered(query, record), facts, states, record)
     return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
@@ -121,8 +121,13 @@ def _why_full(
     return None
 
 
-def _tampered(facts: TableFacts) -> str | None:
-    """A derived table is its definition's alone: rows that another engine changed in it are not kept."""
+def tampered(facts: TableFacts) -> str | None:
+    """A derived table is its definition's alone: what another engine changed in it is not kept."""
+    there = {column.name: column.field_id for column in facts.state.columns} if facts.state else {}
+    record = facts.base.record
+    for name, number in record.columns.items() if record else ():
+        if there.get(name) != number:
+            return f"its column {name} is not the one that was written: another engine dropped or renamed it, or rolled it back"
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             return f"another engine changed its rows (snapshot {snapshot.snapshot_id}, {snapshot.operation})"
@@ -156,7 +161,8 @@ def _incremental(
     if isinstance(appended, Reason):
         return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}")
     strategy = Strategy.UPSERT if table.key else Strategy.APPEND
-    new = InputRange(name, states[name].uuid, appended.start, appended.end, appended.added_records)
+    state, rows = states[name], appended.added_records
+    new = InputRange(name, state.uuid, appended.start, appended.end, rows, state.schema_id)
     reason = f"{name} has {appended.added_records} new rows and no others changed"
     return _step(table, query, facts, (new,), strategy, reason)
 
@@ -183,7 +189,10 @@ def _by_keys_or_full(
     if held < WORTH_KEYS_BYTES:
         small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
         return _step(table, query, facts, _whole(states), Strategy.FULL, small)
-    ranges = tuple(InputRange(name, state.uuid, pins[name], _head(state)) for name, state in states.items())
+    ranges = tuple(
+        InputRange(name, state.uuid, pins[name], _head(state), schema=state.schema_id)
+        for name, state in states.items()
+    )
     moved = [str(item.table) for item in ranges if item.start != item.end]
     reason = f"rows of {' and '.join(moved)} changed"
     return _step(table, query, facts, ranges, Strategy.KEYS, reason)
@@ -197,12 +206,14 @@ def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
 
 
 def _range(name: TableName, state: TableState, pin: Pin) -> InputRange:
-    return InputRange(name, state.uuid, pin.snapshot, _head(state), 0)
+    return InputRange(name, state.uuid, pin.snapshot, _head(state), 0, state.schema_id)
 
 
 def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
     return tuple(
-        InputRange(name, state.uuid, None, _head(state), live_rows(state.head) if state.head else 0)
+        InputRange(
+            name, state.uuid, None, _head(state), live_rows(state.head) if state.head else 0, state.schema_id
+        )
         for name, state in states.items()
     )
 
@@ -216,15 +227,21 @@ def _changed_columns(
 ) -> str | None:
     """Which input has columns now that make a difference to the rows that were read of it before; None when none has.
 
-    Both as they were when the snapshots were committed: the table's present ones may be ahead of its head.
+    Rows are read in the columns that the table has then, which may be ahead of its head.
     """
     for name, state in states.items():
-        before, now = (state.columns_at(at) for at in (record.inputs[str(name)].snapshot, _head(state)))
-        if before is None or now is None:
-            continue
-        if names := columns_that_count(table, query.computed, before, now):
+        pin = record.inputs[str(name)]
+        before = _read_in(state, pin)
+        if before is None and pin.snapshot is not None and len(state.schemas) > 1:
+            return f"which columns {name} had when it was last read is not known any more"
+        if names := columns_that_count(table, query.computed, before or state.columns, state.columns):
             return f"columns of {name} that it computes with have changed: {', '.join(names)}"
     return None
+
+
+def _read_in(state: TableState, pin: Pin) -> tuple[ColumnState, ...] | None:
+    """The columns in which an input was read; None where that is not known."""
+    return state.columns_at(pin.snapshot) if pin.schema is None else state.schemas.get(pin.schema)
 
 
 def _step(

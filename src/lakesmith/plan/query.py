@@ -16,6 +16,7 @@ class Query:
     people. None: only Spark can tell (a Python table), so it is tried. ``not_by_keys``: what stands against computing
     touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
     it does more with than pass them on; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
+    ``trusted``: its author says that the Python functions in it are deterministic.
     """
 
     inputs: tuple[TableName, ...]
@@ -26,3 +27,4 @@ class Query:
     not_by_keys: str | None = None
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    trusted: bool = False

@@ -10,7 +10,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Strategy
 
-RULES: Final = "1"
+RULES: Final = "2"
 """Raise it when the rules of ``spark.key_columns`` or of row by row allow more: what was refused before is tried again then."""
 
 _RULES_KEY: Final = "rules"
@@ -29,13 +29,17 @@ def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:
 
 def remembered(query: Query, record: Record) -> Query:
     """The query with what the last batch's record says that it refuses, if it is the same query."""
-    if record.fingerprint != query.fingerprint or record.refused.get(_RULES_KEY) != RULES:
+    if record.fingerprint != query.fingerprint or record.refused.get(_RULES_KEY) != _rules(query.trusted):
         return query
     refused = {key: reason for key, reason in record.refused.items() if key != _RULES_KEY}
     query = with_refusals(query, {Strategy(key): reason for key, reason in refused.items()})
     return replace(query, refused={**refused, **query.refused})
 
 
-def as_recorded(refused: Mapping[str, str]) -> dict[str, str]:
-    """For the record: by strategy the reason, and the rules by which that was found."""
-    return {_RULES_KEY: RULES, **refused} if refused else {}
+def as_recorded(refused: Mapping[str, str], trusted: bool = False) -> dict[str, str]:
+    """For the record: by strategy the reason, and the rules by which that was found: of Python that is ``trusted`` others hold."""
+    return {_RULES_KEY: _rules(trusted), **refused} if refused else {}
+
+
+def _rules(trusted: bool) -> str:
+    return f"{RULES}, deterministic" if trusted else RULES

@@ -53,7 +53,8 @@ class InputRange:
 
     ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
     With strategy ``keys`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
-    ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say.
+    ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say. ``schema`` is the id of the schema
+    that the table has.
     """
 
     table: TableName
@@ -61,11 +62,12 @@ class InputRange:
     start: int | None
     end: int | None
     rows: int | None = None
+    schema: int | None = None
 
     @property
     def pin(self) -> Pin:
         """The position the table has consumed once this range is published."""
-        return Pin(self.uuid, self.end)
+        return Pin(self.uuid, self.end, self.schema)
 
 
 @dataclass(frozen=True, slots=True)

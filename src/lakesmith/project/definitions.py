@@ -209,6 +209,11 @@ class TableDefinition:
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     @property
+    def trusts_python(self) -> bool:
+        """Whether the author says that the Python functions in the query are deterministic."""
+        return isinstance(self.query, PythonQuery) and self.query.deterministic
+
+    @property
     def checks(self) -> tuple[Rule, ...]:
         """What every good row of the table meets: its rules, and that its required columns are not null."""
         required = (column for column in self.columns if column.required)

@@ -170,10 +170,18 @@ def _record(batch: Batch, draft: Draft) -> Record:
         ledger_hash=draft.ledger_hash,
         checks=draft.checks,
         notes=draft.warnings,
-        refused=as_recorded(step.refused),
+        refused=as_recorded(step.refused, step.table.trusts_python),
         definition=step.definition
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
+        columns=_columns(batch.state(), draft.schema),
     )
+
+
+def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
+    """The ids of the columns that the table has once the change is made with the publish."""
+    names = dict(change.rename)
+    kept = (column for column in state.columns if column.name not in change.drop)
+    return {names.get(column.name, column.name): column.field_id for column in kept}
 
 
 def checked_account(batch: Batch, draft: Draft) -> Account:

@@ -75,6 +75,8 @@ def changed_rows(
     """
     table = JavaTables(spark).load(name)
     then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
+    if then.has_doubles or now.has_doubles:
+        raise NotIncremental(f"{name} names one of its data files twice, so it is computed as a whole")
     differing = compare(then.files, now.files)
     if most is not None and (said := too_dear(differing, then.files, now.files, most)):
         raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")

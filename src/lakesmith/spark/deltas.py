@@ -84,13 +84,13 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
 
     Raises NotIncremental as ``changed_rows``.
     """
-    seen: list[Observation] = []
+    seen = (Observation(), Observation())
     parts: list[DataFrame] = []
     types = column_types(batch.spark, batch.name)
     (moved,) = moved_inputs(batch)
     ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
-    for side, rows in zip((_WENT, _CAME), went_and_came(batch, moved, kept), strict=True):
-        views = at_occurrences(batch, {**ends, moved.table: counted(rows, seen)})
+    for side, rows, each in zip((_WENT, _CAME), went_and_came(batch, moved, kept), seen, strict=True):
+        views = at_occurrences(batch, {**ends, moved.table: counted(rows, each)})
         added = in_types(rows_over(batch, views).frame, columns, types)
         parts.append(added.withColumn(_SIDE, F.lit(side)))
     groups = [F.col(quoted(name)) for name in _of_group(columns)]
@@ -98,7 +98,7 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
     rows = reduce(DataFrame.union, parts).groupBy(*groups).agg(*sides)
     cut, counts = kept.cut_and_count(rows, F.count(F.lit(1)).alias("groups"))
     keys, count = cut.select(*groups), counts["groups"]
-    return Sums(cut, columns, types), Touched(keys, count, values_of(keys, count), tuple(seen))
+    return Sums(cut, columns, types), Touched(keys, count, values_of(keys, count), seen)
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _value(side: str, name: str) -> SparkColumn:
 
 def _summed(name: str, sums: Sums) -> SparkColumn:
     """What was there and came, less what went. Whole numbers as decimals, so that nothing in between is too large."""
-    kind = sums.types[name]
+    kind = sums.types[name.lower()]
     wide = kind if isinstance(kind, DecimalType) else DecimalType(20, 0)
     was, came, went = (
         F.coalesce(_value(side, name).cast(wide), F.lit(0).cast(wide)) for side in (_WAS, _CAME, _WENT)
@@ -209,7 +209,7 @@ def _summed(name: str, sums: Sums) -> SparkColumn:
 def _new(name: str, sums: Sums) -> SparkColumn:
     """The column's value in the group's new row, in the table's type."""
     was, came = _value(_WAS, name), _value(_CAME, name)
-    total = _value(_TOTAL, name).cast(sums.types[name]) if name in sums.added else None
+    total = _value(_TOTAL, name).cast(sums.types[name.lower()]) if name in sums.added else None
     match sums.columns[name].role:
         case Role.MIN:
             return F.least(was, came)

@@ -17,6 +17,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, is_taken
 from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.grown_types import stored_type
 from lakesmith.spark.history import upsert_versions
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
@@ -42,7 +43,7 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     batch.say("planning the query")
     rows = query_rows(batch, with_arrival=bool(table.key))
     whole = _as_stored(table, rows)
-    columns = _columns(table, whole)
+    columns = _as_wide(batch, _columns(table, whole))
     retyped = _retyped(batch, columns)
     _require_unpartitioned(batch, {*(change.name for change in retyped), *_missing(batch, whole)})
     warnings = prepare_table(batch, _standing_in(columns, retyped))
@@ -85,6 +86,26 @@ def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
         for new, old in pairs
         if new.type is not None and type_changes(old.type, new.type) is None
     )
+
+
+def _as_wide(batch: Batch, columns: Sequence[Column]) -> list[Column]:
+    """The columns of a batch that keeps the table's rows, in the table's types where those are wider.
+
+    Raises NotIncremental where one is of a type to which the table's can only change in a rebuild.
+    """
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    if state is None or batch.step.strategy is Strategy.FULL:
+        return list(columns)
+    types = {column.name.lower(): column.type for column in state.columns}
+    return [_as_wide_as(column, types.get(column.name.lower())) for column in columns]
+
+
+def _as_wide_as(column: Column, there: str | None) -> Column:
+    if there is None or column.type is None or type_changes(there, column.type) is not None:
+        return column
+    if type_changes(column.type, there) is None:
+        raise NotIncremental(f"its column {column.name} is {column.type} now, and was {there}")
+    return replace(column, type=there)
 
 
 def _missing(batch: Batch, rows: QueryRows) -> list[str]:
@@ -180,8 +201,9 @@ def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
 
 
 def _column(table: TableDefinition, name: str, schema: StructType, declared: Column | None) -> Column:
-    kind = sql_type(schema[name].dataType).text
-    if declared and declared.type not in (None, kind):
+    given = sql_type(schema[name].dataType)
+    kind = stored_type(given).text
+    if declared and declared.type not in (None, given.text, kind):
         raise _otherwise_declared(table, declared, kind)
     if kind == "void":
         raise RunError(

@@ -30,6 +30,18 @@ _PYTHON_PLACE = re.compile(r'^ +File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _SQL_STATE = re.compile(r" SQLSTATE: \w{5}\b")
 _ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]")
 
+_OF_VALUES = (
+    "PythonException",
+    "SparkNumberFormatException",
+    "SparkDateTimeException",
+    "SparkArithmeticException",
+    "SparkArrayIndexOutOfBoundsException",
+    "SparkRuntimeException",
+    "SparkIllegalArgumentException",
+    "SparkUpgradeException",
+)
+"""Exceptions that tasks end with because of the rows at hand."""
+
 _DEAD = (
     "py4j.protocol.Py4JNetworkError",
     "Answer from Java side is empty",
@@ -97,6 +109,12 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
         found=said if code == "LS604" else around,
         hint="; ".join(part for part in (hint, log) if part) or None,
     )
+
+
+def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
+    """What of a value Spark could not compute with: a text that is no number, a division by zero. None for other failures."""
+    root = causes_of(full_text(exc))[-1]
+    return _shortened(redact(str(root), secrets)) if root.name in _OF_VALUES else None
 
 
 def full_text(exc: BaseException) -> str:

@@ -81,13 +81,19 @@ def _can_be_added(kind: SqlType) -> bool:
     return unlike and all(_can_be_added(part) for _, part in kind.parts)
 
 
+def stored_type(kind: SqlType) -> SqlType:
+    """The type a table has for values of a query's type: it knows neither small whole numbers nor collations."""
+    return kind if kind.text == "void" else _in_a_table(kind)
+
+
 def _in_a_table(kind: SqlType) -> SqlType:
     if kind.outer == "struct" and not kind.parts:
         return SqlType(text="string")
     if kind.outer:
         return _with(kind, [(name, _in_a_table(part)) for name, part in kind.parts])
-    instead = _IN_A_TABLE.get(kind.text.lower())
-    return SqlType(text=instead) if instead else kind
+    plain = kind.text.partition(" collate ")[0]
+    instead = _IN_A_TABLE.get(plain.lower(), plain)
+    return kind if instead == kind.text else SqlType(text=instead)
 
 
 def _wider(one: SqlType, other: SqlType) -> SqlType:

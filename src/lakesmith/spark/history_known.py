@@ -59,7 +59,7 @@ class Task:
     @property
     def types(self) -> dict[str, DataType]:
         """The types of the table's columns, by their names in lower case."""
-        return {name.lower(): kind for name, kind in column_types(self.batch.spark, self.batch.name).items()}
+        return column_types(self.batch.spark, self.batch.name)
 
     def typed(self, frame: DataFrame) -> DataFrame:
         """The frame with its columns in the table's types: values of two types are never held against each other."""

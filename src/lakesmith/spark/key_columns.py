@@ -42,6 +42,7 @@ from lakesmith.spark.plans import (
     occurrence_of,
     parts_of,
     references,
+    require_binary,
     require_pure,
 )
 
@@ -85,10 +86,14 @@ def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) 
     return Keys(found, origins, frozenset(walk.alone))
 
 
-def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame:
-    """The query that tells the touched keys, where the occurrences ``changed`` of an input have been given its changed rows alone."""
+def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame | None:
+    """The query that tells the touched keys, where the occurrences ``changed`` of an input have been given its changed rows alone.
+
+    None where its result is not made of them.
+    """
     walk = _Walk(frame.sparkSession, occurrences, changed=changed)
-    return walk.plans.frame(walk.of(walk.plans.without_subqueries(analysed(frame))).plan)
+    seen = walk.of(walk.plans.without_subqueries(analysed(frame)))
+    return walk.plans.frame(seen.plan) if changed & seen.occurrences else None
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ class _Walk:
             "Expand": self._expand,
             "WithCTE": self._with_cte,
             "CTERelationRef": self._cte,
+            "Deduplicate": self._deduplicate,
             **dict.fromkeys(_SAME, self._same),
         }
 
@@ -140,6 +146,7 @@ class _Walk:
             return _whole_input(node, occurrence)
         if self._trust_python is not None:
             require_pure(node, self._trust_python)
+            require_binary(node)
         if kind in self._of:
             seen = self._of[kind](node)
             return seen if self._changed & seen.occurrences else replace(seen, plan=node)
@@ -151,6 +158,12 @@ class _Walk:
         below = self._below(node)
         child = [id_of(column) for column in items(node.children().apply(0).output())]
         return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
+
+    def _deduplicate(self, node: Any) -> _Seen:
+        """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
+        if frozenset(_output(node)) != frozenset(map(id_of, items(node.keys()))):
+            raise NeverIncremental("of rows that are alike in some columns any may stay")
+        return self._same(node)
 
     def _below(self, node: Any) -> _Seen:
         (child,) = items(node.children())
@@ -258,7 +271,11 @@ class _Walk:
         parts = [(self.of(child), _output(child)) for child in items(node.children())]
         output = _output(node, len(parts[0][1]))
         told, origins = set(), {}
+        merges = node_kind(node) != "Union"
         for number, column in enumerate(output):
+            # EXCEPT and INTERSECT give 0.0 for -0.0, which their parts alone do not.
+            if merges and _has_fractions(items(node.output())[number]):
+                continue
             if all(columns[number] in part.told for part, columns in parts):
                 told.add(column)
                 origins[column] = _shared([(part, columns[number]) for part, columns in parts])
@@ -332,6 +349,11 @@ def _output(node: Any, size: int | None = None) -> list[int]:
     if size is not None and len(columns) != size:
         raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
     return columns
+
+
+def _has_fractions(column: Any) -> bool:
+    kind = str(column.dataType().simpleString())
+    return "double" in kind or "float" in kind
 
 
 def _aggregates(expression: Any) -> bool:

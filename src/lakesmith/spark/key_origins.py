@@ -87,7 +87,9 @@ def _truncated(value: Any, kind: str) -> Span | None:
     if kind == "TruncTimestamp" and _is_of(value.timestamp(), *_TIMES):
         return _unit(value.format())
     if kind == "TruncDate" and _is_of(value.date(), "date"):
-        return _unit(value.format())
+        unit = _unit(value.format())
+        # Spark gives null for what is no longer than a day.
+        return unit if unit is not None and (unit.months or unit.days > 1) else None
     is_date = kind in ("Cast", "ParseToDate") and _type(value) == "date"
     return _UNITS["DAY"] if is_date and _is_of(value.children().apply(0), *_TIMES) else None
 
@@ -103,7 +105,7 @@ def _unit(expression: Any) -> Span | None:
 def _window(value: Any, origin: Origin) -> Origin | None:
     """What Spark makes of ``window(column, duration, slide)``: a struct whose end is its start and the duration, in µs."""
     parts = items(value.valExprs())
-    if len(parts) != 2 or not all(any(map(_is_conversion, parts_of(part))) for part in parts):
+    if len(parts) != 2 or not all(map(_is_made_of_name, parts)):
         return None
     added = next((each for each in parts_of(parts[1]) if kind_of(each) == "Add"), None)
     if added is None or kind_of(added.right()) != "Literal":
@@ -111,8 +113,11 @@ def _window(value: Any, origin: Origin) -> Origin | None:
     return replace(origin, span=Span(microseconds=int(added.right().value())), window=True)
 
 
-def _is_conversion(expression: Any) -> bool:
-    return kind_of(expression) == "PreciseTimestampConversion"
+def _is_made_of_name(part: Any) -> bool:
+    """Whether an end of a window is computed of a column as it is: ``window(at + INTERVAL 5 HOURS, ...)`` has others."""
+    made = [each.child() for each in parts_of(part) if kind_of(each) == "PreciseTimestampConversion"]
+    times = [each for each in made if _type(each) in _TIMES]
+    return bool(times) and all(map(is_name, times))
 
 
 def _part_of_window(value: Any, origin: Origin) -> Origin | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
@@ -30,13 +31,17 @@ _MOST_VALUES: Final = 200
 _MOST_INTERVALS: Final = 50
 _KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 _WINDOW: Final = ["start", "end"]
+_EPOCH: Final = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_NO_TEXT: Final = "\ufffd"
+"""What Python gets for bytes of a string that are no UTF-8."""
 
 
 @dataclass(frozen=True)
 class Values:
     """The values that one column of the keys has: at most so many, or else intervals (both ends included) that hold them.
 
-    ``kind`` is their type; moments are microseconds, since Python's may stand for two where a clock is set back.
+    ``kind`` is their type. Dates are days and moments microseconds since 1970: Python's may stand for two where a clock is set back.
+    Moments without a time zone are what has passed since then.
     """
 
     kind: str
@@ -57,9 +62,11 @@ def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
     columns = {f"v{number}": _plain(keys, number, kind) for number, kind in known.items()}
     plain = keys.select(*(column.alias(name) for name, column in columns.items()))
     if count > _MOST_LISTED:
-        return {number: _extent(plain, f"v{number}", kind) for number, kind in known.items()}
-    rows: Sequence[Row] = plain.collect()
-    return {number: _listed(kind, {row[f"v{number}"] for row in rows}) for number, kind in known.items()}
+        found = {number: _extent(plain, f"v{number}", kind) for number, kind in known.items()}
+    else:
+        rows: Sequence[Row] = plain.collect()
+        found = {number: _listed(kind, {row[f"v{number}"] for row in rows}) for number, kind in known.items()}
+    return {number: values for number, values in found.items() if _are_known(values)}
 
 
 def input_conditions(
@@ -69,7 +76,8 @@ def input_conditions(
     found: dict[Occurrence, list[str]] = {}
     for number, by_occurrence in enumerate(origins):
         for occurrence, origin in by_occurrence.items():
-            if number in values:
+            # A window that is a column of an input is no moment of it.
+            if number in values and (values[number].kind != "window" or origin.span is not None):
                 found.setdefault(occurrence, []).append(_condition(origin, values[number]))
     return {occurrence: _all(conditions) for occurrence, conditions in found.items()}
 
@@ -94,10 +102,18 @@ def _kind(kind: DataType) -> str | None:
 
 
 def _plain(keys: DataFrame, number: int, kind: str) -> SparkColumn:
+    """What stands for the values in Python, whose dates and times know the years 1 to 9999 only."""
     column = F.col(quoted(keys.columns[number]))
-    if kind == "window":
-        return F.unix_micros(column["start"])
-    return F.unix_micros(column) if kind == "timestamp" else column
+    match kind:
+        case "window":
+            return F.unix_micros(column["start"])
+        case "timestamp":
+            return F.unix_micros(column)
+        case "timestamp_ntz":
+            return column - F.expr(_EPOCH)
+        case "date":
+            return F.unix_date(column)
+    return column
 
 
 def _extent(plain: DataFrame, name: str, kind: str) -> Values:
@@ -129,6 +145,12 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[since], values[until - 1]) for since, until in pairwise(cuts)]
 
 
+def _are_known(values: Values) -> bool:
+    """Whether they came to Python as what they are: bytes that are no text do not."""
+    ends = (end for each in values.intervals for end in each)
+    return values.kind != "string" or not any(_NO_TEXT in value for value in (*values.single, *ends))
+
+
 def _condition(origin: Origin, values: Values) -> str:
     column = quoted(origin.column)
     if origin.span is None and values.single:
@@ -150,15 +172,22 @@ def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
 
 
 def _literal(value: Any, kind: str) -> str:
-    if kind in ("timestamp", "window"):
-        return f"timestamp_micros({value}L)"
-    if kind == "string":
-        return literal(value)
-    text = value.isoformat(sep=" ") if kind == "timestamp_ntz" else str(value)
-    return f"CAST('{text}' AS {kind})"
+    match kind:
+        case "timestamp" | "window":
+            return f"timestamp_micros({value}L)"
+        case "timestamp_ntz":
+            return f"{_EPOCH} + make_dt_interval(0, 0, 0, {_seconds(value // timedelta(microseconds=1))})"
+        case "date":
+            return f"date_from_unix_date({value})"
+        case "string":
+            return literal(value)
+    return f"CAST('{value}' AS {kind})"
 
 
 def _interval(span: Span) -> str:
     """By the calendar, not as a number of hours: a day may have 23 of them."""
-    seconds = Decimal(span.microseconds).scaleb(-6)
-    return f"make_interval(0, {span.months}, 0, {span.days}, 0, 0, CAST('{seconds:f}' AS decimal(18,6)))"
+    return f"make_interval(0, {span.months}, 0, {span.days}, 0, 0, {_seconds(span.microseconds)})"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"CAST('{Decimal(microseconds).scaleb(-6):f}' AS decimal(18,6))"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
+from lakesmith.graph.sql_functions import is_clock_word
 from lakesmith.spark.gateway import java_class
 from lakesmith.spark.occurrences import Occurrence, Occurrences
 
@@ -25,6 +27,8 @@ only let it through, keep it out, or fill it up."""
 _CLOCKS: Final = frozenset(
     {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
 )
+_COLLATING: Final = frozenset({"Collate", "Cast"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
 
 
@@ -41,13 +45,37 @@ def require_pure(node: Any, trust_python: bool) -> None:
     """
     for root in items(node.expressions()):
         for expression in parts_of(root):
-            kind = kind_of(expression)
-            untrusted = kind.startswith("Python") and not trust_python
-            reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
-            if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
-                raise NeverIncremental(
-                    f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
-                )
+            if (reason := _why_not_fixed(expression, trust_python)) is not None:
+                raise NeverIncremental(reason)
+
+
+def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
+    kind = kind_of(expression)
+    untrusted = kind.startswith("Python") and not trust_python
+    reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
+    if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
+        return f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
+    if kind == "OuterReference":
+        return "a subquery within a subquery names columns from around it"
+    if kind == "Cast" and _is_of_clock(expression):
+        return "the query makes a date or a time of a word such as 'today'"
+    return None
+
+
+def require_binary(node: Any) -> None:
+    """Raises NeverIncremental where texts are equal by a collation that are not by their bytes."""
+    for root in items(node.expressions()):
+        for expression in parts_of(root):
+            if kind_of(expression) in _COLLATING and " collate " in str(expression.dataType().simpleString()):
+                raise NeverIncremental("texts of a collation, by which different ones are equal")
+
+
+def _is_of_clock(cast: Any) -> bool:
+    """Whether a text that is the same for all rows becomes a moment, and may be one that Spark fills in: ``'today'``."""
+    text, kind = cast.child(), str(cast.dataType().simpleString())
+    if kind not in _MOMENTS or str(text.dataType().simpleString()) != "string" or not text.foldable():
+        return False
+    return kind_of(text) != "Literal" or is_clock_word(str(text.value()))
 
 
 def occurrence_of(node: Any, occurrences: Occurrences) -> Occurrence | None:
@@ -111,9 +139,15 @@ class Plans:
         self._catalyst = jvm.org.apache.spark.sql.catalyst
 
     def without_subqueries(self, plan: Any) -> Any:
-        """The plan with EXISTS and IN (SELECT ...) of its conditions as semi and anti joins, as Spark's optimiser makes them."""
-        for rule in ("PullupCorrelatedPredicates", "RewritePredicateSubquery"):
-            plan = self._rule(rule).apply(plan)
+        """The plan with EXISTS and IN (SELECT ...) of its conditions as semi and anti joins, as Spark's optimiser makes them.
+
+        Raises NeverIncremental where these rules need others before them, as for an EXISTS within another.
+        """
+        try:
+            for rule in ("PullupCorrelatedPredicates", "RewritePredicateSubquery"):
+                plan = self._rule(rule).apply(plan)
+        except Py4JJavaError as error:
+            raise NeverIncremental("a subquery in it cannot be made a join by itself") from error
         return plan
 
     def _rule(self, name: str) -> Any:

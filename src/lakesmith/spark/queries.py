@@ -6,18 +6,20 @@ import importlib
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.cloudpickle import register_pickle_by_value
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.execute.modules import project_modules
 from lakesmith.graph.inputs import line_of
@@ -26,12 +28,13 @@ from lakesmith.graph.sql_splice import add_projection, splice
 from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.failures import explain_failure
+from lakesmith.spark.failures import explain_failure, redact
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.key_columns import Keys, key_columns
 from lakesmith.spark.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.plans import analysed, items, node_kind, occurrence_of, require_pure
 from lakesmith.spark.versions import read_version
+from lakesmith.spark.watched import watched
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
@@ -45,7 +48,9 @@ _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
 
-_MADE_HERE: Final = frozenset({"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan"})
+_MADE_HERE: Final = frozenset(
+    {"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan", "CTERelationRef"}
+)
 """Leaves of a plan that read nothing: rows that a program makes."""
 
 _MOST_SHOWN: Final = 20
@@ -68,7 +73,7 @@ class QueryRows:
     """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
 
     ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
-    the step refreshes by keys.
+    the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called.
     """
 
     frame: DataFrame
@@ -76,6 +81,7 @@ class QueryRows:
     retyped: tuple[Retyped, ...] = ()
     occurrences: Occurrences = field(default_factory=dict)
     keys: Keys | None = None
+    acted: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,17 +113,13 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     """
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
+    if rows.acted and batch.step.strategy is not Strategy.FULL:
+        raise NeverIncremental("its function acts on its inputs when it is called")
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows, trusts_python(batch))
+        _require_row_wise(rows, batch.step.table.trusts_python)
     elif batch.step.strategy is Strategy.KEYS:
-        return replace(rows, keys=key_columns(rows.frame, rows.occurrences, trusts_python(batch)))
+        return replace(rows, keys=key_columns(rows.frame, rows.occurrences, batch.step.table.trusts_python))
     return rows
-
-
-def trusts_python(batch: Batch) -> bool:
-    """Whether the author says that the Python functions in the table's query are deterministic."""
-    query = batch.step.table.query
-    return isinstance(query, PythonQuery) and query.deterministic
 
 
 def _read(batch: Batch, item: InputRange) -> DataFrame:
@@ -194,8 +196,14 @@ def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, 
 
 
 def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
-    function = _load_function(batch, query)
-    frame = function(**{name: views[occurrence] for name, occurrence in as_arguments(query).items()})
+    arguments = {name: views[occurrence] for name, occurrence in as_arguments(query).items()}
+    try:
+        function = _load_function(batch, query)
+        frame, acted = watched(batch.spark, lambda: function(**arguments))
+    except (LakesmithError, PySparkException, Py4JError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise _failed(batch, query, error) from error
     if not isinstance(frame, DataFrame):
         raise RunError(
             Problem(
@@ -207,7 +215,24 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
                 hint="return the DataFrame that holds the table's rows",
             )
         )
-    return QueryRows(frame)
+    return QueryRows(frame, acted=acted)
+
+
+def _failed(batch: Batch, query: PythonQuery, error: BaseException) -> RunError:
+    """LS617: an exception of the author's Python, at the last line of the table's file that it passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return RunError(
+        Problem(
+            "LS617",
+            f"{query.function} of {batch.name} failed",
+            place=replace(query.place, line=lines[-1]) if lines else query.place,
+            expected="a DataFrame",
+            found=redact(said, batch.project.secrets),
+            hint="mend it, and run again; other tables are not affected",
+        )
+    )
 
 
 def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
@@ -217,7 +242,7 @@ def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
         node = waiting.pop()
         if occurrence_of(node, rows.occurrences) is not None:
             continue
-        children = items(node.children())
+        children = [*items(node.children()), *items(node.subqueries())]
         if not children and node_kind(node) not in _MADE_HERE:
             raise _reads_more(batch, node)
         waiting.extend(children)
@@ -249,7 +274,12 @@ def _load_function(batch: Batch, query: PythonQuery) -> Any:
             # So that a table's file can import what the project keeps beside its tables.
             sys.path.insert(0, root)
         _load_anew(list(project_modules(query, batch.project.root)))
-        spec.loader.exec_module(module)
+        # There only while it is loaded, for decorators that look: Spark's workers get by value what is not.
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            del sys.modules[name]
     return getattr(module, query.function)
 
 

@@ -14,6 +14,8 @@ name = quoted
 def literal(text: str) -> str:
     """A string literal, whatever is in it."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000")
+    # Spark fills in variables before it reads a text: ``${env:HOME}``.
+    escaped = escaped.replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -22,6 +24,7 @@ from lakesmith.spark.additive import Adding, additive
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.comparable import has_equality
 from lakesmith.spark.deltas import Sums, bring_forward, find_sums
+from lakesmith.spark.failures import wrong_value
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_columns import Keys
@@ -68,12 +71,7 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
         raise NotIncremental("it has too many files to replace rows in, so it is computed as a whole")
     with Kept() as kept:
         batch.say("finding the keys that changed rows have")
-        adding = _adding(batch, rows)
-        sums, touched = (
-            find_sums(batch, adding, kept)
-            if adding
-            else (None, find_touched(batch, query.names, keys.alone, kept))
-        )
+        sums, touched = _find(batch, query, keys, kept)
         if touched.count > MOST_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
         if not touched.count:
@@ -82,6 +80,22 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
         if sums is not None:
             return _add_up(batch, query, sums, touched, kept)
         return _compute(batch, _judged(batch, query, touched), touched, kept)
+
+
+def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | None, Touched]:
+    """The touched keys; with what changed rows add up to, where their sums can be brought forward.
+
+    Raises NotIncremental where that fails in Spark: changed rows may meet expressions that the query keeps them from.
+    """
+    adding = _adding(batch, query.rows)
+    try:
+        if adding:
+            return find_sums(batch, adding, kept)
+        return None, find_touched(batch, query.names, keys.alone, kept)
+    except (PySparkException, Py4JJavaError) as error:
+        if (said := wrong_value(error, batch.project.secrets)) is None:
+            raise
+        raise NotIncremental(f"its changed rows alone cannot be computed: {said}") from error
 
 
 def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:

@@ -19,8 +19,8 @@ from lakesmith.spark.iceberg import quoted
 
 _NET: Final = "_lakesmith_net"
 _ROW: Final = "_lakesmith_row"
-_APART: Final = 1.1283791670955126
-"""Twice one over the root of pi: multiplied by it, no edge of a rounding is one again."""
+_APART: Final = 0.886226925452758
+"""Half the root of pi: multiplied by it, no edge of a rounding is one again, and no number is too large."""
 
 
 def rounded(value: SparkColumn, kind: DataType) -> SparkColumn:

@@ -38,6 +38,11 @@ class Scan:
         self._locations = self._texts(self._data_files, "ContentFile", "location")
         self._places = {location: place for place, location in enumerate(self._locations)}
 
+    @property
+    def has_doubles(self) -> bool:
+        """Whether the snapshot names a data file more than once, as it never should: its rows are there as often."""
+        return len(self._places) < len(self._locations)
+
     @cached_property
     def files(self) -> Mapping[str, DataFile]:
         """What is known of each, in the order of the scan. Not asked for by who only wants tasks."""

@@ -70,7 +70,7 @@ class SidecarWriter:
         begins without rows, whatever became of those that are pinned.
         """
         pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
-        changed = self._conform(state)
+        changed = self._conform(state) or self._has_others_since(pin)
         anew = changed or self._batch.step.strategy is Strategy.FULL
         self._open_branch(state, None if anew else pin)
         return changed
@@ -81,6 +81,15 @@ class SidecarWriter:
         # The quarantine's columns are the same for every table: it only gets new ones.
         widen_table(self._batch.spark, self.name, state, self._columns)
         return False
+
+    def _has_others_since(self, pin: Pin | None) -> bool:
+        """Whether the pinned tombstones have columns of the same names that are others: they came and went in between."""
+        if pin is None or self.kind is not SidecarKind.TOMBSTONES:
+            return False
+        state = self._state()
+        then = state.columns_at(pin.snapshot)
+        ids = {column.field_id for column in state.columns}
+        return then is not None and ids != {column.field_id for column in then}
 
     def _open_branch(self, state: TableState, pin: Pin | None) -> None:
         if pin is not None:

@@ -81,10 +81,14 @@ class Touched:
 
 @dataclass(frozen=True)
 class Turn:
-    """One input changes while the others stand still: its changed rows alone are what its ``changed`` occurrences are given."""
+    """One input changes while the others stand still: its changed rows alone are what its ``changed`` occurrences are given.
+
+    ``seen``: what counts them when they are read; None where another turn counts them.
+    """
 
     changed: frozenset[Occurrence]
     views: Mapping[Occurrence, DataFrame]
+    seen: Observation | None
 
 
 def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
@@ -96,9 +100,15 @@ def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName]
     """
     seen: list[Observation] = []
     found: list[DataFrame] = []
-    for turn in _turns(batch, alone, kept, seen):
+    for turn in _turns(batch, alone, kept):
         rows = rows_over(batch, turn.views)
-        found.append(relaxed(rows.frame, rows.occurrences, turn.changed).select(*map(quoted, names)))
+        reached = relaxed(rows.frame, rows.occurrences, turn.changed)
+        if reached is None:
+            # Rows that nothing reads are never counted.
+            found.append(rows.frame.select(*map(quoted, names)).limit(0))
+            continue
+        found.append(reached.select(*map(quoted, names)))
+        seen += [turn.seen] if turn.seen else []
     return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
 
 
@@ -120,13 +130,12 @@ def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame
     return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)
 
 
-def counted(rows: DataFrame, seen: list[Observation]) -> DataFrame:
-    """The rows, counted when they are read, as one more of what is ``seen``."""
-    seen.append(Observation())
-    return rows.observe(seen[-1], F.count(F.lit(1)).alias("rows"))
+def counted(rows: DataFrame, seen: Observation) -> DataFrame:
+    """The rows, counted when they are read."""
+    return rows.observe(seen, F.count(F.lit(1)).alias("rows"))
 
 
-def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept, seen: list[Observation]) -> Iterator[Turn]:
+def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Turn]:
     """The inputs change one after the other: those before as they are now, those after as they were.
 
     What differs between the first result and the last differs between the results before and after one of the turns. (Not so
@@ -139,8 +148,9 @@ def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept, seen: list[Obs
         rows = went.unionByName(came)
         end = read_version(batch.spark, item.table, item.end)
         for number, changed in enumerate(_given_at(batch, item.table, one_by_one=item.table in alone)):
-            given = rows if number else counted(rows, seen)
-            yield Turn(changed, {**views, **dict.fromkeys(changed, given)})
+            seen = None if number else Observation()
+            given = rows if seen is None else counted(rows, seen)
+            yield Turn(changed, {**views, **dict.fromkeys(changed, given)}, seen)
             views |= dict.fromkeys(changed, end)
 
 

@@ -33,14 +33,14 @@ def verify_table(batch: Batch) -> Verification:
     rows = query_rows(batch, with_arrival=bool(batch.step.table.key))
     types = column_types(batch.spark, batch.name)
     columns = (*rows.columns, *batch.step.table.added_columns)
-    missing = [name for name in columns if name not in types]
+    missing = [name for name in columns if name.lower() not in types]
     if missing:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
-    if unfit := [name for name in columns if not has_equality(types[name])]:
+    if unfit := [name for name in columns if not has_equality(types[name.lower()])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
     expected = outcome_of(judged_rows(rows, batch.step.table)).rows
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    kinds = {name: types[name] for name in columns}
+    kinds = {name: types[name.lower()] for name in columns}
     both = _counted(expected, kinds, (1, 0)).unionByName(_counted(there, kinds, (0, 1)))
     sums = [F.sum(name).alias(name) for name in _SIDES]
     return _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*sums), kinds)

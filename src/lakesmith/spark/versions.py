@@ -18,60 +18,72 @@ from lakesmith.spark.iceberg import JavaTables, physical, quoted
 
 
 def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
-    """The types of the columns that the table has now."""
-    return {field.name: field.dataType for field in spark.table(physical(name)).schema.fields}
+    """The types of the columns that the table has now, by their names in lower case: a query may spell them otherwise."""
+    return {field.name.lower(): field.dataType for field in spark.table(physical(name)).schema.fields}
 
 
 def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataType]) -> DataFrame:
-    """These columns of the rows, in these types: values of two types are never held against each other."""
-    return rows.select(*(F.col(quoted(name)).cast(types[name]).alias(name) for name in columns))
+    """These columns of the rows, in these types by name in lower case: values of two types are never held against each other."""
+    return rows.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in columns))
 
 
 def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
     """The rows of a snapshot in the columns that the table has now; no rows where there is none (None).
 
-    Spark reads a snapshot in the columns of its time: with those that were dropped by its own publish, say. They are
-    matched by Iceberg's field ids here, and fields inside them by name; what came later is null.
+    Spark reads a snapshot in the columns of its time: with those that were dropped by its own publish, say. They, and the fields
+    inside them, are matched by Iceberg's field ids here; what came later is null.
     """
     if snapshot is None:
         return spark.table(physical(name)).limit(0)
     frame = spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {snapshot}")
     table = JavaTables(spark).load(name)
     schema = schema_of(spark, table, snapshot)
-    then, now = _columns(schema), _columns(table.schema())
-    if schema.sameSchema(table.schema()) or frame.columns != list(then.values()):
+    if schema.sameSchema(table.schema()) or frame.columns != list(_columns(schema).values()):
         return frame
     types = column_types(spark, name)
-    values = (_as_now(frame, then.get(field), types[column]).alias(column) for field, column in now.items())
+    there = {int(field.fieldId()): field for field in elements(schema.columns())}
+    values = (
+        _as_now(there.get(int(field.fieldId())), field, types[str(field.name()).lower()])
+        for field in elements(table.schema().columns())
+    )
     return frame.select(*values)
 
 
-def _as_now(frame: DataFrame, column: str | None, wanted: DataType) -> SparkColumn:
-    if column is None:
-        return F.lit(None).cast(wanted)
-    return _with_fields(F.col(quoted(column)), frame.schema[column].dataType, wanted)
+def _as_now(there: Any, field: Any, kind: DataType) -> SparkColumn:
+    """A column as it is now, of type ``kind``; ``there``: Iceberg's field of the rows it is made of, None where they have none."""
+    name = str(field.name())
+    if there is None:
+        return F.lit(None).cast(kind).alias(name)
+    value = F.col(quoted(str(there.name())))
+    return _with_fields(value, there.type(), field.type(), kind).alias(name)
 
 
-def _with_fields(value: SparkColumn, had: DataType, wanted: DataType) -> SparkColumn:
-    """A value in the type it has grown to since: fields that came inside it are null, at any depth."""
-    match had, wanted:
-        case StructType(), StructType():
-            there = {field.name: field.dataType for field in had.fields}
+def _with_fields(value: SparkColumn, had: Any, wanted: Any, kind: DataType) -> SparkColumn:
+    """A value of Iceberg's type ``had`` in the type it has grown to since, Spark's ``kind``: fields that came inside it are null, at
+    any depth."""
+    match kind:
+        case StructType():
+            there = {int(field.fieldId()): field for field in elements(had.fields())}
             fields = [
-                _with_fields(value.getField(name), there[name], kind)
-                if name in there
-                else F.lit(None).cast(kind)
-                for name, kind in ((field.name, field.dataType) for field in wanted.fields)
+                _field(value, there.get(int(field.fieldId())), field, inner.dataType)
+                for field, inner in zip(elements(wanted.fields()), kind.fields, strict=True)
             ]
-            named = [each.alias(name) for each, name in zip(fields, wanted.names, strict=True)]
-            return F.when(value.isNotNull(), F.struct(*named))
-        case ArrayType(), ArrayType():
-            return F.transform(value, lambda item: _with_fields(item, had.elementType, wanted.elementType))
-        case MapType(), MapType():
-            return F.transform_values(
-                value, lambda _key, item: _with_fields(item, had.valueType, wanted.valueType)
-            )
-    return value.cast(wanted)
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case ArrayType():
+            had, wanted = had.elementType(), wanted.elementType()
+            return F.transform(value, lambda item: _with_fields(item, had, wanted, kind.elementType))
+        case MapType():
+            had, wanted = had.valueType(), wanted.valueType()
+            return F.transform_values(value, lambda _, item: _with_fields(item, had, wanted, kind.valueType))
+    return value.cast(kind)
+
+
+def _field(value: SparkColumn, there: Any, field: Any, kind: DataType) -> SparkColumn:
+    name = str(field.name())
+    if there is None:
+        return F.lit(None).cast(kind).alias(name)
+    inner = value.getField(str(there.name()))
+    return _with_fields(inner, there.type(), field.type(), kind).alias(name)
 
 
 def as_published(spark: SparkSession, name: TableName, snapshot: int) -> str:

@@ -193,7 +193,13 @@ OTHER = [
         "SELECT a FROM s.t WHERE d < current_date",
         "current_date at line 1, whose value is not decided by the row",
     ),
-    ("SELECT a FROM s.t WHERE d < DATE 'today'", "date at line 1, whose value is not decided by the row"),
+    ("SELECT a FROM s.t WHERE d < DATE 'today'", "'today' at line 1, whose value is not decided by the row"),
+    (
+        "SELECT a FROM s.t WHERE d < to_date(' Today ')",
+        "' today ' at line 1, whose value is not decided by the row",
+    ),
+    ("SELECT 'now'::timestamp FROM s.t", "'now' at line 1, whose value is not decided by the row"),
+    ("SELECT cast('now' AS timestamp) FROM s.t", "'now' at line 1, whose value is not decided by the row"),
     (
         "SELECT unix_timestamp() AS x FROM s.t",
         "unix_timestamp at line 1, whose value is not decided by the row",

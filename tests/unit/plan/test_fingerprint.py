@@ -11,7 +11,7 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.plan import fingerprint
-from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts, what_changed
+from lakesmith.plan.fingerprint import Around, definition_fingerprint, definition_parts, what_changed
 from lakesmith.project.definitions import (
     Column,
     History,
@@ -176,9 +176,8 @@ def test_what_has_changed_in_python_is_named() -> None:
 
 def test_modules_that_changed_came_or_went_are_named() -> None:
     def parts(**modules: str) -> dict[str, str]:
-        return definition_parts(
-            python(FUNCTION), {name.replace("_", "."): text for name, text in modules.items()}
-        )
+        named = {name.replace("_", "."): text for name, text in modules.items()}
+        return definition_parts(python(FUNCTION), Around(named))
 
     both = parts(lib_rules="LIMIT = 3", lib_names="A = 1")
     assert both == parts(lib_rules="LIMIT=3  # at most", lib_names="A = 1")
@@ -217,7 +216,19 @@ def test_it_stays_as_it_is() -> None:
 
 def test_modules_of_the_project_count_and_their_layout_does_not() -> None:
     def of(**modules: str) -> str:
-        return definition_fingerprint(python(FUNCTION), modules)
+        return definition_fingerprint(python(FUNCTION), Around(modules))
 
     assert of(rules="LIMIT = 3") == of(rules="LIMIT=3  # at most")
     assert len({of(), of(rules="LIMIT = 3"), of(rules="LIMIT = 4"), of(other="LIMIT = 3")}) == 4
+
+
+def test_settings_that_change_what_spark_computes_count_and_others_do_not() -> None:
+    def of(**settings: str) -> Around:
+        return Around(settings={f"spark.{name.replace('_', '.')}": value for name, value in settings.items()})
+
+    plain, tokyo = definition_parts(TABLE), definition_parts(TABLE, of(sql_session_timeZone="Asia/Tokyo"))
+    assert what_changed(plain, tokyo) == "the target's Spark settings have changed"
+    assert definition_fingerprint(TABLE, of(sql_session_timeZone="Asia/Tokyo")) != definition_fingerprint(
+        TABLE
+    )
+    assert definition_fingerprint(TABLE, of(driver_memory="4g")) == definition_fingerprint(TABLE)

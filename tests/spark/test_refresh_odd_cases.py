@@ -1,0 +1,210 @@
+"""Queries, values and texts that once brought a refresh by keys to a wrong result, a failure or a standstill.
+
+What each table has to hold is what Spark makes of its query over all of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+from pyspark.sql import functions as F
+
+from lakesmith.plan import planner
+from lakesmith.spark import touched_keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesmith.spark.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
+BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
+
+QUERIES = {
+    "window_of_an_expression": "SELECT window(at + INTERVAL 5 HOURS, '1 hour').start AS since, avg(n) AS mean FROM bronze.a"
+    " GROUP BY window(at + INTERVAL 5 HOURS, '1 hour')",
+    "window_of_a_number": "SELECT window(timestamp_seconds(n * 1000), '1 hour').start AS since, avg(id) AS mean FROM bronze.a"
+    " GROUP BY window(timestamp_seconds(n * 1000), '1 hour')",
+    "by_window": "SELECT window(at, '1 hour') AS win, count(*) AS c FROM bronze.a GROUP BY window(at, '1 hour')",
+    "trunc_to_a_day": "SELECT trunc(to_date(at), 'DAY') AS t, avg(n) AS mean FROM bronze.a GROUP BY trunc(to_date(at), 'DAY')",
+    "variables": "SELECT k, avg(n) AS mean FROM bronze.a GROUP BY k",
+    "no_text": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS mean FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
+    "early_and_late_days": "SELECT CAST(day AS date) AS d, avg(n) AS mean FROM bronze.a GROUP BY CAST(day AS date)",
+    "early_and_late_times": "SELECT CAST(day AS timestamp_ntz) AS t, avg(n) AS mean FROM bronze.a"
+    " GROUP BY CAST(day AS timestamp_ntz)",
+    "small_numbers": "SELECT CAST(n % 3 AS smallint) AS part, count(*) AS c FROM bronze.a GROUP BY CAST(n % 3 AS smallint)",
+    "small_rows": "SELECT id, CAST(n AS tinyint) AS tiny, k COLLATE UTF8_LCASE AS folded FROM bronze.a",
+    "zeros": "SELECT CAST(z AS string) AS t FROM (SELECT CASE n WHEN 1 THEN -0.0D ELSE n + 0.0D END AS z FROM bronze.a"
+    " EXCEPT SELECT CAST(n + 100 AS double) FROM bronze.b)",
+    "exists_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
+    " AND EXISTS (SELECT 1 FROM bronze.a z WHERE z.id = y.id))",
+    "in_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
+    " AND y.id IN (SELECT z.id FROM bronze.a z WHERE z.k = y.k))",
+    "cast_of_what_is_kept_out": "SELECT CAST(a.txt AS int) AS number, a.id FROM bronze.a a"
+    " LEFT ANTI JOIN bronze.b b ON a.txt = b.txt",
+    "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a WHERE txt < 'a'"
+    " GROUP BY txt COLLATE UTF8_LCASE",
+    "from_today": "SELECT id FROM bronze.a WHERE CAST(at AS date) < 'tomorrow'",
+}
+BELOW = {
+    "of_windows": "SELECT win, c FROM gold.by_window WHERE c > 1",
+    "windows_again": "SELECT win, avg(c) AS mean FROM gold.by_window GROUP BY win",
+}
+FULL = {"exists_in_exists", "in_in_exists", "cast_of_what_is_kept_out", "folded", "from_today", "zeros"}
+APPENDED = {"small_rows"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
+    return ProjectHarness(tmp_path / "shop", session, files)
+
+
+def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
+    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,k,n,txt,hex,at,day", *rows, ""]))
+
+
+def same(spark: SparkSession, gold: str, query: str) -> bool:
+    for layer in ("bronze", "gold"):
+        query = query.replace(f"{layer}.", f"lake.{layer}.")
+    return shown(spark.sql(query)) == shown(spark.table(f"lake.gold.{gold}"))
+
+
+def shown(rows: DataFrame) -> Counter[tuple[str, ...]]:
+    """As texts that Spark makes: Python knows no days before the year 1."""
+    texts = rows.select(*(F.col(name).cast("string") for name in rows.columns))
+    return Counter(tuple(row) for row in texts.collect())
+
+
+def test_odd_queries_and_values(shop: ProjectHarness) -> None:
+    queries = {**QUERIES, **BELOW}
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    land(
+        shop,
+        "a",
+        1,
+        "1,${env:HOME},1,7,ff,2024-06-03 10:10:00,-0044-03-15",
+        "2,plain,2,8,fe,2024-06-03 10:20:00,+12345-01-01",
+        "3,${spark.app.name},0,9,41,2024-06-04 00:30:00,2024-06-03",
+    )
+    land(shop, "b", 1, "1,plain,1,x,,2024-06-03 10:10:00,2024-06-03")
+    shop.must_run()
+    land(
+        shop,
+        "a",
+        2,
+        "4,${env:HOME},1,7,ff,2024-06-03 10:40:00,-0044-03-15",
+        "5,plain,5,word,fe,2024-06-03 10:50:00,+12345-01-01",
+        "6,${spark.app.name},9,9,41,2024-06-04 00:40:00,2024-06-03",
+    )
+    land(shop, "b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03")
+    published = shop.must_run().published
+    wrong = [name for name, query in queries.items() if not same(shop.spark, name, query)]
+    assert wrong == []
+    kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
+    for kind, names in (("full", FULL), ("append", APPENDED), ("keys", queries.keys() - FULL - APPENDED)):
+        assert {name for name, found in kinds.items() if found == kind} <= names
+    assert queries.keys() - FULL <= kinds.keys()
+
+
+def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
+    """The table keeps its own spelling."""
+    queries = {
+        "counted": "SELECT k, count(*) AS total FROM bronze.a GROUP BY k",
+        "averaged": "SELECT k, avg(n) AS total FROM bronze.a GROUP BY k",
+    }
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    upper = {
+        name: query.replace("SELECT k", "SELECT K").replace("total", "TOTAL")
+        for name, query in queries.items()
+    }
+    shop.write({f"tables/gold/{name}.sql": query for name, query in upper.items()})
+    shop.must_run("bronze.a", "gold.*")
+    land(shop, "a", 2, "2,x,5,,,2024-06-03 10:10:00,")
+    published = shop.must_run("bronze.a", "gold.*").published
+    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}
+    assert all(same(shop.spark, name, query) for name, query in queries.items())
+
+
+PYTHON = {
+    "unused": (
+        "def unused(a, b):\n    return a.groupBy('k').avg('n').withColumnRenamed('avg(n)', 'mean')\n",
+        "keys",
+    ),
+    "alike": ("def alike(a, b):\n    return a.select('k').distinct()\n", "keys"),
+    "pivoted": ("def pivoted(a, b):\n    return a.groupBy('k').pivot('n').count().fillna(0)\n", "full"),
+    "newest": (
+        "def newest(a, b):\n    most = max(getattr(a.select('n'), 'col' 'lect')())\n"
+        "    return a.select('id', 'n').where(a.n == most[0])\n",
+        "full",
+    ),
+    "typed": (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n"
+        "@dataclass\nclass Limit:\n    n: int = 1\n\n"
+        "def typed(a, b):\n    return a.select('id', 'n').where(a.n > Limit().n)\n",
+        "keys",
+    ),
+}
+
+
+def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -> None:
+    for name, (source, _) in PYTHON.items():
+        shop.write(
+            {
+                f"tables/gold/{name}.py": source,
+                f"tables/gold/{name}.yaml": "inputs: {a: bronze.a, b: bronze.b}\n",
+            }
+        )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,", "2,y,9,,,2024-06-03 10:10:00,")
+    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run()
+    land(shop, "b", 2, "2,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.*", "gold.unused")
+    land(shop, "a", 2, "3,x,4,,,2024-06-03 10:10:00,")
+    published = shop.must_run().published
+    assert {name: published[f"gold.{name}"].kind for name in PYTHON} == {
+        name: kind for name, (_, kind) in PYTHON.items()
+    }
+    assert shop.rows("gold.unused") == [("x", 2.5), ("y", 9.0)]
+    assert shop.rows("gold.alike") == [("x",), ("y",)]
+    assert shop.rows("gold.pivoted") == [("x", 1, 0, 1), ("y", 0, 1, 0)]  # columns id, 1, 9, and 4 that came
+    assert shop.rows("gold.newest") == [(2, 9)]
+    assert shop.rows("gold.typed") == [(2, 9), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "found"),
+    [
+        ("    return {}['x']\n", "LS617", "KeyError: 'x'"),
+        ("    raise SystemExit(0)\n", "LS617", "SystemExit: 0"),
+        ("    return a.where('n > (SELECT max(n) FROM lake.bronze.b)')\n", "LS616", "bronze.b"),
+    ],
+)
+def test_a_python_table_that_fails_leaves_the_others_alone(
+    shop: ProjectHarness, body: str, code: str, found: str
+) -> None:
+    shop.write(
+        {
+            "tables/gold/bad.py": f"def bad(a):\n{body}",
+            "tables/gold/bad.yaml": "inputs: {a: bronze.a}\n",
+            "tables/gold/good.sql": "SELECT k, count(*) AS c FROM bronze.a GROUP BY k",
+        }
+    )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    result = shop.run()
+    (problem,) = result.problems
+    assert (result.code, problem.code) == (1, code)
+    assert found in str(problem.found)
+    assert str(problem.place).endswith("bad.py:2") or code == "LS616"
+    assert shop.rows("gold.good") == [("x", 1)]
