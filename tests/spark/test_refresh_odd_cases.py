@@ -48,6 +48,8 @@ QUERIES = {
     " AND y.id IN (SELECT z.id FROM bronze.a z WHERE z.k = y.k))",
     "cast_of_what_is_kept_out": "SELECT CAST(a.txt AS int) AS number, a.id FROM bronze.a a"
     " LEFT ANTI JOIN bronze.b b ON a.txt = b.txt",
+    "on_a_count_alone": "SELECT a.id, c.n FROM bronze.a a JOIN (SELECT k, count(*) AS n FROM bronze.b GROUP BY k) c"
+    " ON a.n = c.n AND a.id > 0",
     "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a WHERE txt < 'a'"
     " GROUP BY txt COLLATE UTF8_LCASE",
     "from_today": "SELECT id FROM bronze.a WHERE CAST(at AS date) < 'tomorrow'",
@@ -56,7 +58,15 @@ BELOW = {
     "of_windows": "SELECT win, c FROM gold.by_window WHERE c > 1",
     "windows_again": "SELECT win, avg(c) AS mean FROM gold.by_window GROUP BY win",
 }
-FULL = {"exists_in_exists", "in_in_exists", "cast_of_what_is_kept_out", "folded", "from_today", "zeros"}
+FULL = {
+    "on_a_count_alone",
+    "exists_in_exists",
+    "in_in_exists",
+    "cast_of_what_is_kept_out",
+    "folded",
+    "from_today",
+    "zeros",
+}
 APPENDED = {"small_rows"}
 
 
@@ -187,6 +197,11 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
     [
         ("    return {}['x']\n", "LS617", "KeyError: 'x'"),
         ("    raise SystemExit(0)\n", "LS617", "SystemExit: 0"),
+        (
+            "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n    return a.where(a.n > len(b.collect()))\n",
+            "LS616",
+            "lake.bronze.b",
+        ),
         ("    return a.where('n > (SELECT max(n) FROM lake.bronze.b)')\n", "LS616", "bronze.b"),
     ],
 )

@@ -16,7 +16,7 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
     """Dotted name -> source of every module below ``root`` that the query's file imports, directly or through others.
 
     Imports are found wherever they stand, inside functions too; what is imported by a computed name is not.
-    Raises ProjectError LS101 when one of them is not Python.
+    Raises ProjectError LS101 when one of them is not Python, or not UTF-8.
     """
     found: dict[str, str] = {}
     waiting = list(_imported(ast.parse(query.source), ()))
@@ -25,7 +25,7 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
         path = _file(root, name)
         if path is None or ".".join(name) in found:
             continue
-        source = found[".".join(name)] = path.read_text()
+        source = found[".".join(name)] = _text(path, path.relative_to(root))
         package = name if path.name == "__init__.py" else name[:-1]
         waiting += _imported(_parsed(source, path.relative_to(root)), package)
     return dict(sorted(found.items()))
@@ -35,6 +35,14 @@ def _file(root: Path, name: _Name) -> Path | None:
     module = root.joinpath(*name)
     candidates = (module.with_name(f"{module.name}.py"), module / "__init__.py")
     return next((path for path in candidates if path.is_file()), None)
+
+
+def _text(path: Path, shown: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        problem = Problem("LS101", "this is not UTF-8", Place(shown.as_posix(), 1), found=error.reason)
+        raise ProjectError(problem) from error
 
 
 def _parsed(source: str, path: Path) -> ast.Module:

@@ -6,6 +6,7 @@ Pure: text in, frozen data out. sqlglot is imported when a text is really analys
 from __future__ import annotations
 
 import hashlib
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ __all__ = [
 ANALYSIS_VERSION = 7
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
+_DEPTH = 20_000
+
 
 def digest_of(sql: str) -> str:
     """The SHA-256 (hex) of the text, which ties an analysis to it."""
@@ -58,6 +61,18 @@ def analyse(sql: str) -> SqlAnalysis:
     Raises:
         SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be followed.
     """
+    limit = sys.getrecursionlimit()
+    # The parser takes some twenty calls of its own for one that is nested in the text.
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        return _analysed(sql)
+    except RecursionError:
+        raise SqlParseError(1, 1, "it is nested too deeply to be read", sql[:20]) from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _analysed(sql: str) -> SqlAnalysis:
     from lakesmith.graph.sql_computed import computed_columns
     from lakesmith.graph.sql_keys import why_not_by_keys
     from lakesmith.graph.sql_outputs import outputs

@@ -243,7 +243,8 @@ class _Walk:
         parts = [] if condition.isEmpty() else conjuncts(condition.get())
         known = self._known(node.left(), sides[0]) | self._known(node.right(), sides[1])
         kept = [part for part in parts if references(part) <= known]
-        if parts and not kept:
+        # What is kept has to name both sides, or the changed rows would meet all others.
+        if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
             raise NeverIncremental("a join is on what was computed of several rows")
         plans = (sides[0].plan, sides[1].plan)
         as_matches = _AS_MATCHES.get(kind) if self._is_silent_side(kind, sides) else None
@@ -341,6 +342,11 @@ def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
         if origins[0] is not None and all(origin == origins[0] for origin in origins):
             found[occurrence] = origins[0]
     return found
+
+
+def _names_both(condition: Any, join: Any) -> bool:
+    used = references(condition)
+    return bool(used & frozenset(_output(join.left())) and used & frozenset(_output(join.right())))
 
 
 def _output(node: Any, size: int | None = None) -> list[int]:

@@ -53,13 +53,19 @@ def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
     kind = kind_of(expression)
     untrusted = kind.startswith("Python") and not trust_python
     reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
-    if untrusted or reads_more or not expression.deterministic() or kind in _CLOCKS:
+    if untrusted or reads_more or kind in _CLOCKS or _is_chance(expression):
         return f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
     if kind == "OuterReference":
         return "a subquery within a subquery names columns from around it"
     if kind == "Cast" and _is_of_clock(expression):
         return "the query makes a date or a time of a word such as 'today'"
     return None
+
+
+def _is_chance(expression: Any) -> bool:
+    """Whether it is this expression that the row does not decide, and not one that it is made of."""
+    made_of = items(expression.children())
+    return not expression.deterministic() and all(each.deterministic() for each in made_of)
 
 
 def require_binary(node: Any) -> None:

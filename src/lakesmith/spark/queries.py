@@ -29,7 +29,7 @@ from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.failures import explain_failure, redact
-from lakesmith.spark.iceberg import physical
+from lakesmith.spark.iceberg import CATALOG, physical
 from lakesmith.spark.key_columns import Keys, key_columns
 from lakesmith.spark.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.plans import analysed, items, node_kind, occurrence_of, require_pure
@@ -199,7 +199,7 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
     arguments = {name: views[occurrence] for name, occurrence in as_arguments(query).items()}
     try:
         function = _load_function(batch, query)
-        frame, acted = watched(batch.spark, lambda: function(**arguments))
+        frame, acts = watched(batch.spark, lambda: function(**arguments))
     except (LakesmithError, PySparkException, Py4JError):
         raise
     except (Exception, SystemExit) as error:
@@ -215,7 +215,9 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
                 hint="return the DataFrame that holds the table's rows",
             )
         )
-    return QueryRows(frame, acted=acted)
+    if others := acts.read - {f"{CATALOG}.{table}" for _, table in query.arguments}:
+        raise _reads_more(batch, ", ".join(sorted(others)))
+    return QueryRows(frame, acted=acts.ran)
 
 
 def _failed(batch: Batch, query: PythonQuery, error: BaseException) -> RunError:
@@ -244,11 +246,11 @@ def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
             continue
         children = [*items(node.children()), *items(node.subqueries())]
         if not children and node_kind(node) not in _MADE_HERE:
-            raise _reads_more(batch, node)
+            raise _reads_more(batch, str(node.simpleString(_MOST_SHOWN)))
         waiting.extend(children)
 
 
-def _reads_more(batch: Batch, node: Any) -> RunError:
+def _reads_more(batch: Batch, found: str) -> RunError:
     query = batch.step.table.query
     return RunError(
         Problem(
@@ -256,7 +258,7 @@ def _reads_more(batch: Batch, node: Any) -> RunError:
             f"{batch.name} reads a table or files that are none of its parameters",
             place=query.place if query else None,
             expected="only the DataFrames that it is given, and rows that it makes itself",
-            found=str(node.simpleString(_MOST_SHOWN)),
+            found=found,
             hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
         )
     )

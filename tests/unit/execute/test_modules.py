@@ -55,3 +55,11 @@ def test_a_module_that_is_not_python_says_where(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as error:
         modules(tmp_path, "import rules", rules="x = (\n")
     assert str(error.value.problems[0].place).startswith("rules.py:")
+
+
+def test_a_module_that_is_not_utf8_says_so(tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_bytes("name = 'Zoë'\n".encode("latin-1"))
+    with pytest.raises(ProjectError) as error:
+        modules(tmp_path, "import rules")
+    assert str(error.value.problems[0].place) == "rules.py:1"
+    assert error.value.problems[0].what == "this is not UTF-8"

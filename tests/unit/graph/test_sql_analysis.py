@@ -295,3 +295,12 @@ def test_all_nondeterministic_functions_are_found_once_each_with_their_line() ->
 def test_json_round_trip(query: str) -> None:
     analysis = analyse(query)
     assert SqlAnalysis.from_dict(json.loads(json.dumps(analysis.to_dict()))) == analysis
+
+
+def test_a_query_of_many_levels_is_read_and_one_of_too_many_is_told() -> None:
+    def nested(levels: int) -> str:
+        return f"SELECT {'replace(' * levels}a{', 1, 2)' * levels} AS b FROM s.t"
+
+    assert analyse(nested(300)).shape.kind is ShapeKind.ROW_WISE
+    with pytest.raises(SqlParseError, match="nested too deeply"):
+        analyse(nested(5_000))
