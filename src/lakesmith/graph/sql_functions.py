@@ -122,9 +122,8 @@ _WHY = (
 
 
 def of_several_rows(tokens: tuple[Token, ...]) -> str | None:
-    """The first call whose value is made of several rows, or that makes several; None where there is none."""
-    several = AGGREGATES | WINDOW_FUNCTIONS | GENERATORS
-    return next((name for name, _ in calls(tokens) if name in several), None)
+    """The first call whose value is made of several rows; None where there is none."""
+    return next((name for name, _ in calls(tokens) if name in AGGREGATES | WINDOW_FUNCTIONS), None)
 
 
 def not_scalar(sql: str, tokens: tuple[Token, ...]) -> str | None:
