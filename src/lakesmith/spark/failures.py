@@ -49,6 +49,8 @@ _DEAD = (
     # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is missing.
     "does not exist in the JVM",
 )
+_NO_ANSWER = re.compile(r"Py4JError: An error occurred while calling \S+$", re.MULTILINE)
+"""How Py4J tells that the connection broke in the middle of a call: an error of Java's would have a trace."""
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED", "database is locked", "database table is locked")
 _NO_MEMORY = (
     "java.lang.OutOfMemoryError",
@@ -231,7 +233,7 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "another process keeps the catalog locked",
             "let the other process finish, or end it, and run again",
         )
-    if _any(_DEAD, text) or isinstance(exc, ConnectionError):
+    if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
         if _any(_NO_MEMORY, _tail(log_path)):
             return _out_of_memory()
         return "LS604", "Spark's JVM died", "run again: what was not published is done anew"

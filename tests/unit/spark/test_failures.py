@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.spark.failures import causes_of, explain_failure, redact
@@ -105,6 +106,8 @@ def test_a_folder_that_cannot_be_made() -> None:
         (OSError(errno.EROFS, "Read-only file system"), "LS605"),
         (RuntimeError("[SQLITE_READONLY] attempt to write a readonly database"), "LS605"),
         (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "LS604"),
+        (Py4JError("An error occurred while calling o12.commit"), "LS604"),
+        (Py4JError("An error occurred while calling o12.commit. Trace:\njava.lang.X: no"), "LS601"),
         (RuntimeError("java.net.ConnectException: Connection refused"), "LS601"),
         (ValueError("what is this"), "LS601"),
     ],
