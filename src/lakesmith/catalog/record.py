@@ -89,7 +89,8 @@ class Record:
     ``kind``: a plan's strategy: files, ledger, append, upsert, advance, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
     batches); a recomputed table balances by its row counts alone.
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
-    ``refused``: what the query turned out not to allow (see ``plan.refusals``).
+    ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their
+    field ids, as the publish leaves them; older records have none.
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
 

@@ -45,16 +45,19 @@ def _of_another_column(before: Sequence[ColumnState], now: Sequence[ColumnState]
     So are those of a column that comes with a default, and of one inside which that happens to a field.
     """
     ids = {column.name.lower(): column.field_id for column in before}
-    names = {column.field_id: column.name.lower() for column in before}
-    columns = {column.field_id: column for column in before}
+    was = {column.field_id: column for column in before}
     return [
         column.name
         for column in now
         if ids.get(column.name.lower(), column.field_id) != column.field_id
-        or names.get(column.field_id, column.name.lower()) != column.name.lower()
-        or (column.has_default and column.field_id not in columns)
-        or _has_other_fields(columns.get(column.field_id, column), column)
+        or _is_another(was.get(column.field_id), column)
     ]
+
+
+def _is_another(before: ColumnState | None, now: ColumnState) -> bool:
+    if before is None:
+        return now.has_default
+    return before.name.lower() != now.name.lower() or _has_other_fields(before, now)
 
 
 def _has_other_fields(before: ColumnState, now: ColumnState) -> bool:

@@ -150,7 +150,7 @@ def _incremental(
         return UpToDate(table, "its inputs have not changed")
     ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
     if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
-        unchanged = tuple(_range(name, states[name], record.inputs[str(name)]) for name in states)
+        unchanged = tuple(_range(name, states[name], record.inputs[str(name)].snapshot, 0) for name in states)
         return _step(
             table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
         )
@@ -161,8 +161,7 @@ def _incremental(
     if isinstance(appended, Reason):
         return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}")
     strategy = Strategy.UPSERT if table.key else Strategy.APPEND
-    state, rows = states[name], appended.added_records
-    new = InputRange(name, state.uuid, appended.start, appended.end, rows, state.schema_id)
+    new = _range(name, states[name], appended.start, appended.added_records)
     reason = f"{name} has {appended.added_records} new rows and no others changed"
     return _step(table, query, facts, (new,), strategy, reason)
 
@@ -189,10 +188,7 @@ def _by_keys_or_full(
     if held < WORTH_KEYS_BYTES:
         small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
         return _step(table, query, facts, _whole(states), Strategy.FULL, small)
-    ranges = tuple(
-        InputRange(name, state.uuid, pins[name], _head(state), schema=state.schema_id)
-        for name, state in states.items()
-    )
+    ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
     moved = [str(item.table) for item in ranges if item.start != item.end]
     reason = f"rows of {' and '.join(moved)} changed"
     return _step(table, query, facts, ranges, Strategy.KEYS, reason)
@@ -205,15 +201,14 @@ def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
     return append_only_since(state, pin.snapshot, head)
 
 
-def _range(name: TableName, state: TableState, pin: Pin) -> InputRange:
-    return InputRange(name, state.uuid, pin.snapshot, _head(state), 0, state.schema_id)
+def _range(name: TableName, state: TableState, start: int | None, rows: int | None) -> InputRange:
+    """An input up to where it is now, in the columns it has now."""
+    return InputRange(name, state.uuid, start, _head(state), rows, state.schema_id)
 
 
 def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
     return tuple(
-        InputRange(
-            name, state.uuid, None, _head(state), live_rows(state.head) if state.head else 0, state.schema_id
-        )
+        _range(name, state, None, live_rows(state.head) if state.head else 0)
         for name, state in states.items()
     )
 

@@ -88,7 +88,8 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
     parts: list[DataFrame] = []
     types = column_types(batch.spark, batch.name)
     (moved,) = moved_inputs(batch)
-    ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
+    others = (item for item in batch.step.inputs if item is not moved)
+    ends = {item.table: read_version(batch.spark, item.table, item.end) for item in others}
     for side, rows, each in zip((_WENT, _CAME), went_and_came(batch, moved, kept), seen, strict=True):
         views = at_occurrences(batch, {**ends, moved.table: counted(rows, each)})
         added = in_types(rows_over(batch, views).frame, columns, types)

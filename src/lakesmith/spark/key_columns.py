@@ -42,7 +42,6 @@ from lakesmith.spark.plans import (
     occurrence_of,
     parts_of,
     references,
-    require_binary,
     require_pure,
 )
 
@@ -145,8 +144,7 @@ class _Walk:
         if (occurrence := occurrence_of(node, self._occurrences)) is not None:
             return _whole_input(node, occurrence)
         if self._trust_python is not None:
-            require_pure(node, self._trust_python)
-            require_binary(node)
+            require_pure(node, self._trust_python, by_bytes=True)
         if kind in self._of:
             seen = self._of[kind](node)
             return seen if self._changed & seen.occurrences else replace(seen, plan=node)

@@ -38,14 +38,18 @@ def analysed(frame: DataFrame) -> Any:
     return execution.analyzed()
 
 
-def require_pure(node: Any, trust_python: bool) -> None:
+def require_pure(node: Any, trust_python: bool, by_bytes: bool = False) -> None:
     """Raises NeverIncremental unless every expression of a plan's node is fixed by its row.
 
-    ``trust_python``: the author says that the Python functions in it are deterministic.
+    ``trust_python``: the author says that the Python functions in it are deterministic. ``by_bytes``: texts have to be equal by
+    their bytes as well, and by no collation.
     """
     for root in items(node.expressions()):
         for expression in parts_of(root):
-            if (reason := _why_not_fixed(expression, trust_python)) is not None:
+            reason = _why_not_fixed(expression, trust_python)
+            if reason is None and by_bytes and _is_collated(expression):
+                reason = "texts of a collation, by which different ones are equal"
+            if reason is not None:
                 raise NeverIncremental(reason)
 
 
@@ -68,12 +72,8 @@ def _is_chance(expression: Any) -> bool:
     return not expression.deterministic() and all(each.deterministic() for each in made_of)
 
 
-def require_binary(node: Any) -> None:
-    """Raises NeverIncremental where texts are equal by a collation that are not by their bytes."""
-    for root in items(node.expressions()):
-        for expression in parts_of(root):
-            if kind_of(expression) in _COLLATING and " collate " in str(expression.dataType().simpleString()):
-                raise NeverIncremental("texts of a collation, by which different ones are equal")
+def _is_collated(expression: Any) -> bool:
+    return kind_of(expression) in _COLLATING and " collate " in str(expression.dataType().simpleString())
 
 
 def _is_of_clock(cast: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
@@ -142,16 +142,20 @@ def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Tu
     if each were to change among the others as they are: a key that both sides of a join have lost is found on neither.)
     """
     feeds = {item: went_and_came(batch, item, kept) for item in moved_inputs(batch)}
-    starts = {item.table: read_version(batch.spark, item.table, item.start) for item in batch.step.inputs}
-    views = at_occurrences(batch, starts)
+    positions = {item.table: (item.start, item.end) for item in batch.step.inputs}
+    read = cache(partial(read_version, batch.spark))
+    moved_on: frozenset[Occurrence] = frozenset()
     for item, (went, came) in feeds.items():
         rows = went.unionByName(came)
-        end = read_version(batch.spark, item.table, item.end)
         for number, changed in enumerate(_given_at(batch, item.table, one_by_one=item.table in alone)):
             seen = None if number else Observation()
             given = rows if seen is None else counted(rows, seen)
-            yield Turn(changed, {**views, **dict.fromkeys(changed, given)}, seen)
-            views |= dict.fromkeys(changed, end)
+            views = {
+                each: given if each in changed else read(each.table, positions[each.table][each in moved_on])
+                for each in occurrences_of(batch.step)
+            }
+            yield Turn(changed, views, seen)
+            moved_on |= changed
 
 
 def _given_at(batch: Batch, table: TableName, one_by_one: bool) -> list[frozenset[Occurrence]]:
