@@ -206,8 +206,8 @@ class Lake:
         self._check_kinds(result)
         self.loose -= set(names)
         if check:
-            self.check(shapes)
-            assert self.project.must_run(*names).published == {}
+            wrong = self.wrong(shapes)
+            assert not wrong, "\n".join(wrong)
 
     def _run_well(self, names: Sequence[str]) -> RunResult:
         """A run. Where it cannot be told any more what a derived table has consumed (LS501), it is built anew, as is advised."""
@@ -262,11 +262,14 @@ class Lake:
 
     # What must be there
 
-    def check(self, shapes: Sequence[Shape]) -> None:
-        """Every table is what the model makes of what landed."""
+    def wrong(self, shapes: Sequence[Shape]) -> list[str]:
+        """How tables differ from what the model makes of what landed, and what another run would publish."""
         expected = self._expected(shapes)
-        differences = [_difference(name, self.found(name), rows) for name, rows in expected.items()]
-        assert not any(differences), "\n".join(filter(None, differences))
+        differences = (_difference(name, self.found(name), rows) for name, rows in expected.items())
+        found = [difference for difference in differences if difference]
+        names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
+        again = {} if found else self.project.must_run(*names).published
+        return [*found, *(f"{name} is published again" for name in again)]
 
     def found(self, table: str) -> Rows:
         """The table's rows, read by PyIceberg."""

@@ -81,17 +81,23 @@ class Chain:
         self.failed: Exception | None = None
         begin(self.lake)
 
-    def go_through(self, history: History) -> None:
+    def go_through(self, history: History) -> list[str]:
+        """What is not right after the history, and all the histories that led there."""
         if self.failed is not None:
             raise self.failed
         due = with_inputs(SUITE[len(self.histories) % PARTS :: PARTS])
         self.histories.append(history)
+        led = "after these histories:\n" + "\n".join(map(str, self.histories))
         try:
-            play(self.lake, history, due)
+            wrong = play(self.lake, history, due)
         except Exception as error:
             self.failed = error
-            error.add_note("after these histories:\n" + "\n".join(map(str, self.histories)))
+            error.add_note(led)
             raise
+        if wrong:
+            self.failed = AssertionError("\n".join([*wrong, led]))
+            wrong.append(led)
+        return wrong
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +136,13 @@ RANDOM = HISTORIES - 5
 @example((Land("orders", ((11, 16),)), Fail("after-data", 16), WriteBelow("orders", "delete", 11)))
 @given(histories(DERIVED))
 def test_a_chain_of_histories(chain: Chain, history: History) -> None:
-    chain.go_through(history)
+    assert chain.go_through(history) == []
 
 
 @pytest.mark.skipif(SOAK > 0, reason="the soak makes a lake for each history")
 def test_at_its_end_a_column_comes(chain: Chain) -> None:
-    chain.go_through(
-        (LandAgain("orders"), AddColumn(), RollBack("silver.orders"), Fail("before-publish", 3), LATE)
-    )
+    last = (LandAgain("orders"), AddColumn(), RollBack("silver.orders"), Fail("before-publish", 3), LATE)
+    assert chain.go_through(last) == []
     assert len(chain.histories) >= 2 * PARTS, "some shapes were not due twice"
 
 
@@ -154,4 +159,4 @@ def test_any_history_of_a_lake_of_its_own(
         lake = Lake(Path(folder) / "shop", session, [BY_NAME[name] for name in names])
         begin(lake)
         for history in rounds:
-            play(lake, history, lake.shapes)
+            assert play(lake, history, lake.shapes) == []
