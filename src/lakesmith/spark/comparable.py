@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+
+from lakesmith.spark.iceberg import quoted
 
 Leaf = Callable[[SparkColumn, DataType], SparkColumn]
 """What becomes of a value that has none inside, of a given type."""
@@ -28,6 +30,15 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
             fields = [comparable(value.getField(f.name), f.dataType, leaf).alias(f.name) for f in kind.fields]
             return F.when(value.isNotNull(), F.struct(*fields))
     return value if leaf is None else leaf(value, kind)
+
+
+def equal_in(left: str, right: str, kinds: Mapping[str, DataType]) -> SparkColumn:
+    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their types by name."""
+    equal = F.lit(True)
+    for name, kind in kinds.items():
+        one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind) for side in (left, right))
+        equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
+    return equal
 
 
 def has_equality(kind: DataType) -> bool:

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg import quoted
-from lakesmith.spark.keyed import DELETE, Judged, same_key, version
+from lakesmith.spark.keyed import ARRIVED, DELETE, Judged, same_key, version
 from lakesmith.spark.row_delta import place
 from lakesmith.spark.tombstones import read_tombstones, tombstone_columns
 from lakesmith.spark.versions import read_version
@@ -31,8 +32,9 @@ _VERSION = "_lakesmith_version"
 
 @dataclass(frozen=True)
 class Fates:
-    """How many of the winning versions meet which fate; ``ties`` have the version that is there.
+    """How many of the winning versions meet which fate; ``ties`` have the version that is known.
 
+    ``oldest``: the first batch that took one of these ties; None where that is not known of each.
     ``places``: where the rows are that are to be updated or deleted, where that was asked for.
     """
 
@@ -43,6 +45,7 @@ class Fates:
     older: int
     absent: int
     ties: int
+    oldest: int | None
     places: list[Row]
 
     @property
@@ -69,14 +72,16 @@ def find_fates(batch: Batch, judged: Judged, winners: Winners, with_places: bool
     known = _known_versions(batch, judged.ties, with_places)
     hits = known.alias("k").join(sent(keys.alias("w"), winners.count), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
-        F.max(version("k", order)).alias(_VERSION),
+        F.max(version("k", order, judged.kinds)).alias(_VERSION),
         F.max(_THERE).alias(_THERE),
         *([F.collect_list(PLACES).alias(PLACES)] if with_places else []),
     )
     hit = sent(newest, winners.count).alias("k")
     joined = winners.frame.alias("n").join(hit, same_key("n", "k", table), "left")
     places = [F.col(f"k.{PLACES}")] if with_places else []
-    return joined.select("n.*", *places, _fate(order).alias(FATE), _tie(order).alias(_TIE))
+    new, there = version("n", order, judged.kinds), F.col(f"k.{_VERSION}")
+    ties = F.coalesce(new == there, F.lit(False))
+    return joined.select("n.*", *places, _fate(new < there).alias(FATE), ties.alias(_TIE))
 
 
 def settle_ties(batch: Batch, fated: DataFrame, judged: Judged, rows: int) -> DataFrame:
@@ -85,15 +90,13 @@ def settle_ties(batch: Batch, fated: DataFrame, judged: Judged, rows: int) -> Da
     It must not be written again: tables below would take it for a change. Rows with a column that Spark cannot compare are
     left to be written.
     """
-    if not _comparable(fated, judged.columns):
+    if not all(has_equality(judged.kinds[name.lower()]) for name in judged.columns):
         return fated
     table = batch.step.table
     again = fated.where(F.col(_TIE) & (F.col(FATE) == "update")).select(*map(quoted, judged.columns))
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    same = [F.col(f"t.{quoted(name)}").eqNullSafe(F.col(f"s.{quoted(name)}")) for name in judged.columns]
-    both = there.alias("t").join(
-        sent(again.alias("s"), rows), [same_key("t", "s", table), *same], "left_semi"
-    )
+    same = equal_in("t", "s", {name: judged.kinds[name.lower()] for name in judged.columns})
+    both = there.alias("t").join(sent(again.alias("s"), rows), [same_key("t", "s", table), same], "left_semi")
     kept = both.select(*map(quoted, table.key)).distinct().withColumn(_THERE, F.lit(True))
     marked = fated.alias("n").join(sent(kept.alias("k"), rows), same_key("n", "k", table), "left")
     fate = F.when(F.col(f"k.{_THERE}"), "unchanged").otherwise(F.col(f"n.{FATE}"))
@@ -104,7 +107,10 @@ def count_fates(fated: DataFrame) -> Fates:
     """Counts them, and gathers the places of what changes, in one pass."""
     names = ("insert", "update", "delete", "unchanged", "older", "absent")
     counts = [F.count_if(F.col(FATE) == name).alias(name) for name in names]
-    row: Row = fated.agg(*counts, F.count_if(F.col(_TIE)).alias("ties"), _gathered(fated)).collect()[0]
+    arrived = F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(-1)))
+    oldest = F.nullif(F.min(arrived), F.lit(-1)).alias("oldest")
+    ties = F.count_if(F.col(_TIE)).alias("ties")
+    row: Row = fated.agg(*counts, ties, oldest, _gathered(fated)).collect()[0]
     return Fates(**row.asDict())
 
 
@@ -141,9 +147,8 @@ def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> D
     return there.unionByName(buried, allowMissingColumns=True)
 
 
-def _fate(order: tuple[str, ...]) -> SparkColumn:
+def _fate(older: SparkColumn) -> SparkColumn:
     is_there = F.coalesce(F.col(f"k.{_THERE}"), F.lit(False))
-    older = F.col(f"k.{_VERSION}").isNotNull() & (version("n", order) < F.col(f"k.{_VERSION}"))
     deletes = F.col(f"n.{DELETE}")
     return (
         F.when(older, "older")
@@ -152,13 +157,3 @@ def _fate(order: tuple[str, ...]) -> SparkColumn:
         .when(deletes, "absent")
         .otherwise("insert")
     )
-
-
-def _tie(order: tuple[str, ...]) -> SparkColumn:
-    return F.coalesce(F.col(f"k.{_THERE}") & (version("n", order) == F.col(f"k.{_VERSION}")), F.lit(False))
-
-
-def _comparable(rows: DataFrame, columns: tuple[str, ...]) -> bool:
-    """False where a column has no equality in Spark."""
-    kinds = (rows.schema[name].dataType.simpleString() for name in columns)
-    return not any("map<" in kind or "variant" in kind for kind in kinds)

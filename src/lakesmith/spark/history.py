@@ -32,7 +32,7 @@ from lakesmith.spark.history_known import (
 from lakesmith.spark.history_known import same_version as same
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
-from lakesmith.spark.keyed import DELETE, judge
+from lakesmith.spark.keyed import DELETE, judge, same_key
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.queries import QueryRows, at_occurrences, rows_over
@@ -142,7 +142,8 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     by = tuple(dict.fromkeys((*table.latest_by, *task.ties)))
     came = standings.versions.where(F.col(STANDING).isin("newer", "late"))
     came = came.select(*map(quoted, dict.fromkeys((*table.key, *by))), F.lit(True).alias(_NEW))
-    joined = versions.alias("v").join(came.alias("n"), same("v", "n", by, table), "left")
+    on = same_key("v", "n", table) & task.same("v", "n", by, came)
+    joined = versions.alias("v").join(came.alias("n"), on, "left")
     return joined.select("v.*", F.coalesce(F.col(f"n.{_NEW}"), F.lit(False)).alias(_NEW))
 
 

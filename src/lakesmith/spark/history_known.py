@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.comparable import comparable, has_equality
+from lakesmith.spark.comparable import equal_in
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, same_key
@@ -79,12 +79,7 @@ class Task:
     def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
         """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``frame`` has the types."""
         types = {field.name.lower(): field.dataType for field in frame.schema.fields}
-        equal = F.lit(True)
-        for name in names:
-            kind = types[name.lower()]
-            one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind) for side in (left, right))
-            equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
-        return equal
+        return equal_in(left, right, {name: types[name.lower()] for name in names})
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ The order of a row's fate: no key -> quarantine; ``delete_when`` -> a delete; ``
 an older version that arrives later does not come back.
 
 Ties of ``latest_by`` are settled by arrival: batch, file, position. Between a row that is there and one that comes, the one
-that comes has the later batch, so it wins; that is the order a rebuild finds too. Where arrival is not known (a Python
-function dropped the columns, or the input has none), the values themselves settle them, in the same order always.
+that comes has the later batch, so it wins; that is the order a rebuild finds too (where it has not, as rows may that others
+wrote, only a rebuild tells). Where arrival is not known (a Python function dropped the columns, or the input has none), and
+between rows of one arrival, the values themselves settle them, in the same order always.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -19,8 +20,10 @@ from typing import Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from lakesmith.project.definitions import TableDefinition
+from lakesmith.spark.comparable import comparable, has_equality
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.quarantine import REASONS, rule_counts, rule_reasons
 from lakesmith.spark.queries import QueryRows
@@ -28,6 +31,9 @@ from lakesmith.spark.rules import add_reasons, delete_condition
 
 DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
+
+ARRIVED: Final = "_lakesmith_arrived"
+"""The number of the batch that took a row into the input; null where arrival is not known."""
 
 _RANK: Final = "_lakesmith_rank"
 _WINS: Final = "_lakesmith_wins"
@@ -65,20 +71,19 @@ class Judged:
         return Judged(self.frame.observe(seen, *self.counts()), self.table, self.columns, self.hidden)
 
     def winners(self) -> DataFrame:
-        """The newest good version of each key: the table's columns and ``DELETE``."""
-        order = [
-            F.desc_nulls_last(quoted(name)) for name in (*self.table.latest_by, *(self.hidden or self.ties))
-        ]
-        window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(*order)
-        good = self.good.withColumn(_RANK, F.row_number().over(window))
-        return good.where(F.col(_RANK) == 1).select(*map(quoted, self.columns), DELETE)
+        """The newest good version of each key: the table's columns, ``DELETE`` and ``ARRIVED``."""
+        window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(
+            *map(F.desc_nulls_last, self._newness())
+        )
+        arrived = F.col(quoted(self.hidden[0])) if self.hidden else F.lit(None).cast("bigint")
+        good = self.good.withColumn(_RANK, F.row_number().over(window)).where(F.col(_RANK) == 1)
+        return good.select(*map(quoted, self.columns), DELETE, arrived.alias(ARRIVED))
 
     def versions(self) -> DataFrame:
         """All good versions of each key: the query's columns and ``DELETE``. Of those that tie in ``latest_by`` the winner."""
-        names = (*self.table.latest_by, *(self.hidden or self.ties))
         window = Window.partitionBy(*map(quoted, self.table.key))
         order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
-        following = F.lead(order).over(window.orderBy(*(F.asc_nulls_first(quoted(name)) for name in names)))
+        following = F.lead(order).over(window.orderBy(*map(F.asc_nulls_first, self._newness())))
         good = self.good.withColumn(_WINS, ~following.eqNullSafe(order))
         return good.where(_WINS).select(*map(quoted, self.columns), DELETE)
 
@@ -88,14 +93,23 @@ class Judged:
 
         Empty where arrival is known: the row that comes later wins.
         """
-        if self.hidden:
-            return ()
-        settled = {*self.table.key, *self.table.latest_by}
-        return (DELETE, *(name for name in self.columns if name not in settled and self._is_orderable(name)))
+        return () if self.hidden else self._settling
 
-    def _is_orderable(self, name: str) -> bool:
-        kind = self.frame.schema[name].dataType.simpleString()
-        return "map<" not in kind and "variant" not in kind
+    @property
+    def kinds(self) -> dict[str, DataType]:
+        """The types of the frame's columns, by their names in lower case."""
+        return {field.name.lower(): field.dataType for field in self.frame.schema.fields}
+
+    @property
+    def _settling(self) -> tuple[str, ...]:
+        settled, kinds = {*self.table.key, *self.table.latest_by}, self.kinds
+        names = (name for name in self.columns if name not in settled)
+        return (DELETE, *(name for name in names if has_equality(kinds[name.lower()])))
+
+    def _newness(self) -> list[SparkColumn]:
+        """What the versions of a key are ordered by. Their values come last: a query may give several rows of one arrival."""
+        names, kinds = (*self.table.latest_by, *self.hidden, *self._settling), self.kinds
+        return [comparable(F.col(quoted(name)), kinds[name.lower()]) for name in names]
 
 
 def judge(rows: QueryRows, table: TableDefinition) -> Judged:
@@ -116,10 +130,14 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden)
 
 
-def version(alias: str, columns: Sequence[str]) -> SparkColumn:
-    """A row's version as one comparable value; nulls are the oldest. Without columns all versions are equal."""
-    parts = [F.col(f"{alias}.{quoted(name)}") for name in columns]
-    return F.struct(*parts) if parts else F.struct(F.lit(0).alias("none"))
+def version(alias: str, columns: Sequence[str], kinds: Mapping[str, DataType]) -> SparkColumn:
+    """A row's version as one comparable value; nulls are the oldest. Without columns all versions are equal.
+
+    ``kinds``: the columns' types by their names in lower case.
+    """
+    parts = (comparable(F.col(f"{alias}.{quoted(name)}"), kinds[name.lower()]) for name in columns)
+    named = [part.alias(f"v{number}") for number, part in enumerate(parts)]
+    return F.struct(*named) if named else F.struct(F.lit(0).alias("none"))
 
 
 def same_key(left: str, right: str, table: TableDefinition) -> SparkColumn:

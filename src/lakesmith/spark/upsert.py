@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account
+from lakesmith.execute.engine import NotIncremental
 from lakesmith.spark.batch import Batch, Draft, rows_read
 from lakesmith.spark.fates import (
     FATE,
@@ -32,10 +33,11 @@ from lakesmith.spark.kept import Kept
 from lakesmith.spark.keyed import DELETE, Judged, judge
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import checks_of, set_aside, stop_if_asked
-from lakesmith.spark.queries import QueryRows
+from lakesmith.spark.queries import ARRIVAL, QueryRows
 from lakesmith.spark.row_delta import by_file, can_replace, replace_rows
 from lakesmith.spark.staging import ROW_ID
 from lakesmith.spark.tombstones import bury
+from lakesmith.spark.versions import read_version
 
 _ROWS_A_TASK: Final = 100_000
 """Tasks for a few rows each take longer to start than to run."""
@@ -70,8 +72,24 @@ def _fated(batch: Batch, judged: Judged, winners: Winners, kept: Kept) -> tuple[
     fates = count_fates(fated)
     if not fates.ties:
         return fated, fates
+    if judged.hidden:
+        _require_later(batch, fates)
     fated = kept.keep(settle_ties(batch, fated, judged, winners.count))
     return fated, count_fates(fated)
+
+
+def _require_later(batch: Batch, fates: Fates) -> None:
+    """Raises NotIncremental unless the versions that tie with known ones arrived after all that was consumed before.
+
+    Rows that others wrote may say any batch, or none; so may those of a derived input that has them from several tables.
+    """
+    (item,) = batch.step.inputs
+    if item.start is None:
+        return
+    consumed = read_version(batch.spark, item.table, item.start)
+    last = consumed.agg(F.max(ARRIVAL[0])).collect()[0][0]
+    if last is not None and (fates.oldest is None or fates.oldest <= last):
+        raise NotIncremental("versions tie with known ones, and did not come after them")
 
 
 def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
