@@ -32,8 +32,9 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
 
 
 def _file(root: Path, name: _Name) -> Path | None:
+    """The one that Python would take: where there are both, the package."""
     module = root.joinpath(*name)
-    candidates = (module.with_name(f"{module.name}.py"), module / "__init__.py")
+    candidates = (module / "__init__.py", module.with_name(f"{module.name}.py"))
     return next((path for path in candidates if path.is_file()), None)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +25,11 @@ class ProjectFiles(Protocol):
         """The project's folder."""
 
     def table_paths(self) -> tuple[str, ...]:
-        """Every file below ``tables/``, sorted; hidden files and folders and ``__pycache__`` left out."""
+        """Every file below ``tables/``, sorted; hidden files and folders and ``__pycache__`` left out.
+
+        Links are followed; one that leads nowhere is among the files, so that reading it says so. Raises ProjectError LS101
+        when a folder cannot be listed.
+        """
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file."""
@@ -41,8 +46,14 @@ class FolderFiles:
 
     def table_paths(self) -> tuple[str, ...]:
         """Every file below ``tables/``; see ProjectFiles."""
-        found = (path.relative_to(self.root) for path in (self.root / TABLES).rglob("*") if path.is_file())
-        return tuple(sorted(path.as_posix() for path in found if not any(map(_is_hidden, path.parts))))
+        folder = self.root / TABLES
+        if not folder.exists():
+            return ()
+        try:
+            return tuple(sorted(path.relative_to(self.root).as_posix() for path in _files_below(folder)))
+        except OSError as error:
+            path = Path(error.filename or folder).relative_to(self.root)
+            raise _unreadable(path.as_posix(), "a folder that can be listed", _said(error)) from error
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file."""
@@ -55,9 +66,7 @@ class FolderFiles:
         except UnicodeDecodeError as error:
             raise _unreadable(path, "UTF-8 text", f"byte {error.start} is no UTF-8") from error
         except OSError as error:
-            raise _unreadable(
-                path, "a file that can be read", error.strerror or type(error).__name__
-            ) from error
+            raise _unreadable(path, "a file that can be read", _said(error)) from error
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,24 @@ class MemoryFiles:
         if path not in self.texts:
             raise _unreadable(path, "a file that can be read", "No such file or directory")
         return self.texts[path]
+
+
+def _files_below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """The files that are not hidden, through links as well, but for those that lead back to a folder ``above``."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    for path in sorted(folder.iterdir()):
+        if _is_hidden(path.name):
+            continue
+        if path.is_dir():
+            yield from _files_below(path, above | {real})
+        else:
+            yield path
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def _is_hidden(part: str) -> bool:

@@ -55,7 +55,10 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
         header = None
         if error.problems[0].code == "LS119":
             return LoadedProject(_project(files, None, ()), tuple(problems))
-    found = layout(files.table_paths())
+    try:
+        found = layout(files.table_paths())
+    except ProjectError as error:
+        return LoadedProject(_project(files, header, ()), sorted_problems([*problems, *error.problems]))
     problems += found.problems
     declared = frozenset(table.name for table in found.tables)
     tables = _Tables(files, header, found, problems).definitions()

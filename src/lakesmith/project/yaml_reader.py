@@ -20,6 +20,9 @@ from lakesmith.errors import Place, Problem, ProjectError
 Scalar: TypeAlias = "str | int | float | bool | None"
 YamlPath: TypeAlias = tuple[str | int, ...]
 
+_MOST_VALUES = 100_000
+"""A file with aliases of aliases may stand for more values than there is memory."""
+
 _TAG = "tag:yaml.org,2002:"
 _SCALAR_TAGS = {"null", "bool", "int", "float", "str", "timestamp", "merge", "value"}
 _NAMES = {
@@ -84,7 +87,7 @@ def describe(value: object) -> str:
 def read_yaml(text: str, file: str) -> Document:
     """Reads one file; an empty one gives an empty mapping.
 
-    Raises ProjectError: LS101 not YAML, LS102 a key twice in one mapping (every one of them), LS105 not a mapping.
+    Raises ProjectError: LS101 not YAML, or more than ``_MOST_VALUES``, LS102 a key twice in one mapping (every one of them), LS105 not a mapping.
     """
     node = _compose(text, file)
     if node is None:
@@ -142,6 +145,7 @@ class _Builder:
     def __init__(self, file: str) -> None:
         self._file = file
         self._open: set[int] = set()
+        self._built = 0
         self.lines: dict[YamlPath, int] = {(): 1}
         self.text_lines: dict[YamlPath, int] = {}
         self.problems: list[Problem] = []
@@ -158,6 +162,11 @@ class _Builder:
         if id(node) in self._open:
             self.problem("LS101", "an alias contains itself", node)
             return None
+        self._built += 1
+        if self._built > _MOST_VALUES:
+            most = f"at most {_MOST_VALUES:,} values"
+            self.problem("LS101", "this YAML has too many values", node, most, "aliases of aliases, it seems")
+            raise ProjectError(self.problems)
         self._open.add(id(node))
         try:
             return self._value(node, path)

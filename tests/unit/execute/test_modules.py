@@ -51,6 +51,14 @@ def test_modules_in_a_circle_and_packages(tmp_path: Path) -> None:
     assert modules(tmp_path, "import both", **package) == ["both", "both.one", "both.two"]
 
 
+def test_where_there_is_a_package_beside_a_module_python_takes_the_package(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both/__init__.py").write_text("x = 1")
+    (tmp_path / "both.py").write_text("x = 2")
+    query = PythonQuery(tmp_path / "tables/silver/a.py", "a", "import both", Place("tables/silver/a.py", 1))
+    assert project_modules(query, tmp_path) == {"both": "x = 1"}
+
+
 def test_a_module_that_is_not_python_says_where(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as error:
         modules(tmp_path, "import rules", rules="x = (\n")

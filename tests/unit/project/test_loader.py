@@ -404,6 +404,50 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     ]
 
 
+def _on_disk(root: Path, *names: str) -> None:
+    for path in (root / name for name in ("lakesmith.yaml", *names)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("name: shop\n" if path.suffix == ".yaml" else "SELECT 1 AS a")
+
+
+def test_links_are_followed_and_never_in_a_circle(tmp_path: Path) -> None:
+    _on_disk(tmp_path, "tables/gold/a.sql", "shared/b.sql", "shared/deep/c.sql")
+    (tmp_path / "tables/silver").symlink_to(tmp_path / "shared")
+    (tmp_path / "tables/gold/more").symlink_to(tmp_path / "shared/deep")
+    (tmp_path / "shared/deep/again").symlink_to(tmp_path / "shared")
+    (tmp_path / "tables/gold/d.sql").symlink_to(tmp_path / "shared/b.sql")
+
+    found = load_project(tmp_path, environ={})
+
+    names = ["gold.a", "gold.b", "gold.c", "gold.d", "silver.b", "silver.c"]
+    assert (found.problems, [str(table.name) for table in found.project.tables]) == ((), names)
+
+
+def test_a_link_that_leads_nowhere_is_said(tmp_path: Path) -> None:
+    _on_disk(tmp_path, "tables/gold/a.sql")
+    (tmp_path / "tables/gold/b.sql").symlink_to(tmp_path / "gone.sql")
+
+    (problem,) = load_project(tmp_path, environ={}).problems
+
+    assert (problem.code, problem.place, problem.found) == (
+        "LS101",
+        Place("tables/gold/b.sql"),
+        "No such file or directory",
+    )
+
+
+def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
+    _on_disk(tmp_path, "tables")
+
+    (problem,) = load_project(tmp_path, environ={}).problems
+
+    assert (problem.code, problem.expected, problem.found) == (
+        "LS101",
+        "a folder that can be listed",
+        "Not a directory",
+    )
+
+
 @pytest.mark.parametrize("example", ["customer-orders", "invoices"])
 def test_the_examples_are_right(example: str) -> None:
     found = load_project(Path(__file__).parents[3] / "examples" / example, environ={})

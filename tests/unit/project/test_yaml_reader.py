@@ -104,3 +104,14 @@ def test_what_is_nested_too_deeply_is_a_problem_and_no_crash(text: str) -> None:
 
 def test_old_words_for_true_mean_true_below_a_directive_that_asks_for_them() -> None:
     assert read_yaml("%YAML 1.1\n---\na: yes\nb: off\n", "f").value == {"a": True, "b": False}
+
+
+def test_aliases_of_aliases_that_stand_for_billions_of_values_are_a_problem_and_no_standstill() -> None:
+    text = "a0: &a0 [x, x]\n" + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+    )
+
+    with pytest.raises(ProjectError) as caught:
+        read_yaml(text, "f")
+
+    assert [(p.code, p.what) for p in caught.value.problems] == [("LS101", "this YAML has too many values")]
