@@ -304,6 +304,21 @@ def test_maps_cancel_by_value(spark: SparkSession) -> None:
     assert (went, came) == (Counter({(3, None): 2}), Counter({(3, (("b", 2), ("c", 3))): 2}))
 
 
+def test_zeros_cancel_only_with_zeros_of_their_sign(spark: SparkSession) -> None:
+    made = Table(spark, f"t{random.randrange(10**9)}")
+    made.create("id int, x double, deep struct<y: float>", version=2)
+    start = made.sql(
+        "INSERT INTO {t} VALUES (1, -0.0D, NULL), (2, 0.0D, NULL), (3, double('NaN'), struct(float('-0.0')))"
+    )
+    assert made.changes(start, made.compact(), str) == (Counter(), Counter())
+    end = made.sql(
+        "UPDATE {t} SET x = 0.0D WHERE id = 1",
+        "UPDATE {t} SET deep = named_struct('y', float(0)) WHERE id = 3",
+    )
+    went, came = made.changes(start, end, str)
+    assert (sum(went.values()), sum(came.values())) == (2, 2)
+
+
 def test_rows_without_ids_whose_values_cannot_be_compared(spark: SparkSession) -> None:
     """Files from before a table's upgrade have no ids for their rows, and of variants there is no equality."""
     made = Table(spark, f"t{random.randrange(10**9)}")
