@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.plan import planner
 from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from lakesmith.spark.session import SessionHandle
 
@@ -192,6 +193,27 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
     assert shop.rows("gold.typed") == [(2, 9), (3, 4)]
 
 
+def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A run has one session, and this process one for each project.
+    monkeypatch.setattr(SparkSession, "_activeSession", shop.spark)
+    shop.write(
+        {
+            "tables/gold/numbers.py": "from pyspark.sql import SparkSession\n\n"
+            "def numbers():\n    return SparkSession.getActiveSession().range(3)\n",
+            "tables/gold/viewed.py": "def viewed(bronze__a):\n    bronze__a.createOrReplaceTempView('seen')\n"
+            "    return bronze__a.sparkSession.sql('SELECT k, avg(n) AS mean FROM seen GROUP BY k')\n",
+        }
+    )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    assert (shop.rows("gold.numbers"), shop.rows("gold.viewed")) == ([(0,), (1,), (2,)], [("x", 1.0)])
+    land(shop, "a", 2, "2,y,2,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    assert (shop.record("gold.viewed").kind, shop.rows("gold.viewed")) == ("full", [("x", 1.0), ("y", 2.0)])
+
+
 @pytest.mark.parametrize(
     ("body", "code", "found"),
     [
@@ -201,6 +223,16 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
             "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n    return a.where(a.n > len(b.collect()))\n",
             "LS616",
             "lake.bronze.b",
+        ),
+        (
+            "    b = a.sparkSession.table('lake.bronze.b')\n    return a.where(a.n > b.count())\n",
+            "LS616",
+            "lake.bronze.b",
+        ),
+        (
+            "    a.sparkSession.conf.set('spark.sql.session.timeZone', 'Asia/Tokyo')\n    return a.select('id')\n",
+            "LS618",
+            "spark.sql.session.timeZone",
         ),
         ("    return a.where('n > (SELECT max(n) FROM lake.bronze.b)')\n", "LS616", "bronze.b"),
     ],
@@ -221,5 +253,6 @@ def test_a_python_table_that_fails_leaves_the_others_alone(
     (problem,) = result.problems
     assert (result.code, problem.code) == (1, code)
     assert found in str(problem.found)
-    assert str(problem.place).endswith("bad.py:2") or code == "LS616"
+    assert shop.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert str(problem.place).endswith("bad.py:2") or code != "LS617"
     assert shop.rows("gold.good") == [("x", 1)]

@@ -107,6 +107,35 @@ def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(sho
     assert Path(file).name in " ".join(problem.lines())
 
 
+@pytest.mark.parametrize(
+    ("files", "called"),
+    [
+        ({"lucky.sql": "SELECT id, rand() AS luck FROM silver.orders"}, "rand"),
+        ({"lucky.sql": "SELECT id, current_timestamp() AS at FROM silver.orders"}, "current_timestamp"),
+        ({"lucky.sql": "SELECT id FROM silver.orders WHERE id > (SELECT rand() * -1)"}, None),
+        (
+            {
+                "lucky.py": "from pyspark.sql import functions as F\n\n"
+                "def lucky(silver__orders):\n    return silver__orders.withColumn('luck', F.rand())\n"
+            },
+            "rand",
+        ),
+    ],
+)
+def test_what_chance_makes_cannot_be_verified(
+    shop: ProjectHarness, files: dict[str, str], called: str | None
+) -> None:
+    """The third has the same rows whatever comes of it."""
+    shop.write({f"tables/gold/{name}": text for name, text in files.items()})
+    shop.must_run("gold.lucky")
+    found = verified(shop, "gold.lucky")
+    if called is None:
+        assert found.verdict is Verdict.SAME
+        return
+    assert found.verdict is Verdict.SKIPPED
+    assert found.why == f"its query calls {called}: each time it is computed it has other rows"
+
+
 def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
     assert verified(shop, "bronze.orders").why == "its rows come from files, which are taken once"
     shop.write({"tables/gold/new.sql": "SELECT id FROM silver.orders"})

@@ -66,6 +66,18 @@ def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
     return None
 
 
+def chance_in(plan: Any) -> str | None:
+    """The name of the first function in a plan, or in its subqueries, that asks a clock or chance."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        for expression in (part for root in items(node.expressions()) for part in parts_of(root)):
+            if kind_of(expression) in _CLOCKS or _is_chance(expression):
+                return str(expression.prettyName())
+        waiting += [*items(node.children()), *items(node.subqueries())]
+    return None
+
+
 def _is_chance(expression: Any) -> bool:
     """Whether it is this expression that the row does not decide, and not one that it is made of."""
     made_of = items(expression.children())

@@ -198,8 +198,7 @@ def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, 
 def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
     arguments = {name: views[occurrence] for name, occurrence in as_arguments(query).items()}
     try:
-        function = _load_function(batch, query)
-        frame, acts = watched(batch.spark, lambda: function(**arguments))
+        frame, acts = watched(batch.spark, lambda: _load_function(batch, query)(**arguments))
     except (LakesmithError, PySparkException, Py4JError):
         raise
     except (Exception, SystemExit) as error:
@@ -217,7 +216,9 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
         )
     if others := acts.read - {f"{CATALOG}.{table}" for _, table in query.arguments}:
         raise _reads_more(batch, ", ".join(sorted(others)))
-    return QueryRows(frame, acted=acts.ran)
+    if acts.settings:
+        raise _sets(batch, query, acts.settings)
+    return QueryRows(frame, acted=acts.computed)
 
 
 def _failed(batch: Batch, query: PythonQuery, error: BaseException) -> RunError:
@@ -233,6 +234,19 @@ def _failed(batch: Batch, query: PythonQuery, error: BaseException) -> RunError:
             expected="a DataFrame",
             found=redact(said, batch.project.secrets),
             hint="mend it, and run again; other tables are not affected",
+        )
+    )
+
+
+def _sets(batch: Batch, query: PythonQuery, names: tuple[str, ...]) -> RunError:
+    return RunError(
+        Problem(
+            "LS618",
+            f"{query.function} of {batch.name} changes settings of Spark, which all tables share",
+            place=query.place,
+            expected="settings as they are",
+            found=", ".join(names),
+            hint="say it in the function's expressions, or set it for all tables in lakesmith.yaml, under spark of the target",
         )
     )
 

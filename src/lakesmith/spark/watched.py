@@ -1,18 +1,31 @@
-"""What a call has Spark compute meanwhile: what it makes of that, no plan of its result shows."""
+"""What a call does besides giving something: what it has Spark compute meanwhile, and the settings it changes.
+
+No plan of what it gives shows either.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 
+_ONE_AT_A_TIME: Final = Lock()
+"""All tables share the session's settings: one that changes them while another is called could not be told from that."""
+
+_SESSION: Final = "org.apache.spark.sql.classic.SparkSession"
 _GROUP: Final = "spark.jobGroup.id"
+_DESCRIPTION: Final = "spark.job.description"
+_FROM_METADATA: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
+"""Counts and the like that Iceberg answers from metadata run no job, and their plans do not name the table."""
+
 _PATIENCE_MS: Final = 60_000
 _READ: Final = re.compile(
     r"\bBatchScan (?P<table>[^\s\[(]+)|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
@@ -22,37 +35,99 @@ _READ: Final = re.compile(
 
 @dataclass(frozen=True)
 class Acts:
-    """Whether a call ran jobs, and what these read: tables by their names in the catalog, files by their format."""
+    """What a call did: whether it had something computed; what that read, tables by their names in the catalog, files by their
+    format; and the names of the session's settings that it changed (they are as before again).
+    """
 
-    ran: bool
+    computed: bool
     read: frozenset[str] = frozenset()
+    settings: tuple[str, ...] = ()
 
 
 def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
-    """What the call gives, and what it had Spark do: ``collect``, a ``pivot`` without values, a model that is fitted."""
+    """What the call gives, and what it did: ``collect``, a ``pivot`` without values, a model that is fitted.
+
+    The session is the active one meanwhile.
+    """
     context: Any = spark.sparkContext
-    group, before = f"lakesmith-{uuid.uuid4()}", context.getLocalProperty(_GROUP)
-    context.setLocalProperty(_GROUP, group)
-    try:
-        given = call()
-    finally:
-        context.setLocalProperty(_GROUP, before)
+    mark = f"lakesmith-{uuid.uuid4()}"
+    with _ONE_AT_A_TIME, _marked(context, mark), _without_metadata(spark):
+        getattr(context._jvm, _SESSION).setActiveSession(spark._jsparkSession)
+        before = _settings(spark)
+        try:
+            given = call()
+        finally:
+            changed = _restore(spark, before)
     # Spark tells of its jobs by a queue.
     context._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE_MS)
-    jobs = context.statusTracker().getJobIdsForGroup(group)
-    return given, Acts(bool(jobs), frozenset(_read_by(spark, jobs)))
+    jobs = list(context.statusTracker().getJobIdsForGroup(mark))
+    read = frozenset(_read_by(spark, mark, jobs))
+    return given, Acts(bool(jobs or read), read, changed)
 
 
-def _read_by(spark: SparkSession, jobs: Iterable[int]) -> list[str]:
-    """What the queries read that ran these jobs, as far as Spark still knows of them."""
+@contextmanager
+def _marked(context: Any, mark: str) -> Iterator[None]:
+    """What this thread has Spark compute meanwhile bears the mark."""
+    before = {name: context.getLocalProperty(name) for name in (_GROUP, _DESCRIPTION)}
+    try:
+        for name in before:
+            context.setLocalProperty(name, mark)
+        yield
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
+
+
+@contextmanager
+def _without_metadata(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get(_FROM_METADATA, None)
+    spark.conf.set(_FROM_METADATA, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_FROM_METADATA)
+        else:
+            spark.conf.set(_FROM_METADATA, before)
+
+
+def _settings(spark: SparkSession) -> Any:
+    """The session's settings, in the JVM."""
+    session: Any = spark._jsparkSession
+    return session.sessionState().conf().getAllConfs()
+
+
+def _restore(spark: SparkSession, before: Any) -> tuple[str, ...]:
+    """Sets what differs as it was; the names of that."""
+    after = _settings(spark)
+    if after.equals(before):
+        return ()
+    was, now = _pairs(before), _pairs(after)
+    changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    for name in changed:
+        if name in was:
+            spark.conf.set(name, was[name])
+        else:
+            spark.conf.unset(name)
+    return tuple(changed)
+
+
+def _pairs(settings: Any) -> dict[str, str]:
+    found, pairs = {}, settings.iterator()
+    while pairs.hasNext():
+        pair = pairs.next()
+        found[str(pair._1())] = str(pair._2())
+    return found
+
+
+def _read_by(spark: SparkSession, mark: str, jobs: Iterable[int]) -> list[str]:
+    """What the queries read that bear the mark or ran these jobs, as far as Spark still knows of them."""
     numbers = list(jobs)
-    if not numbers:
-        return []
     session: Any = spark._jsparkSession
     queries = session.sharedState().statusStore().executionsList()
     plans = (
         str(query.physicalPlanDescription())
         for query in (queries.apply(number) for number in range(queries.size()))
-        if any(query.jobs().contains(job) for job in numbers)
+        if str(query.description()) == mark or any(query.jobs().contains(job) for job in numbers)
     )
     return [found["table"] or found["files"] for plan in plans for found in _READ.finditer(plan)]
