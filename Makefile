@@ -16,8 +16,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 demo: $(VENV)/installed  ## makes the environment and runs the customer-orders example from files to gold
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py $(DEMO)
 
+# In the order of their folders: the units, which come last, leave neither half waiting for the other.
 test: $(VENV)/installed  ## all tests: units, Spark, crashes; two files at a time, each half with one JVM for all of its tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 unit: $(VENV)/installed  ## the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit
