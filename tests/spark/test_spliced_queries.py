@@ -59,6 +59,12 @@ QUERIES = [
     "SELECT bronze.orders.city, silver.orders.price FROM bronze.orders JOIN silver.orders ON bronze.orders.id = silver.orders.id",
     "SELECT o.id, c.country FROM bronze.orders o LEFT JOIN silver.cities AS c USING (city)",
     "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.orders s WHERE s.id = bronze.orders.id AND price > 10)",
+    "SELECT id FROM bronze.orders WHERE NOT EXISTS (SELECT 1 FROM silver.orders WHERE silver.orders.id = bronze.orders.id)",
+    "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.cities AS orders WHERE orders.city = bronze.orders.city)",
+    "SELECT orders.id, orders.s.x, orders.city FROM bronze.orders"
+    " WHERE EXISTS (SELECT 1 FROM silver.orders WHERE orders.id = bronze.orders.id AND orders.price > 10)",
+    "SELECT id FROM bronze.orders"
+    " WHERE EXISTS (WITH orders AS (SELECT 1 AS id) SELECT 1 FROM orders WHERE orders.id = bronze.orders.id)",
     "WITH orders AS (SELECT city FROM bronze.orders) SELECT orders.city, count(*) AS n FROM orders GROUP BY ALL",
     "WITH `bronze.orders` AS (SELECT id FROM silver.orders) SELECT * FROM `bronze.orders` UNION ALL SELECT id FROM bronze.orders",
     "SELECT id, x FROM bronze.orders LATERAL VIEW explode(bronze.orders.items) e AS x",

@@ -43,7 +43,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 7
+ANALYSIS_VERSION = 8
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 _DEPTH = 20_000
@@ -73,7 +73,7 @@ def analyse(sql: str) -> SqlAnalysis:
 
 
 def _analysed(sql: str) -> SqlAnalysis:
-    from lakesmith.graph.sql_computed import computed_columns
+    from lakesmith.graph.sql_computed import computed_columns, named_columns
     from lakesmith.graph.sql_keys import why_not_by_keys
     from lakesmith.graph.sql_outputs import outputs
     from lakesmith.graph.sql_parse import parse
@@ -92,6 +92,7 @@ def _analysed(sql: str) -> SqlAnalysis:
         qualifiers=qualifiers(parsed),
         select_lists=select_lists,
         computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
+        named=None if _has_pipe(parsed) else named_columns(parsed.tree),
         not_by_keys=why_not_by_keys(parsed),
     )
 

@@ -1,4 +1,4 @@
-"""Which columns a query does something with, beyond passing them on as they are."""
+"""Which columns a query does something with, beyond passing them on as they are; and which it names at all."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ WHOLE_ROW = "*"
 """Stands for a star inside an expression, ``struct(*)``: what it gives depends on which columns there are."""
 
 
-def computed_columns(tree: exp.Query) -> tuple[str, ...] | None:
-    """The columns in expressions, conditions and the like, in lower case and sorted; None where any may be.
+def computed_columns(tree: exp.Query) -> tuple[str, ...]:
+    """The columns in expressions, conditions and the like, in lower case and sorted.
 
     A name in a path (``address.city``) may be a table's alias, a column's or a field's: all of its parts are given. With
-    several SELECTs a column may be passed on under another name first, so nothing is certain.
+    several SELECTs a column may be passed on under another name first: then it is all that are named.
 
     >>> from sqlglot import parse_one
     >>> computed_columns(parse_one("SELECT a, b AS c, o.*, upper(d), x.y + 1 FROM o WHERE e > 0", read="spark"))
@@ -26,7 +26,7 @@ def computed_columns(tree: exp.Query) -> tuple[str, ...] | None:
     from sqlglot import exp
 
     if len(list(tree.find_all(exp.Query))) > 1:
-        return None
+        return named_columns(tree)
     columns = (column for column in tree.find_all(exp.Column) if not _is_passed_on(column))
     names = {part.name.lower() or WHOLE_ROW for column in columns for part in column.parts}
     stars = (
@@ -35,6 +35,30 @@ def computed_columns(tree: exp.Query) -> tuple[str, ...] | None:
         if not isinstance(star.parent, exp.Select | exp.Count | exp.Column)
     )
     return tuple(sorted({*names, *(WHOLE_ROW for _ in stars)}))
+
+
+def named_columns(tree: exp.Query) -> tuple[str, ...]:
+    """All columns that are named anywhere, in lower case and sorted; with ``*`` where it matters which columns there are besides.
+
+    >>> from sqlglot import parse_one
+    >>> named_columns(parse_one("SELECT a, o.b AS c FROM o JOIN p USING (d)", read="spark"))
+    ('a', 'b', 'd', 'o')
+    >>> named_columns(parse_one("SELECT count(*) AS n FROM (SELECT * FROM o)", read="spark"))
+    ('*',)
+    """
+    from sqlglot import exp
+
+    names = {part.name.lower() or WHOLE_ROW for column in tree.find_all(exp.Column) for part in column.parts}
+    joins = list(tree.find_all(exp.Join))
+    names |= {each.name.lower() for join in joins for each in join.args.get("using") or ()}
+    stars = any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
+    natural = any(str(join.args.get("method") or "").upper() == "NATURAL" for join in joins)
+    # By their place: the columns of a table that get names there, and those that a PIVOT does not name.
+    placed = any(
+        table.args.get("pivots") or table.alias_column_names
+        for table in tree.find_all(exp.Table, exp.Subquery)
+    )
+    return tuple(sorted({*names, WHOLE_ROW} if stars or natural or placed else names))
 
 
 def _is_passed_on(column: exp.Column) -> bool:

@@ -85,7 +85,7 @@ class _Folder:
     def _is_keyword(self, index: int, token: Token) -> bool:
         before, after, frame = self._text(index - 1), self._text(index + 1), self.frames[-1]
         if frame.in_type:
-            return token.upper in KEYWORDS
+            return token.upper in KEYWORDS and not self._is_field(index)
         if token.upper not in KEYWORDS or before in (".", "AS") or after == ".":
             return False
         if token.upper in _VALUES:
@@ -93,6 +93,11 @@ class _Folder:
         if before in (",", "SELECT") and after in (",", "FROM", "AS", ")", ""):
             return False
         return self._is_certain(index, token)
+
+    def _is_field(self, index: int) -> bool:
+        """Whether it may be the name of a struct's field: its type follows, with a colon or without."""
+        follows = self._text(index + 1) == ":" or self._kind(index + 1) in (TokenKind.WORD, TokenKind.QUOTED)
+        return self._text(index - 1) in ("<", ",") and follows
 
     def _is_certain(self, index: int, token: Token) -> bool:
         frame, word = self.frames[-1], token.upper

@@ -29,7 +29,8 @@ def why_not_by_keys(parsed: Parsed) -> str | None:
 
 
 def _against(node: exp.Expr) -> Iterator[str]:
-    yield from (word for name, word in _CUT.items() if node.args.get(name))
+    if isinstance(node, exp.Query | exp.Table):
+        yield from (word for name, word in _CUT.items() if node.args.get(name))
     if isinstance(node, exp.With) and node.recursive:
         yield "WITH RECURSIVE"
     elif isinstance(node, exp.Anonymous) and node.name.upper() == "SESSION_WINDOW":

@@ -117,7 +117,7 @@ class SqlAnalysis:
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
     replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
-    a column cannot be added safely. ``computed``: see ``sql_computed.computed_columns``. ``not_by_keys``: what stands against
+    a column cannot be added safely. ``computed``, ``named``: see ``sql_computed``; None: any columns. ``not_by_keys``: what stands against
     a refresh by keys, None when nothing does.
     """
 
@@ -130,6 +130,7 @@ class SqlAnalysis:
     qualifiers: tuple[Edit, ...] = ()
     select_lists: tuple[tuple[SelectList, ...], ...] | None = None
     computed: tuple[str, ...] | None = None
+    named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
 
     @property
@@ -176,6 +177,7 @@ class SqlAnalysis:
             if paths is None
             else tuple(tuple(_made(SelectList, i) for i in p) for p in paths),
             computed=None if data["computed"] is None else tuple(data["computed"]),
+            named=None if data["named"] is None else tuple(data["named"]),
             not_by_keys=data["not_by_keys"],
         )
 

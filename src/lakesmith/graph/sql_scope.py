@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -60,10 +61,11 @@ def tables(parsed: Parsed) -> list[exp.Table]:
 
 def references(parsed: Parsed) -> tuple[TableReference, ...]:
     """Every reference to a table, in the order of the text."""
-    return tuple(_reference(parsed, table) for table in tables(parsed))
+    scopes = _Scopes(parsed.tree)
+    return tuple(_reference(parsed, table, scopes) for table in tables(parsed))
 
 
-def _reference(parsed: Parsed, table: exp.Table) -> TableReference:
+def _reference(parsed: Parsed, table: exp.Table, scopes: _Scopes) -> TableReference:
     start, end = _span(parsed, table.parts)
     line, column = position(parsed.sql, start)
     parts = tuple(part.name for part in table.parts)
@@ -72,7 +74,15 @@ def _reference(parsed: Parsed, table: exp.Table) -> TableReference:
     if alias is not None:
         return TableReference(parts, start, end, line, column, alias, time_travel=travels)
     return TableReference(
-        parts, start, end, line, column, None, _alias_at(parsed, end), quoted(implied_alias(table)), travels
+        parts,
+        start,
+        end,
+        line,
+        column,
+        None,
+        _alias_at(parsed, end),
+        quoted(scopes.implied_alias(table)),
+        travels,
     )
 
 
@@ -91,20 +101,81 @@ def _alias(table: exp.Table) -> str | None:
 
 
 def implied_alias(table: exp.Table) -> str:
-    """What columns call a table without an alias: its last part, or all parts where another of the same SELECT has
-    the same last part (``bronze.orders`` beside ``silver.orders``)."""
-    name = table.name
-    select = table.find_ancestor(exp.Select)
-    others = [other for other in _tables_of(select) if other is not table] if select else []
-    taken = {(_alias(other) or other.name).lower() for other in others}
-    return ".".join(part.name for part in table.parts) if name.lower() in taken else name
+    """What columns call a table without an alias: its last part, or all parts where something else of the same SELECT is called
+    so (``bronze.orders`` beside ``silver.orders``), or of a SELECT inside it that names columns of the table."""
+    return _Scopes(table.root()).implied_alias(table)
 
 
-def _tables_of(select: exp.Expr) -> Iterator[exp.Table]:
-    """The FROM and JOIN items of this SELECT that are names, not those of SELECTs inside it."""
-    for table in relations(select):
-        if table.find_ancestor(exp.Select) is select and not is_function(table):
-            yield table
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """The table without an alias that a column names by its first ``parts`` names. ``hidden``: on the way out to it, a SELECT has
+    something else that is called as its last part."""
+
+    table: exp.Table
+    parts: int
+    hidden: bool = False
+
+
+class _Scopes:
+    """What the SELECTs of a query read, and what its columns belong to by that."""
+
+    def __init__(self, tree: exp.Expr) -> None:
+        self._relations: dict[int, list[exp.Expr]] = {}
+        for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values):
+            around = node.find_ancestor(exp.Hint, exp.Select)
+            if isinstance(around, exp.Select) and _called(node):
+                self._relations.setdefault(id(around), []).append(node)
+        called = [_called(node) for nodes in self._relations.values() for node in nodes]
+        self._twice = {name for name in called if called.count(name) > 1}
+        owners = map(self._by_all_parts, tree.find_all(exp.Column)) if self._twice else ()
+        self._hidden = {id(owner.table) for owner in owners if owner is not None and owner.hidden}
+
+    def implied_alias(self, table: exp.Table) -> str:
+        """As the function."""
+        select = table.find_ancestor(exp.Select)
+        others = [node for node in self._read_by(select) if node is not table]
+        taken = id(table) in self._hidden or table.name.lower() in map(_called, others)
+        return ".".join(part.name for part in table.parts) if taken else table.name
+
+    def owner(self, column: exp.Column) -> _Owner | None:
+        """The table that has to be named otherwise for the column; None where the column may stay as it is."""
+        found = self._by_all_parts(column) or (self._by_last_part(column) if self._hidden else None)
+        return None if found is None or (found.parts == 1 and id(found.table) not in self._hidden) else found
+
+    def _read_by(self, select: exp.Expr | None) -> list[exp.Expr]:
+        return self._relations.get(id(select), [])
+
+    def _by_all_parts(self, column: exp.Column) -> _Owner | None:
+        name = tuple(part.name.lower() for part in column.parts[:2])
+        select, hidden = column.find_ancestor(exp.Select), False
+        while select is not None and len(column.parts) > 2:
+            for node in self._read_by(select):
+                if isinstance(node, exp.Table) and _is_called_in_full(node, name):
+                    return _Owner(node, 2, hidden)
+            hidden = hidden or name[1] in map(_called, self._read_by(select))
+            select = select.find_ancestor(exp.Select)
+        return None
+
+    def _by_last_part(self, column: exp.Column) -> _Owner | None:
+        select = column.find_ancestor(exp.Select)
+        while select is not None and len(column.parts) > 1:
+            found = [node for node in self._read_by(select) if _called(node) == column.parts[0].name.lower()]
+            if found:
+                only = found[0] if len(found) == 1 else None
+                return _Owner(only, 1) if isinstance(only, exp.Table) and _alias(only) is None else None
+            select = select.find_ancestor(exp.Select)
+        return None
+
+
+def _is_called_in_full(table: exp.Table, name: tuple[str, ...]) -> bool:
+    parts = tuple(part.name.lower() for part in table.parts)
+    return parts == name and _alias(table) is None and not is_function(table)
+
+
+def _called(relation: exp.Expr) -> str:
+    """What columns call it, in lower case; empty when they cannot."""
+    name: str = relation.alias_or_name
+    return name.lower()
 
 
 def _alias_at(parsed: Parsed, end: int) -> int:
@@ -132,21 +203,16 @@ def _behind_clause(tokens: tuple[Token, ...], at: int) -> int:
 
 
 def qualifiers(parsed: Parsed) -> tuple[Edit, ...]:
-    """The edits from ``layer.name.column`` to ``alias.column``, for columns of tables that have no alias."""
-    found = (_qualifier(parsed, column) for column in parsed.tree.find_all(exp.Column))
+    """The edits from ``layer.name.column`` to ``alias.column``, for columns of tables that have no alias; from ``name.column`` too
+    where that is not what the table is called."""
+    scopes = _Scopes(parsed.tree)
+    found = (_qualifier(parsed, column, scopes) for column in parsed.tree.find_all(exp.Column))
     return tuple(sorted((edit for edit in found if edit), key=lambda edit: edit.start))
 
 
-def _qualifier(parsed: Parsed, column: exp.Column) -> Edit | None:
-    parts = column.parts
-    if len(parts) < 3:
+def _qualifier(parsed: Parsed, column: exp.Column, scopes: _Scopes) -> Edit | None:
+    found = scopes.owner(column)
+    if found is None:
         return None
-    name = tuple(part.name.lower() for part in parts[:2])
-    select = column.find_ancestor(exp.Select)
-    while select is not None:
-        for table in _tables_of(select):
-            if tuple(part.name.lower() for part in table.parts) == name and _alias(table) is None:
-                start, end = _span(parsed, parts[:2])
-                return Edit(start, end, quoted(implied_alias(table)))
-        select = select.find_ancestor(exp.Select)
-    return None
+    start, end = _span(parsed, column.parts[: found.parts])
+    return Edit(start, end, quoted(scopes.implied_alias(found.table)))

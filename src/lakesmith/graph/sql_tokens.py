@@ -1,7 +1,7 @@
 """Cuts a text of Spark SQL into tokens exactly as Spark's own lexer does, without any parser's dialect in between.
 
 Source of the rules: Spark's ``SqlBaseLexer``: comments nest, a line comment that ends in a backslash goes on in the
-next line, ``r'..'`` knows no escapes, ``/*+`` opens a hint, a name may begin with a digit.
+next line, a quote that is doubled stands for one, ``r'..'`` knows no escapes, ``/*+`` opens a hint, a name may begin with a digit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TOKEN = re.compile(
     r"""
     (?P<space>   \s+ | --(?:\\\n|[^\r\n])* )
   | (?P<comment> /\*(?!\+) )
-  | (?P<string>  [rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
+  | (?P<string>  [rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" )
   | (?P<quoted>  `(?:[^`]|``)*` )
   | (?P<number>  (?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[fFdD])?(?![A-Za-z0-9_])
                | \d+(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYfFdD])?(?!\w) )

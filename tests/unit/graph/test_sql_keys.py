@@ -21,6 +21,8 @@ CASES = {
     "SELECT window(ts, '1 minute') AS w, count(*) AS n FROM silver.x GROUP BY window(ts, '1 minute')": None,
     "SELECT count(*) AS n FROM silver.x": "one row for all rows of the input",
     "SELECT a, count(*) AS n FROM silver.x GROUP BY a HAVING count(*) > 1": None,
+    "SELECT a, lead(b, 1, -1) OVER (PARTITION BY a ORDER BY b) AS r, lag(b, 2) OVER (PARTITION BY a ORDER BY b) AS q FROM silver.x": None,
+    "SELECT a, split(b, ',', 2) AS s, element_at(c, 1) AS e FROM silver.x GROUP BY ALL": None,
     "SELECT a, sum(b) OVER () AS s FROM silver.x": "a window function without PARTITION BY",
     "SELECT a FROM silver.x ORDER BY a LIMIT 3": "LIMIT",
     "SELECT a FROM silver.x EXCEPT SELECT a FROM silver.y": None,
