@@ -10,6 +10,10 @@ import pytest
 from harness import ProjectHarness
 
 from lakesmith.execute.events import TableStarted
+from lakesmith.plan import planner
+from lakesmith.project.definitions import TableName
+from lakesmith.spark import touched_keys
+from lakesmith.spark.iceberg import JavaTables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -180,3 +184,87 @@ def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: 
     shop.land("landing/d/3.csv", "id,day,op\n2,3,I\n")
     shop.must_run(*names)
     assert shop.rows("silver.now", "id", "day") == [(1, 1)], "an older version of a deleted key comes back"
+
+
+def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness) -> None:
+    evolving = "source:\n  files: {path: landing/e/, format: csv, on_new_column: evolve}\ncolumns: {id: int, x: int}\n"
+    query = "SELECT id, x * 2 AS total, total + 1 AS more FROM bronze.e"
+    shop.write({"tables/bronze/e.yaml": evolving, "tables/silver/more.sql": query})
+    shop.land("landing/e/1.csv", "id,x\n1,10\n2,20\n")
+    shop.must_run("bronze.e", "silver.more")
+    shop.land("landing/e/2.csv", "id,x,total\n3,30,7\n")
+    assert shop.must_run("bronze.e", "silver.more").published["silver.more"].kind == "full"
+    assert differing(shop, {"silver.more": query}) == []
+
+
+def test_a_column_that_no_grouping_names_comes_at_no_cost(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 100.0)
+    query = QUERIES["silver.summed"]
+    shop.write({"tables/silver/summed.sql": query})
+    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
+    shop.must_run()
+    shop.spark.sql(f"{ALTER}.p ADD COLUMN extra int")
+    shop.land("landing/p/2.csv", "id,x,y\n3,20,300\n")
+    assert shop.must_run().published["silver.summed"].kind == "keys"
+    assert differing(shop, {"silver.summed": query}) == []
+
+
+def test_columns_in_another_order(shop: ProjectHarness) -> None:
+    queries = {
+        "silver.joined": f"SELECT id, concat_ws('-', *) AS all FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p)",
+        "silver.both": f"SELECT * EXCEPT ({OWN}) FROM bronze.p UNION ALL SELECT * EXCEPT ({OWN}) FROM bronze.p",
+        "silver.named": f"SELECT a, c FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p) AS t(a, b, c)",
+    }
+    shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
+    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
+    shop.must_run()
+    shop.spark.sql(f"{ALTER}.p ALTER COLUMN y AFTER id")
+    assert set(shop.must_run().published) == set(queries)
+    assert differing(shop, queries) == []
+
+
+def test_a_column_with_a_default_for_rows_from_before_it(shop: ProjectHarness) -> None:
+    query = f"SELECT * EXCEPT ({OWN}) FROM bronze.p"
+    shop.write({"tables/silver/all.sql": query})
+    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
+    shop.must_run()
+    table = JavaTables(shop.spark).load(TableName("bronze", "p"))
+    table.updateProperties().set("format-version", "3").commit()
+    iceberg = shop.spark._jvm.org.apache.iceberg  # type: ignore[union-attr]
+    five = iceberg.expressions.Expressions.lit(5)
+    table.updateSchema().addColumn("z", iceberg.types.Types.IntegerType.get(), "", five).commit()
+    shop.spark.catalog.refreshTable("lake.bronze.p")
+    assert shop.must_run("silver.all").published["silver.all"].kind == "full"
+    assert shop.rows("silver.all", "id", "z") == [(1, 5), (2, 5)]
+
+
+def test_a_field_that_is_dropped_inside_a_column_that_is_passed_on(shop: ProjectHarness) -> None:
+    query = "SELECT id, s FROM bronze.n"
+    shop.write({"tables/bronze/n.yaml": NESTED, "tables/silver/some.sql": query})
+    shop.land("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n')
+    shop.must_run("bronze.n", "silver.some")
+    shop.spark.sql(f"{ALTER}.n DROP COLUMN s.y")
+    shop.write({"tables/bronze/n.yaml": NESTED.replace("x:int,y:int", "x:int")})
+    assert shop.must_run("silver.some").published["silver.some"].kind == "full"
+    shop.land("landing/n/2.json", '{"id": 2, "s": {"x": 9}}\n')
+    shop.must_run("bronze.n", "silver.some")
+    assert differing(shop, {"silver.some": query}) == []
+
+
+@pytest.mark.parametrize("history", ["type1", "type2"])
+def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHarness, history: str) -> None:
+    keyed = f"key: [id]\nlatest_by: [x]\nhistory: {history}\nquery: SELECT * EXCEPT ({OWN}) FROM bronze.p\n"
+    shop.write({"tables/silver/keyed.yaml": keyed})
+    shop.land("landing/p/1.csv", "id,x,y\n1,1,100\n1,2,200\n2,1,100\n")
+    shop.must_run()
+    shop.spark.sql(f"{ALTER}.p DROP COLUMN y")
+    shop.write({"tables/bronze/p.yaml": BRONZE.replace(", y: int", "")})
+    shop.land("landing/p/2.csv", "id,x\n2,2\n")
+    shop.must_run()
+    incremental = shop.rows("silver.keyed")
+    shop.must_run(full=["silver.keyed"])
+    assert incremental == shop.rows("silver.keyed")
+    assert len(incremental) == 2

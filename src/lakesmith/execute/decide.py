@@ -95,11 +95,12 @@ def _shaped(node: Node, besides: Around) -> Query:
         hidden = _hidden_reads(node, besides.modules)
         why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
-    shape, against = node.analysis.shape, node.analysis.not_by_keys
+    shape, against, named = node.analysis.shape, node.analysis.not_by_keys, node.analysis.named
     if shape.kind is ShapeKind.ROW_WISE:
-        return Query(node.inputs, True, fingerprint, computed=node.analysis.computed, not_by_keys=against)
-    reason = shape.reason or "it is a UNION ALL, which is recomputed as a whole"
-    return Query(node.inputs, False, fingerprint, reason, not_by_keys=against)
+        computed = node.analysis.computed
+        return Query(node.inputs, True, fingerprint, computed=computed, named=named, not_by_keys=against)
+    reason = shape.reason or "it is a UNION ALL"
+    return Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
 
 
 def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:

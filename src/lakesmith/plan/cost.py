@@ -31,8 +31,8 @@ class Cost:
     """What one batch has to read and to replace.
 
     ``files``: the landing files, whose bytes are in ``reads`` and whose rows nobody has counted. ``reads``: what is read of the
-    inputs; where keys are computed anew that is what changed in them, and ``at_most`` what they hold: in between lies what
-    the rows that have these keys take. ``replaces``: the table's own rows that go out as a whole, None when none do.
+    inputs; where keys are computed anew that is what changed in them, and ``at_most`` that and what they hold: in between lies
+    what the rows that have these keys take. ``replaces``: the table's own rows that go out as a whole, None when none do.
     A merge by key also looks for the keys in the table itself, which is in none of these.
     """
 
@@ -51,7 +51,8 @@ def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
             return Cost(reads=_total(_added(item, states) for item in step.inputs))
         case Strategy.KEYS:
             changed = _total(_changed(item, states) for item in step.inputs)
-            return Cost(reads=changed, at_most=_total(_whole(item, states) for item in step.inputs))
+            whole = _total(_whole(item, states) for item in step.inputs)
+            return Cost(reads=changed, at_most=changed + whole)
         case Strategy.FULL:
             read = _total(_whole(item, states) for item in step.inputs)
             return Cost(reads=read, replaces=held(states.get(step.name), step.base.snapshot))
@@ -101,6 +102,7 @@ def _changed(item: InputRange, states: Mapping[TableName, TableState]) -> Amount
             return Amount(rows, size)
         if snapshot.operation != "replace":
             rows += snapshot.count("added-records") + snapshot.count("deleted-records")
+            rows += snapshot.count("added-position-deletes")
             size += snapshot.count("added-files-size") + snapshot.count("removed-files-size")
     return Amount(rows, size) if item.start is None else UNKNOWN
 

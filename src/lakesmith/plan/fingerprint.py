@@ -33,17 +33,36 @@ _WORDS: Final = {
     "track": "its tracked columns",
     "settings": "the target's Spark settings",
 }
-_SETTINGS: Final = (
-    "spark.sql.ansi.",
-    "spark.sql.caseSensitive",
-    "spark.sql.decimalOperations.",
-    "spark.sql.legacy.",
-    "spark.sql.mapKeyDedupPolicy",
-    "spark.sql.parser.",
-    "spark.sql.session.",
-    "spark.sql.timestampType",
+_SETTINGS: Final = "spark.sql."
+_NOT_DECIDING: Final = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.catalog",
+    "spark.sql.cbo.",
+    "spark.sql.codegen.",
+    "spark.sql.debug.",
+    "spark.sql.defaultCatalog",
+    "spark.sql.event",
+    "spark.sql.execution.arrow.maxRecordsPerBatch",
+    "spark.sql.extensions",
+    "spark.sql.files.",
+    "spark.sql.iceberg.",
+    "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.join.",
+    "spark.sql.maxMetadataStringLength",
+    "spark.sql.maxPlanStringLength",
+    "spark.sql.objectHashAggregate.",
+    "spark.sql.optimizer.",
+    "spark.sql.redaction.",
+    "spark.sql.shuffle.",
+    "spark.sql.statistics.",
+    "spark.sql.streaming.",
+    "spark.sql.ui.",
+    "spark.sql.warehouse.",
 )
-"""How the names of those settings begin that change what Spark computes."""
+"""How the names of those of Spark's SQL settings begin that change how it computes, and not what. All others count: a needless
+difference costs a rebuild, a hidden one costs right results."""
 _MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", "track"})
 
 
@@ -58,7 +77,12 @@ class Around:
     @property
     def deciding(self) -> dict[str, str]:
         """The settings that change what Spark computes."""
-        return {name: value for name, value in sorted(self.settings.items()) if name.startswith(_SETTINGS)}
+        named = sorted(self.settings.items())
+        return {
+            name: value
+            for name, value in named
+            if name.startswith(_SETTINGS) and not name.startswith(_NOT_DECIDING)
+        }
 
 
 NOTHING: Final = Around()

@@ -1,9 +1,9 @@
 """What a table's query makes of columns that have changed since it was last refreshed.
 
 Rows that were read before are not read again, so a query that does more with a column than pass it on would have given them
-something else: ``to_json(struct(*))`` knows of a new column, ``CAST(amount AS string)`` of a wider one. Columns that are only
-passed on take part in their input's evolution without a rebuild, unless a name means another column now: one that was dropped
-and added again, or that another column has got.
+something else: ``to_json(struct(*))`` knows of a new column, and of the order they stand in, ``CAST(amount AS string)`` of a wider
+one. Columns that are only passed on take part in their input's evolution without a rebuild, unless a name means another column
+now: one that was dropped and added again, that another column has got, or that meant something of the query's own until it came.
 """
 
 from __future__ import annotations
@@ -12,31 +12,38 @@ from collections.abc import Sequence
 
 from lakesmith.catalog.state import ColumnState
 from lakesmith.graph.sql_computed import WHOLE_ROW
+from lakesmith.plan.query import Query
 from lakesmith.project.definitions import TableDefinition
 
 
 def columns_that_count(
-    table: TableDefinition,
-    computed: Sequence[str] | None,
-    before: Sequence[ColumnState],
-    now: Sequence[ColumnState],
+    table: TableDefinition, query: Query, before: Sequence[ColumnState], now: Sequence[ColumnState]
 ) -> tuple[str, ...]:
-    """The columns that are new, gone or of another type, and make a difference to rows that were read before.
-
-    ``computed``: what the query does more with than pass on (``*``: all columns there are); None: anything.
-    """
+    """The columns that are new, gone, of another type or in another place, and make a difference to rows that were read before."""
     old = {column.field_id: column for column in before}
     new = {column.field_id: column for column in now}
     added = [column.name for key, column in new.items() if key not in old]
     changed = [column.name for key, column in old.items() if _differs(column, new.get(key))]
-    others = _of_another_column(before, now)
-    if computed is None:
-        return tuple(dict.fromkeys((*changed, *added, *others)))
+    others, moved = _of_another_column(before, now), _moved(before, now)
+    computed, named = query.computed, query.named
+    if computed is None or named is None:
+        return tuple(dict.fromkeys((*changed, *added, *others, *moved)))
     # Rules and deletes judge a row by the values of its columns, under whatever name the query gave them.
     judged = bool(table.checks or table.delete_when)
     whole = WHOLE_ROW in computed
     counting = [name for name in changed if judged or whole or name.lower() in computed]
-    return tuple(dict.fromkeys((*others, *counting, *(added if whole else ()))))
+    coming = [name for name in added if whole or name.lower() in named]
+    # Versions of a key, and which of them wins, are told apart by columns that are passed on as well.
+    gone = [column.name for key, column in old.items() if key not in new and table.key]
+    going = [name for name in gone if WHOLE_ROW in named or name.lower() in named]
+    return tuple(dict.fromkeys((*others, *counting, *coming, *going, *(moved if whole else ()))))
+
+
+def _moved(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
+    """The columns that stand in another place among those that are still there."""
+    ids = {column.field_id for column in before} & {column.field_id for column in now}
+    was, there = ([column for column in columns if column.field_id in ids] for columns in (before, now))
+    return [new.name for old, new in zip(was, there, strict=True) if old.field_id != new.field_id]
 
 
 def _of_another_column(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
@@ -61,9 +68,10 @@ def _is_another(before: ColumnState | None, now: ColumnState) -> bool:
 
 
 def _has_other_fields(before: ColumnState, now: ColumnState) -> bool:
-    """Whether a path inside a column stands for another field, or a field has got another path."""
+    """Whether a path inside a column stands for another field or none, or a field has got another path."""
     ids, paths = dict(before.inner), {number: path for path, number in before.inner}
-    return any(
+    gone = ids.keys() - dict(now.inner).keys()
+    return bool(gone) or any(
         ids.get(path, number) != number or paths.get(number, path) != path for path, number in now.inner
     )
 

@@ -27,7 +27,12 @@ def plan_sourced(
     table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
 ) -> Decision:
     """The decision for a table whose rows come from files."""
-    problem = facts.problem or cut_problem(table, facts) or next(iter(sources.problems), None)
+    problem = (
+        facts.problem
+        or _other_origin(table, facts)
+        or cut_problem(table, facts)
+        or next(iter(sources.problems), None)
+    )
     if problem is not None:
         return Refused(table, problem)
     files = sum(len(intake.files) for intake in sources.intakes)
@@ -47,6 +52,27 @@ def plan_sourced(
         notes=sources.notes,
         row_wise=True,
     )
+
+
+def _other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
+    """What to say of a table whose rows came from files and that is derived now, or the other way round: neither can go on from
+    the other, and rows that came from files are nowhere else."""
+    record = facts.base.record
+    if record is None or table.is_sourced == (not _is_derived(record)):
+        return None
+    was, now = ("tables", "files") if table.is_sourced else ("files", "tables")
+    return Problem(
+        "LS510",
+        f"the rows of {table.name} came from {was}, and now it is to take them from {now}",
+        place=table.place,
+        expected=f"a table that takes its rows from {was}",
+        found=f"one that takes them from {now}",
+        hint="give the new one another name, or drop the old one in the catalog",
+    )
+
+
+def _is_derived(record: Record) -> bool:
+    return bool(record.inputs) or record.kind == Strategy.FULL.value
 
 
 def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
@@ -91,17 +117,23 @@ def plan_derived(
     full: bool = False,
 ) -> Decision:
     """The decision for a table that is derived from others, given those as they are now."""
-    if facts.problem is not None and not full:
-        return Refused(table, facts.problem)
-    missing = tuple(name for name in query.inputs if inputs[name].state is None)
+    if (problem := _other_origin(table, facts) or (None if full else facts.problem)) is not None:
+        return Refused(table, problem)
+    missing = tuple(name for name in query.inputs if _is_unbuilt(inputs[name]))
     if missing:
         return Waiting(table, missing)
     states = {name: state for name in query.inputs if (state := inputs[name].state)}
     record = facts.base.record
+    query = remembered(query, record) if record is not None else query
     why_full = _why_full(query, record, states, full) or tampered(facts)
     if why_full is None and record is not None:
-        return _incremental(table, remembered(query, record), facts, states, record)
+        return _incremental(table, query, facts, states, record)
     return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
+
+
+def _is_unbuilt(facts: TableFacts) -> bool:
+    """Whether nothing was ever published in a table: it is not there, or what a batch that failed has made."""
+    return facts.state is None or (facts.state.head is None and not facts.state.published)
 
 
 def _why_full(
@@ -141,7 +173,7 @@ def _incremental(
     states: Mapping[TableName, TableState],
     record: Record,
 ) -> Decision:
-    if counting := _changed_columns(table, query, states, record):
+    if counting := changed_columns(table, query, states, record):
         return _step(table, query, facts, _whole(states), Strategy.FULL, counting)
     moved = {
         name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot
@@ -217,7 +249,7 @@ def _head(state: TableState) -> int | None:
     return state.head.snapshot_id if state.head else None
 
 
-def _changed_columns(
+def changed_columns(
     table: TableDefinition, query: Query, states: Mapping[TableName, TableState], record: Record
 ) -> str | None:
     """Which input has columns now that make a difference to the rows that were read of it before; None when none has.
@@ -229,7 +261,7 @@ def _changed_columns(
         before = _read_in(state, pin)
         if before is None and pin.snapshot is not None and len(state.schemas) > 1:
             return f"which columns {name} had when it was last read is not known any more"
-        if names := columns_that_count(table, query.computed, before or state.columns, state.columns):
+        if names := columns_that_count(table, query, before or state.columns, state.columns):
             return f"columns of {name} that it computes with have changed: {', '.join(names)}"
     return None
 

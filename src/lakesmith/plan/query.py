@@ -15,7 +15,7 @@ class Query:
     ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
     people. None: only Spark can tell (a Python table), so it is tried. ``not_by_keys``: what stands against computing
     touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
-    it does more with than pass them on; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
+    it does more with than pass them on; ``named``: all that it names, and ``*`` where others matter too; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
     ``trusted``: its author says that the Python functions in it are deterministic.
     """
 
@@ -24,6 +24,7 @@ class Query:
     fingerprint: str
     why_not: str = ""
     computed: tuple[str, ...] | None = None
+    named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -29,11 +29,18 @@ def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:
 
 def remembered(query: Query, record: Record) -> Query:
     """The query with what the last batch's record says that it refuses, if it is the same query."""
-    if record.fingerprint != query.fingerprint or record.refused.get(_RULES_KEY) != _rules(query.trusted):
+    if record.fingerprint != query.fingerprint:
         return query
-    refused = {key: reason for key, reason in record.refused.items() if key != _RULES_KEY}
+    refused = still_refused(record, query.trusted)
     query = with_refusals(query, {Strategy(key): reason for key, reason in refused.items()})
     return replace(query, refused={**refused, **query.refused})
+
+
+def still_refused(record: Record, trusted: bool) -> dict[str, str]:
+    """The refusals of a record by strategy; none where other rules hold now."""
+    if record.refused.get(_RULES_KEY) != _rules(trusted):
+        return {}
+    return {key: reason for key, reason in record.refused.items() if key != _RULES_KEY}
 
 
 def as_recorded(refused: Mapping[str, str], trusted: bool = False) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Problem, RunError, StateError
-from lakesmith.execute.engine import NotIncremental
+from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
@@ -67,7 +67,7 @@ def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
 
 def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
     """Raises NotIncremental where the rows of a table that keeps versions were told apart by columns that are gone."""
-    if gone and batch.step.table.keeps_versions and batch.step.strategy is Strategy.UPSERT:
+    if gone and batch.step.table.keeps_versions and batch.step.strategy is not Strategy.FULL:
         raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
 
 
@@ -103,7 +103,8 @@ def _as_wide(batch: Batch, columns: Sequence[Column]) -> list[Column]:
 def _as_wide_as(column: Column, there: str | None) -> Column:
     if there is None or column.type is None or type_changes(there, column.type) is not None:
         return column
-    if type_changes(column.type, there) is None:
+    changes = type_changes(column.type, there)
+    if changes is None or any(change.old is None for change in changes):
         raise NotIncremental(f"its column {column.name} is {column.type} now, and was {there}")
     return replace(column, type=there)
 
@@ -154,8 +155,16 @@ def _write(batch: Batch, rows: QueryRows) -> Draft:
         return write_plain(batch, rows)
     keeps_versions = batch.step.table.keeps_versions
     if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:
+        _require_no_collation(rows)
         return upsert_versions(batch, rows) if keeps_versions else upsert(batch, rows)
     return rebuild_versions(batch, rows) if keeps_versions else rebuild_keyed(batch, rows)
+
+
+def _require_no_collation(rows: QueryRows) -> None:
+    """Raises NeverIncremental where texts are equal by a collation: the table has them as plain ones, which tell them apart."""
+    for column in rows.frame.schema.fields:
+        if " collate " in column.dataType.simpleString():
+            raise NeverIncremental(f"texts of its column {column.name} are compared by a collation")
 
 
 def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:

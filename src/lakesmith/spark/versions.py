@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.project.definitions import TableName
@@ -31,7 +31,7 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
     """The rows of a snapshot in the columns that the table has now; no rows where there is none (None).
 
     Spark reads a snapshot in the columns of its time: with those that were dropped by its own publish, say. They, and the fields
-    inside them, are matched by Iceberg's field ids here; what came later is null.
+    inside them, are matched by Iceberg's field ids here; what came later is null, or what it has for rows from before it.
     """
     if snapshot is None:
         return spark.table(physical(name)).limit(0)
@@ -40,22 +40,28 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
     schema = schema_of(spark, table, snapshot)
     if schema.sameSchema(table.schema()) or frame.columns != list(_columns(schema).values()):
         return frame
-    types = column_types(spark, name)
+    fields = {field.name.lower(): field for field in spark.table(physical(name)).schema.fields}
     there = {int(field.fieldId()): field for field in elements(schema.columns())}
     values = (
-        _as_now(there.get(int(field.fieldId())), field, types[str(field.name()).lower()])
+        _as_now(there.get(int(field.fieldId())), field, fields[str(field.name()).lower()])
         for field in elements(table.schema().columns())
     )
     return frame.select(*values)
 
 
-def _as_now(there: Any, field: Any, kind: DataType) -> SparkColumn:
-    """A column as it is now, of type ``kind``; ``there``: Iceberg's field of the rows it is made of, None where they have none."""
-    name = str(field.name())
+def _as_now(there: Any, field: Any, now: StructField) -> SparkColumn:
+    """A column as it is ``now``; ``there``: Iceberg's field of the rows it is made of, None where they have none."""
     if there is None:
-        return F.lit(None).cast(kind).alias(name)
+        return _from_before(now)
     value = F.col(quoted(str(there.name())))
-    return _with_fields(value, there.type(), field.type(), kind).alias(name)
+    return _with_fields(value, there.type(), field.type(), now.dataType).alias(now.name)
+
+
+def _from_before(now: StructField) -> SparkColumn:
+    """What rows have that were written before the column or field came: its initial default, which Iceberg tells Spark as SQL."""
+    default = now.metadata.get("EXISTS_DEFAULT")
+    value = F.lit(None) if default is None else F.expr(default)
+    return value.cast(now.dataType).alias(now.name)
 
 
 def _with_fields(value: SparkColumn, had: Any, wanted: Any, kind: DataType) -> SparkColumn:
@@ -65,7 +71,7 @@ def _with_fields(value: SparkColumn, had: Any, wanted: Any, kind: DataType) -> S
         case StructType():
             there = {int(field.fieldId()): field for field in elements(had.fields())}
             fields = [
-                _field(value, there.get(int(field.fieldId())), field, inner.dataType)
+                _field(value, there.get(int(field.fieldId())), field, inner)
                 for field, inner in zip(elements(wanted.fields()), kind.fields, strict=True)
             ]
             return F.when(value.isNotNull(), F.struct(*fields))
@@ -78,12 +84,11 @@ def _with_fields(value: SparkColumn, had: Any, wanted: Any, kind: DataType) -> S
     return value.cast(kind)
 
 
-def _field(value: SparkColumn, there: Any, field: Any, kind: DataType) -> SparkColumn:
-    name = str(field.name())
+def _field(value: SparkColumn, there: Any, field: Any, now: StructField) -> SparkColumn:
     if there is None:
-        return F.lit(None).cast(kind).alias(name)
+        return _from_before(now)
     inner = value.getField(str(there.name()))
-    return _with_fields(inner, there.type(), field.type(), kind).alias(name)
+    return _with_fields(inner, there.type(), field.type(), now.dataType).alias(now.name)
 
 
 def as_published(spark: SparkSession, name: TableName, snapshot: int) -> str:

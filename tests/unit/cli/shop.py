@@ -80,7 +80,7 @@ class Shop:
             attempt=f"{table}-{number}",
             parent=f"{table}-{number - 1}" if number > 1 else None,
             batch=number,
-            kind=facts.pop("kind", "files"),
+            kind=facts.pop("kind", "files" if table.startswith("bronze.") else "full"),
             started_ms=T0,
             fingerprint=facts.pop("fingerprint", "f"),
             account=facts.pop("account", account),

@@ -147,7 +147,9 @@ def built(shop: Shop) -> None:
     counts = {"total_records": 20, "total_data_files": 1, "total_files_size": 2000}
     pin = shop.ledger("bronze.orders", (shop.land("1.csv"), FileAction.TAKEN, 1))
     shop.commit("bronze.orders", added_records=20, **counts)
-    bronze = shop.commit("bronze.orders", record=replace(RECORD, sidecars={"files": pin}), **counts)
+    bronze = shop.commit(
+        "bronze.orders", record=replace(RECORD, kind="files", sidecars={"files": pin}), **counts
+    )
     counts = {"total_records": 18, "total_data_files": 1, "total_files_size": 1800}
     shop.commit("silver.customers", added_records=18, **counts)
     inputs = {"bronze.orders": Pin("uuid-of-bronze.orders", bronze)}

@@ -23,6 +23,7 @@ class Table:
     main: int | None = None
     rows: int = 0
     size: int = 0
+    of_files: bool = False
 
     def add(self, rows: int, size: int = 0, **counts: int) -> int:
         """Somebody appends rows, in files of ``size`` bytes."""
@@ -46,7 +47,8 @@ class Table:
             self.add(rows)
         pins = {table.name: Pin(table.uuid or table.name, table.main) for table in inputs.values()}
         batch = len(self.snapshots) + 1
-        record = Record(f"attempt-{batch}", None, batch, "full", 0, fingerprint, Account(), inputs=pins)
+        kind = "files" if self.of_files or self.name.startswith("bronze.") else "full"
+        record = Record(f"attempt-{batch}", None, batch, kind, 0, fingerprint, Account(), inputs=pins)
         return self._commit("append", {}, record.to_summary())
 
     def _commit(self, operation: str, counts: dict[str, int], summary: dict[str, str] | None = None) -> int:
@@ -69,7 +71,7 @@ class Table:
             snapshots={key: value for key, value in self.snapshots.items() if key not in expired},
             refs={} if self.main is None else {"main": self.main},
             tags=frozenset(),
-            published=(),
+            published=tuple((number, number * 1000) for number in self.snapshots),
             properties={},
         )
         try:

@@ -90,7 +90,7 @@ def test_keys_read_between_what_changed_and_what_is_there(
     orders.compact()
     assert cost(customers.facts(), orders, query=GROUPED) == (
         Strategy.KEYS,
-        Cost(reads=Amount(7, 70), at_most=Amount(114, 9_040)),
+        Cost(reads=Amount(7, 70), at_most=Amount(121, 9_110)),
     )
 
 

@@ -231,4 +231,7 @@ def test_settings_that_change_what_spark_computes_count_and_others_do_not() -> N
     assert definition_fingerprint(TABLE, of(sql_session_timeZone="Asia/Tokyo")) != definition_fingerprint(
         TABLE
     )
-    assert definition_fingerprint(TABLE, of(driver_memory="4g")) == definition_fingerprint(TABLE)
+    json = Around(settings={"spark.sql.jsonGenerator.ignoreNullFields": "false"})
+    assert definition_fingerprint(TABLE, json) != definition_fingerprint(TABLE)
+    for name in ("driver_memory", "sql_shuffle_partitions", "sql_adaptive_enabled", "sql_catalog_lake_uri"):
+        assert definition_fingerprint(TABLE, of(**{name: "4"})) == definition_fingerprint(TABLE)

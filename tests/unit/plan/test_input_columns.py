@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lakesmith.catalog.state import ColumnState
-from lakesmith.graph.sql_computed import computed_columns
+from lakesmith.graph.sql_computed import computed_columns, named_columns
 from lakesmith.plan.input_columns import columns_that_count
+from lakesmith.plan.query import Query
 from lakesmith.project.definitions import Place, TableDefinition, TableName
 
 TABLE = TableDefinition(TableName("silver", "orders"), Place(Path("orders.yaml"), 1))
@@ -26,10 +27,16 @@ RENAMED = (replace(BEFORE[0], name="number"), *BEFORE[1:])
 ANOTHER = (replace(BEFORE[0], field_id=9), *BEFORE[1:])
 
 
-def counting(query: str, now: tuple[ColumnState, ...], table: TableDefinition = TABLE) -> tuple[str, ...]:
-    from sqlglot import parse_one
+def counting(
+    query: str, now: tuple[ColumnState, ...], table: TableDefinition = TABLE, row_wise: bool = True
+) -> tuple[str, ...]:
+    from sqlglot import exp, parse_one
 
-    return columns_that_count(table, computed_columns(parse_one(query, read="spark")), BEFORE, now)
+    tree = parse_one(query, read="spark")
+    assert isinstance(tree, exp.Query)
+    computed = computed_columns(tree) if row_wise else named_columns(tree)
+    known = Query((), row_wise, "f", computed=computed, named=named_columns(tree))
+    return columns_that_count(table, known, BEFORE, now)
 
 
 @pytest.mark.parametrize("now", [WIDER, PRECISE, DEEPER, MORE])
@@ -75,5 +82,69 @@ def test_deletes_and_rules_judge_by_values_whatever_they_are_called(tmp_path: Pa
 
 
 def test_of_a_python_table_nothing_is_known() -> None:
-    assert columns_that_count(TABLE, None, BEFORE, MORE) == ("tip",)
-    assert columns_that_count(TABLE, None, BEFORE, BEFORE) == ()
+    python = Query((), None, "f")
+    assert columns_that_count(TABLE, python, BEFORE, MORE) == ("tip",)
+    assert columns_that_count(TABLE, python, BEFORE, BEFORE) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT id, price * 2 AS tip, tip + 1 AS more FROM o", ("tip",)),
+        ("SELECT id, price * 2 AS tip, tip AS more FROM o", ("tip",)),
+        ("SELECT id, price * 2 AS tip FROM o", ()),
+    ],
+)
+def test_a_column_that_comes_takes_a_name_over_from_the_query(query: str, found: tuple[str, ...]) -> None:
+    assert counting(query, MORE) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT id, count(*) AS n FROM o GROUP BY id", ()),
+        ("SELECT id FROM o UNION ALL SELECT price FROM o", ()),
+        ("SELECT count(*) AS n FROM (SELECT * FROM o)", ("tip",)),
+        ("SELECT DISTINCT * FROM o", ("tip",)),
+        ("SELECT count(*) AS n FROM o NATURAL JOIN p", ("tip",)),
+        ("SELECT * FROM o PIVOT (sum(price) FOR id IN (1, 2))", ("tip",)),
+        ("SELECT count(*) AS n FROM o JOIN p USING (tip)", ("tip",)),
+        ("SELECT a FROM o AS t(a, b, c) GROUP BY a", ("tip",)),
+    ],
+)
+def test_of_queries_over_several_rows_a_column_that_comes_counts_where_it_is_named_or_a_star_stands(
+    query: str, found: tuple[str, ...]
+) -> None:
+    assert counting(query, MORE, row_wise=False) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "row_wise", "found"),
+    [
+        ("SELECT * FROM o", True, ()),
+        ("SELECT concat_ws('-', *) AS a FROM o", True, ("Price", "id")),
+        ("SELECT * FROM o UNION ALL SELECT * FROM o", False, ("Price", "id")),
+        ("SELECT id, count(*) AS n FROM o GROUP BY id", False, ()),
+    ],
+)
+def test_the_order_of_columns_counts_where_they_are_known_by_it(
+    query: str, row_wise: bool, found: tuple[str, ...]
+) -> None:
+    moved = (BEFORE[1], BEFORE[0], BEFORE[2])
+    assert counting(query, moved, row_wise=row_wise) == found
+
+
+def test_a_column_that_goes_counts_where_versions_are_told_apart_by_it() -> None:
+    keyed = replace(TABLE, key=("id",))
+    assert counting("SELECT * FROM o", BEFORE[:2]) == ()
+    assert counting("SELECT * FROM o", BEFORE[:2], keyed) == ("address",)
+    assert counting("SELECT id, address FROM o", BEFORE[:2], keyed) == ("address",)
+    assert counting("SELECT id, price FROM o", BEFORE[:2], keyed) == ()
+
+
+def test_a_field_that_goes_counts_wherever_its_column_goes() -> None:
+    deep = (*BEFORE[:2], replace(BEFORE[2], inner=(("city", 4), ("zip", 5))))
+    less = (*BEFORE[:2], replace(BEFORE[2], inner=(("city", 4),)))
+    query = Query((), True, "f", computed=(), named=("*",))
+    assert columns_that_count(TABLE, query, deep, less) == ("address",)
+    assert columns_that_count(TABLE, query, less, deep) == ()

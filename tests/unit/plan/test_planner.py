@@ -11,6 +11,7 @@ from lakesmith.errors import Place, Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.query import Query
+from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import (
     Decision,
     FileIntake,
@@ -52,6 +53,11 @@ def step(decision: Decision) -> TableStep:
     return decision
 
 
+def refused(decision: Decision) -> str:
+    assert isinstance(decision, Refused), decision
+    return decision.problem.code
+
+
 def full_because(decision: Decision) -> str:
     """The reason of a full refresh, which reads every input whole."""
     found = step(decision)
@@ -66,6 +72,36 @@ def test_a_table_that_is_not_there_is_built(orders: Table) -> None:
     assert found.inputs == (InputRange(ORDERS, "bronze.orders", None, 2, 10),)
     assert (found.base.uuid, found.base.snapshot, found.base.record) == (None, None, None)
     assert found.row_wise
+
+
+def test_an_input_of_which_nothing_was_ever_published_is_waited_for(customers: Table) -> None:
+    made = replace(customers, name="bronze.orders", snapshots={})
+    decision = plan(customers.facts(), made)
+    assert isinstance(decision, Waiting)
+    assert decision.upstream == (ORDERS,)
+
+
+def test_a_table_of_files_is_not_derived_all_at_once_nor_the_other_way_round(
+    customers: Table, orders: Table
+) -> None:
+    customers.publish(orders=orders)
+    assert refused(plan_sourced(SOURCED, "v1", customers.facts(), SourceFacts())) == "LS510"
+    files = replace(customers, snapshots={}, main=None, of_files=True)
+    files.publish(rows=3)
+    assert refused(plan(files.facts(), orders)) == "LS510"
+    asked = plan_derived(PLAIN, ROW_WISE, files.facts(), {ORDERS: orders.facts()}, full=True)
+    assert refused(asked) == "LS510"
+
+
+def test_a_full_refresh_that_was_asked_for_forgets_no_refusal(customers: Table, orders: Table) -> None:
+    customers.publish(orders=orders)
+    facts = customers.facts()
+    assert facts.progress is not None
+    assert facts.progress.record is not None
+    record = replace(facts.progress.record, refused=as_recorded({"keys": "a clock"}))
+    told = replace(facts, progress=replace(facts.progress, record=record))
+    found = step(plan_derived(PLAIN, GROUPED, told, {ORDERS: orders.facts()}, full=True))
+    assert found.refused == {"keys": "a clock"}
 
 
 def test_a_table_that_was_made_and_never_published_is_built(customers: Table, orders: Table) -> None:
