@@ -334,3 +334,30 @@ def test_a_replay_that_fails_is_made_again_once(shop: ProjectHarness, point: str
     assert replay(shop).published["bronze.orders"].account.inserted == (0 if was_published else 1)
     assert shop.rows("bronze.orders", "id") == [(1,), (3,)]
     assert positions(shop) == [2, 4, 5]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Amsterdam", "America/New_York"])
+def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
+    shop: ProjectHarness, zone: str
+) -> None:
+    times = "source:\n  files: {path: landing/times/, format: csv}\ncolumns: {id: int, born: timestamp}\n"
+    rules = 'rules: |\n  Rules = [ ColumnValues "id" > %d ]\n'
+    shop.write({"tables/bronze/times.yaml": times + rules % 5})
+    shop.land(
+        "landing/times/1.csv",
+        "id,born\n1,0001-01-01 00:00:00\n2,1850-06-01 12:00:00\n9,1850-06-01 12:00:00\n",
+    )
+    before = shop.spark.conf.get("spark.sql.session.timeZone")
+    shop.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        shop.must_run("bronze.times")
+        shop.write({"tables/bronze/times.yaml": times + rules % 0})
+        replay(shop, table="bronze.times")
+        texts = shop.frame("bronze.times").selectExpr("id", "CAST(born AS string) AS born").collect()
+    finally:
+        shop.spark.conf.set("spark.sql.session.timeZone", before)
+    assert sorted(map(tuple, texts)) == [
+        (1, "0001-01-01 00:00:00"),
+        (2, "1850-06-01 12:00:00"),
+        (9, "1850-06-01 12:00:00"),
+    ]

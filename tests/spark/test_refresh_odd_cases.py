@@ -5,6 +5,8 @@ What each table has to hold is what Spark makes of its query over all of its inp
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -219,6 +221,9 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
     [
         ("    return {}['x']\n", "LS617", "KeyError: 'x'"),
         ("    raise SystemExit(0)\n", "LS617", "SystemExit: 0"),
+        ("    import asyncio; raise asyncio.CancelledError\n", "LS617", "CancelledError"),
+        ("    return a.select(a.idd)\n", "LS617", "idd"),
+        ("    return a.where('idd > 0')\n", "LS617", "idd"),
         (
             "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n    return a.where(a.n > len(b.collect()))\n",
             "LS616",
@@ -256,3 +261,74 @@ def test_a_python_table_that_fails_leaves_the_others_alone(
     assert shop.spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert str(problem.place).endswith("bad.py:2") or code != "LS617"
     assert shop.rows("gold.good") == [("x", 1)]
+
+
+def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_one_like_it(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same size and time, as tools leave files that keep no times: Python takes what it has compiled."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    own = "from lib.k import K\nfrom lib import *\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{K} AS k', f'{M} AS m', '%d AS o')\n"
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    for number in (1, 2):
+        shop.write(
+            {
+                "lib/__init__.py": "__all__ = ['m', 'M']\nfrom lib.m import M\n",
+                "lib/k.py": f"K = {number}\n",
+                "lib/m.py": f"M = {number}\n",
+                "tables/gold/kept.py": own % number,
+            }
+        )
+        for name in ("lib/k.py", "lib/m.py", "tables/gold/kept.py"):
+            os.utime(shop.root / name, ns=(10**18, 10**18))
+        shop.must_run("bronze.a", "gold.kept")
+        assert shop.rows("gold.kept") == [(1, number, number, number)]
+
+
+def test_a_module_that_all_lists_belongs_to_the_table(shop: ProjectHarness) -> None:
+    own = "from lib import *\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{k.K} AS k')\n"
+    shop.write({"lib/__init__.py": "__all__ = ['k']\n", "tables/gold/kept.py": own})
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    for number in (1, 2):
+        shop.write({"lib/k.py": f"K = {number}\n"})
+        shop.must_run("bronze.a", "gold.kept")
+        assert shop.rows("gold.kept") == [(1, number)]
+
+
+def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: ProjectHarness) -> None:
+    joined = "def pairs(one, two):\n    return one.join(two, one.n == two.id).select(one.id, two.k)\n"
+    shop.write(
+        {"tables/gold/pairs.py": joined, "tables/gold/pairs.yaml": "inputs: {one: bronze.a, two: bronze.a}\n"}
+    )
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,", "2,y,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.pairs")
+    land(shop, "a", 2, "3,z,1,,,2024-06-03 10:10:00,")
+    assert shop.must_run("bronze.a", "gold.pairs").published["gold.pairs"].kind == "keys"
+    assert shop.rows("gold.pairs") == [(1, "y"), (2, "x"), (3, "x")]
+
+
+def test_keys_with_quotes_and_backslashes_where_these_mean_nothing_in_texts(shop: ProjectHarness) -> None:
+    counted = "SELECT k, avg(n) AS mean, count(*) AS c FROM bronze.a GROUP BY k"
+    shop.write({"tables/gold/counted.sql": counted})
+    shop.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        for number in (1, 2):
+            rows = ("1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
+            land(shop, "a", number, *rows)
+            record = shop.must_run("bronze.a", "gold.counted").published["gold.counted"]
+    finally:
+        shop.spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert record.kind == "keys"
+    assert shop.rows("gold.counted", "k", "c") == [("a\\b", 2), ("it's", 2)]
+
+
+def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: ProjectHarness) -> None:
+    shop.write(
+        {
+            "tables/gold/broken.sql": "SELECT raise_error('no') AS never, id FROM bronze.a",
+            "tables/gold/of_it.sql": "SELECT id FROM gold.broken",
+        }
+    )
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    assert shop.run("bronze.a", "gold.broken").code == 1
+    assert shop.must_run("gold.of_it").published == {}

@@ -129,3 +129,57 @@ def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> 
     incremental = shop.rows("gold.t", "v")
     shop.must_run(full=["gold.t"])
     assert incremental == shop.rows("gold.t", "v") == [("a 3",), ("b",)]
+
+
+def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
+    land(shop, "a", 1, "1,5,first,")
+    shop.must_run()
+    read = shop.record("silver.t").inputs["bronze.a"].snapshot
+    land(shop, "a", 2, "1,5,second,")
+    shop.must_run("bronze.a")
+    shop.spark.sql(
+        "CALL lake.system.expire_snapshots(table => 'bronze.a',"
+        f" snapshot_ids => ARRAY({read}), older_than => TIMESTAMP '1970-01-01 00:00:00')"
+    )
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "v")) == ("full", [("second",)])
+
+
+@pytest.mark.parametrize("arrival", [True, False])
+def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
+    shop: ProjectHarness, arrival: bool
+) -> None:
+    python = "def t(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
+    query = (
+        {"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a"}
+        if arrival
+        else {"tables/silver/t.py": python}
+    )
+    settings = "key: [Id]\nlatest_by: [At]\ndelete_when: w = 'D'\n"
+    shop.write({**query, "tables/silver/t.yaml": settings})
+    land(shop, "a", 1, "1,5,p,", "2,5,p,", "3,1,gone,D")
+    shop.must_run()
+    land(shop, "a", 2, "1,5,q,", "2,6,,D", "3,0,late,")
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "q")])
+
+
+@pytest.mark.parametrize("history", ["type1", "type2"])
+def test_keys_that_are_equal_by_a_collation(shop: ProjectHarness, history: str) -> None:
+    collated = "SELECT at, w, v COLLATE UTF8_LCASE AS v FROM bronze.a"
+    shop.write(
+        {
+            "tables/silver/t.sql": collated,
+            "tables/silver/t.yaml": f"key: [v]\nlatest_by: [at]\nhistory: {history}\n",
+        }
+    )
+    land(shop, "a", 1, "1,5,c,")
+    if history == "type2":
+        (problem,) = shop.run().problems
+        assert (problem.code, "collation" in problem.what) == ("LS615", True)
+        return
+    shop.must_run()
+    land(shop, "a", 2, "1,6,C,")
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "at")) == ("full", [(6,)])

@@ -73,6 +73,10 @@ def _range(record: Record, pin: Pin, seen: Pin | None) -> str:
         if seen.snapshot == pin.snapshot:
             return f"at snapshot {pin.snapshot}, nothing new"
         return f"after snapshot {seen.snapshot}, up to {pin.snapshot}"
+    if record.kind == "keys" and seen is not None:
+        if seen.snapshot == pin.snapshot:
+            return f"at snapshot {pin.snapshot}, the rows of its keys"
+        return f"at snapshot {pin.snapshot}, what changed since {seen.snapshot} and the rows of its keys"
     return f"as a whole, at snapshot {pin.snapshot}"
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.run_view import JsonView, TextView, open_view
+from lakesmith.cli.run_view import JsonView, TextView, open_view, stray_prints_to_stderr
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
@@ -56,7 +56,7 @@ def run_and_show(
             command=options.command,
             wait_seconds=options.wait,
         )
-        with _stopping(run, view):
+        with _stopping(run, view), stray_prints_to_stderr(as_json):
             code = run.run()
     return INTERRUPTED if run.stop.is_set() else code
 

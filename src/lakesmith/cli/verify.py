@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.run_view import Output
+from lakesmith.cli.run_view import Output, stray_prints_to_stderr
 from lakesmith.cli.text import columns_aligned, count
 from lakesmith.execute.size import LITTLE_BYTES, planned_bytes
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
@@ -68,7 +68,7 @@ def open_view(as_json: bool) -> Iterator[VerifyView]:
 def verify_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
     """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs or fails."""
     opened = open_project(root, target)
-    with open_view(as_json) as view:
+    with open_view(as_json) as view, stray_prints_to_stderr(as_json):
         found = verify(opened, patterns, view)
     print(
         json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(report(found))

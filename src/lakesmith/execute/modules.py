@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import PythonQuery
 
 _Name = tuple[str, ...]
+_STAR: Final = "*"
 
 
 def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
@@ -22,7 +24,10 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
     waiting = list(_imported(ast.parse(query.source), ()))
     while waiting:
         name = waiting.pop()
-        path = _file(root, name)
+        if name[-1] == _STAR:
+            waiting += _listed(root, name[:-1])
+            continue
+        path = module_file(root, name)
         if path is None or ".".join(name) in found:
             continue
         source = found[".".join(name)] = _text(path, path.relative_to(root))
@@ -31,8 +36,20 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _file(root: Path, name: _Name) -> Path | None:
-    """The one that Python would take: where there are both, the package."""
+def _listed(root: Path, package: _Name) -> Iterator[_Name]:
+    """What ``from package import *`` imports besides the package itself: the modules that its ``__all__`` lists."""
+    path = module_file(root, package) if package else None
+    if path is None:
+        return
+    for node in ast.walk(_parsed(_text(path, path.relative_to(root)), path.relative_to(root))):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            names = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+            yield from ((*package, name) for name in names if isinstance(name, str))
+
+
+def module_file(root: Path, name: _Name) -> Path | None:
+    """The file below ``root`` that Python would take for a module: where there are both, the package. None: there is none."""
     module = root.joinpath(*name)
     candidates = (module / "__init__.py", module.with_name(f"{module.name}.py"))
     return next((path for path in candidates if path.is_file()), None)

@@ -16,6 +16,7 @@ from lakesmith.execute.status import SIDECAR_LAYER, quarantined_rows
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.planner import cut_problem, tampered
+from lakesmith.plan.refusals import still_refused
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition, TableName
 
@@ -70,6 +71,7 @@ def plan_quarantine(
         fingerprint=definition_fingerprint(table) if is_replay else record.fingerprint,
         inputs=_as_before(record),
         row_wise=True,
+        refused=still_refused(record, table.trusts_python),
         bad_rows=bad_rows,
     )
 

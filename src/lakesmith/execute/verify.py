@@ -9,6 +9,7 @@ from enum import StrEnum
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.plan.fingerprint import what_changed
+from lakesmith.plan.planner import changed_columns
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import TableName
 
@@ -83,6 +84,10 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if record.fingerprint != query.fingerprint:
         changed = what_changed(record.definition, query.definition)
         return skipped(name, f"{changed} since its last batch: run it first")
+    states = {name: state for name in query.inputs if (state := decider.lake.facts(name).state) is not None}
+    known = len(states) == len(query.inputs) and all(str(name) in record.inputs for name in states)
+    if known and (why := changed_columns(table, query, states, record)) is not None:
+        return skipped(name, f"{why}: run it first")
     ranges: list[InputRange] = []
     for upstream in query.inputs:
         pin, state = record.inputs.get(str(upstream)), decider.lake.facts(upstream).state

@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, StructType
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.key_origins import Origin, Origins, Span
 from lakesmith.spark.occurrences import Occurrence
-from lakesmith.spark.read_sql import any_of, literal
+from lakesmith.spark.read_sql import any_of
 
 _MOST_LISTED: Final = 20_000
 """Of more keys only the least and the greatest are looked at."""
@@ -171,6 +171,11 @@ def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
             yield f"{column} >= {since} AND {column} < {until} + {_interval(origin.span)}"
 
 
+def _text(value: str) -> str:
+    """A text by its bytes: what a backslash or a quote means in a literal is a setting."""
+    return f"CAST(X'{value.encode().hex()}' AS string)"
+
+
 def _literal(value: Any, kind: str) -> str:
     match kind:
         case "timestamp" | "window":
@@ -180,7 +185,7 @@ def _literal(value: Any, kind: str) -> str:
         case "date":
             return f"date_from_unix_date({value})"
         case "string":
-            return literal(value)
+            return _text(value)
     return f"CAST('{value}' AS {kind})"
 
 

@@ -102,8 +102,8 @@ class Judged:
 
     @property
     def _settling(self) -> tuple[str, ...]:
-        settled, kinds = {*self.table.key, *self.table.latest_by}, self.kinds
-        names = (name for name in self.columns if name not in settled)
+        settled, kinds = {name.lower() for name in (*self.table.key, *self.table.latest_by)}, self.kinds
+        names = (name for name in self.columns if name.lower() not in settled)
         return (DELETE, *(name for name in names if has_equality(kinds[name.lower()])))
 
     def _newness(self) -> list[SparkColumn]:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import re
-import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from threading import Lock
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
-from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import NeverIncremental
-from lakesmith.execute.modules import project_modules
 from lakesmith.graph.inputs import line_of
 from lakesmith.graph.sql_analysis import analyse
 from lakesmith.graph.sql_splice import add_projection, splice
@@ -33,14 +27,12 @@ from lakesmith.spark.iceberg import CATALOG, physical
 from lakesmith.spark.key_columns import Keys, key_columns
 from lakesmith.spark.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.plans import analysed, items, node_kind, occurrence_of, require_pure
+from lakesmith.spark.python_modules import load_function
 from lakesmith.spark.versions import read_version
 from lakesmith.spark.watched import watched
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
-
-_LOADING: Final = Lock()
-"""Modules are looked up in one place of the process, whichever thread asks."""
 
 _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 """How Spark ends what it has against a text."""
@@ -138,6 +130,8 @@ def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival:
     """Runs the table's query (lazily) over these rows of its inputs."""
     query = batch.step.table.query
     names = {occurrence: batch.view(str(number)) for number, occurrence in enumerate(views)}
+    if isinstance(query, PythonQuery):
+        views = {occurrence: _apart(rows, occurrence) for occurrence, rows in views.items()}
     named = {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
     if isinstance(query, SqlQuery):
         rows = _sql_rows(batch, query, named, with_arrival)
@@ -149,6 +143,11 @@ def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival:
     if isinstance(query, PythonQuery):
         _require_own_inputs(batch, rows)
     return rows
+
+
+def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
+    """The rows with columns of their own: those of a DataFrame that is taken twice would mean either."""
+    return rows.toDF(*rows.columns) if occurrence.number else rows
 
 
 def _sql_rows(
@@ -198,11 +197,14 @@ def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, 
 def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
     arguments = {name: views[occurrence] for name, occurrence in as_arguments(query).items()}
     try:
-        frame, acts = watched(batch.spark, lambda: _load_function(batch, query)(**arguments))
-    except (LakesmithError, PySparkException, Py4JError):
+        frame, acts = watched(batch.spark, lambda: _function_of(batch, query)(**arguments))
+    except (LakesmithError, Py4JError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        raise _failed(batch, query, error) from error
+    except BaseException as error:
+        said = _said(batch, error)
+        if said is None:
+            raise
+        raise _failed(batch, query, error, said) from error
     if not isinstance(frame, DataFrame):
         raise RunError(
             Problem(
@@ -221,18 +223,30 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
     return QueryRows(frame, acted=acts.computed)
 
 
-def _failed(batch: Batch, query: PythonQuery, error: BaseException) -> RunError:
+def _function_of(batch: Batch, query: PythonQuery) -> Any:
+    return load_function(query, batch.project.root, f"lakesmith_project_{batch.name.layer}_{batch.name.name}")
+
+
+def _said(batch: Batch, error: BaseException) -> str | None:
+    """What an exception of the author's Python says; None where it is Spark that cannot go on."""
+    if isinstance(error, PySparkException):
+        problem = explain_failure(error, None, batch.project.secrets)
+        return problem.what.removeprefix("Spark failed: ") if problem.code == "LS601" else None
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return redact(text, batch.project.secrets)
+
+
+def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -> RunError:
     """LS617: an exception of the author's Python, at the last line of the table's file that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return RunError(
         Problem(
             "LS617",
             f"{query.function} of {batch.name} failed",
             place=replace(query.place, line=lines[-1]) if lines else query.place,
             expected="a DataFrame",
-            found=redact(said, batch.project.secrets),
+            found=said,
             hint="mend it, and run again; other tables are not affected",
         )
     )
@@ -276,37 +290,6 @@ def _reads_more(batch: Batch, found: str) -> RunError:
             hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
         )
     )
-
-
-def _load_function(batch: Batch, query: PythonQuery) -> Any:
-    name = f"lakesmith_project_{batch.name.layer}_{batch.name.name}"
-    spec = importlib.util.spec_from_file_location(name, query.file)
-    if spec is None or spec.loader is None:
-        raise TypeError(f"not a Python file: {query.file}")
-    module = importlib.util.module_from_spec(spec)
-    root = str(batch.project.root)
-    with _LOADING:
-        if sys.path[0] != root:
-            # So that a table's file can import what the project keeps beside its tables.
-            sys.path.insert(0, root)
-        _load_anew(list(project_modules(query, batch.project.root)))
-        # There only while it is loaded, for decorators that look: Spark's workers get by value what is not.
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        finally:
-            del sys.modules[name]
-    return getattr(module, query.function)
-
-
-def _load_anew(names: list[str]) -> None:
-    """Imports modules of the project as they are now, and has Spark send them to its workers, which cannot import them."""
-    importlib.invalidate_caches()
-    for name in names:
-        sys.modules.pop(name, None)
-    send_along: Any = register_pickle_by_value
-    for name in names:
-        send_along(importlib.import_module(name))
 
 
 def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:

@@ -19,6 +19,8 @@ from lakesmith.spark.read_sql import literal, name, options
 _OPTIONS: Final = (
     ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
     ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
+    # Elsewhere zones once were a number of seconds apart, for which the format has no place.
+    ("timeZone", "UTC"),
 )
 _DAMAGED: Final = "_damaged"
 

@@ -49,7 +49,7 @@ def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
     if pin is None or pin.snapshot is None:
         return None
     name = sidecar_name(batch.name, kind)
-    _require_pinned(_state_of(batch, name), pin)
+    _require_pinned(batch.name, _state_of(batch, name), pin)
     return batch.spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {pin.snapshot}")
 
 
@@ -93,7 +93,7 @@ class SidecarWriter:
 
     def _open_branch(self, state: TableState, pin: Pin | None) -> None:
         if pin is not None:
-            _require_pinned(state, pin)
+            _require_pinned(self._batch.name, state, pin)
             self._batch.java.open_branch(self.name, self._batch.branch, pin.snapshot)
             return
         main = state.refs.get(MAIN)
@@ -162,19 +162,18 @@ class SidecarWriter:
 def _state_of(batch: Batch, name: TableName) -> TableState:
     state = batch.catalog.table(SIDECAR_LAYER, name.name)
     if state is None:
-        raise _lost(name, "the table is gone")
+        raise _lost(batch.name, str(name), "the table is gone")
     return state
 
 
-def _require_pinned(state: TableState, pin: Pin) -> None:
+def _require_pinned(table: TableName, state: TableState, pin: Pin) -> None:
     if state.uuid != pin.uuid:
-        raise _lost(TableName.parse(state.name), "the table was dropped and created again")
+        raise _lost(table, state.name, "the table was dropped and created again")
     if pin.snapshot not in state.snapshots:
-        raise _lost(TableName.parse(state.name), f"snapshot {pin.snapshot} has expired")
+        raise _lost(table, state.name, f"snapshot {pin.snapshot} has expired")
 
 
-def _lost(name: TableName, found: str) -> StateError:
-    layer, table, _ = name.name.split("__")
+def _lost(table: TableName, name: str, found: str) -> StateError:
     return StateError(
         Problem(
             "LS508",
@@ -182,6 +181,6 @@ def _lost(name: TableName, found: str) -> StateError:
             expected="the snapshot that the table's progress record pins",
             found=found,
             hint="restore it in the catalog; a derived table's is made anew by"
-            f" lakesmith run --full-refresh {layer}.{table}",
+            f" lakesmith run --full-refresh {table}",
         )
     )

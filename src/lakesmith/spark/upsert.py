@@ -86,6 +86,10 @@ def _require_later(batch: Batch, fates: Fates) -> None:
     (item,) = batch.step.inputs
     if item.start is None:
         return
+    state = batch.catalog.table(item.table.layer, item.table.name)
+    if state is None or item.start not in state.snapshots:
+        gone = f"snapshot {item.start} of {item.table}, up to which it was read, has expired"
+        raise NotIncremental(f"versions tie with known ones, and {gone}")
     consumed = read_version(batch.spark, item.table, item.start)
     last = consumed.agg(F.max(ARRIVAL[0])).collect()[0][0]
     if last is not None and (fates.oldest is None or fates.oldest <= last):

@@ -15,6 +15,7 @@ from typing import Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import NullType
 from pyspark.sql.window import WindowSpec
 
 from lakesmith.errors import Problem, RunError
@@ -71,11 +72,17 @@ def put_in_order(
 def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> tuple[str, ...]:
     """The columns in which a version has to differ to open a row; ``columns`` are the query's.
 
-    Raises RunError LS615 when one of them is none of the query's, or has values that cannot be compared.
+    Raises RunError LS615 when one of them is none of the query's, or has values that cannot be compared, or are by a collation.
     """
     ordering = {name.lower() for name in (*table.key, *table.latest_by)}
     tracked = table.track or tuple(name for name in columns if name.lower() not in ordering)
     types = {field.name.lower(): field.dataType for field in rows.schema.fields}
+    for name in (*table.key, *table.latest_by, *tracked):
+        if " collate " in types.get(name.lower(), NullType()).simpleString():
+            what = (
+                f"versions cannot be told apart by the column {name!r}: its texts are compared by a collation"
+            )
+            raise _untracked(table, what, columns)
     for name in tracked:
         if name.lower() not in map(str.lower, columns):
             raise _untracked(
@@ -114,4 +121,6 @@ def _untracked(table: TableDefinition, what: str, columns: Sequence[str]) -> Run
     place = dict(table.settings_from).get("track", table.place)
     known = [name for name in columns if name.lower() not in {*table.key, *table.latest_by}]
     hint = did_you_mean(what.split("'")[1], known) or "name the columns that count: track: [column, …]"
+    if "collation" in what:
+        hint = f"CAST({what.split(chr(39))[1]} COLLATE UTF8_BINARY AS string)"
     return RunError(Problem("LS615", what, place, f"some of {listed(known)}", hint=hint))

@@ -26,6 +26,9 @@ _DESCRIPTION: Final = "spark.job.description"
 _FROM_METADATA: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
 """Counts and the like that Iceberg answers from metadata run no job, and their plans do not name the table."""
 
+_OF_CATALOGS: Final = "spark.sql.catalog."
+"""Iceberg sets some of these itself, when a session first reads by it."""
+
 _PATIENCE_MS: Final = 60_000
 _READ: Final = re.compile(
     r"\bBatchScan (?P<table>[^\s\[(]+)|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
@@ -103,7 +106,8 @@ def _restore(spark: SparkSession, before: Any) -> tuple[str, ...]:
     if after.equals(before):
         return ()
     was, now = _pairs(before), _pairs(after)
-    changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    names = (name for name in was.keys() | now.keys() if not name.startswith(_OF_CATALOGS))
+    changed = sorted(name for name in names if was.get(name) != now.get(name))
     for name in changed:
         if name in was:
             spark.conf.set(name, was[name])
