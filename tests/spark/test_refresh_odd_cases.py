@@ -332,3 +332,14 @@ def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: Projec
     land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
     assert shop.run("bronze.a", "gold.broken").code == 1
     assert shop.must_run("gold.of_it").published == {}
+
+
+def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
+    signs = "SELECT k, CASE max(n) WHEN 1 THEN -0.0D ELSE 0.0D END AS z FROM bronze.a GROUP BY k"
+    shop.write({"tables/gold/signs.sql": signs})
+    for number in (1, 2):
+        land(shop, "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,")
+        shop.must_run("bronze.a", "gold.signs")
+        assert same(shop.spark, "signs", signs)
+    assert shop.record("gold.signs").kind == "keys"
+    assert shop.record("gold.signs").account.updated == 1

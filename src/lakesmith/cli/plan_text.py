@@ -61,8 +61,8 @@ def _row(item: Forecast) -> tuple[str, ...]:
             how = decision.strategy.value
             return (str(decision.name), how, *_reads(cost), *_amount(cost.replaces), decision.reason)
         case Waiting(_, upstream) if outlook is None:
-            why = f"decided once {', '.join(map(str, upstream))} is up to date"
-            return (str(decision.name), "follows", *_NOTHING, *_NOTHING, why)
+            why = f"there is no batch yet of {', '.join(map(str, upstream))}"
+            return (str(decision.name), "waits", *_NOTHING, *_NOTHING, why)
         case Waiting() if outlook is not None:
             how = f"follows ({outlook.strategy.value})" if outlook.strategy else "follows"
             return (
@@ -108,7 +108,7 @@ def _closing(plan: Sequence[Forecast], refused: bool) -> list[str]:
     busy = [item for item in plan if item.cost or item.outlook]
     if not busy:
         waits = any(isinstance(item.decision, Waiting) for item in plan)
-        return [] if refused or waits else ["nothing to do"]
+        return [] if refused else ["nothing to do yet" if waits else "nothing to do"]
     rebuilt = sum(_is_rebuilt(item) for item in busy)
     parts = [f"{count(len(busy), 'table')} to bring up to date: {_sums(busy)} to read"]
     parts += [f"{rebuilt} {'is' if rebuilt == 1 else 'are'} rebuilt"] if rebuilt else []

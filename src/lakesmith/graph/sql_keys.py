@@ -49,15 +49,15 @@ def _select(select: exp.Select) -> Iterator[str]:
     group = select.args.get("group")
     if select.args.get("from_") is None:
         yield "a SELECT that reads no table"
-    if group is None and any(_aggregates(item) for item in select.expressions):
+    if group is None and any(_aggregates(select, item) for item in select.expressions):
         yield "one row for all rows of the input"
     if group is not None and group.find(exp.Cube, exp.Rollup, exp.GroupingSets):
         yield "GROUPING SETS, CUBE or ROLLUP"
 
 
-def _aggregates(item: exp.Expr) -> bool:
-    """Whether there is an aggregate in it that is no window function."""
-    found = (each for each in item.find_all(exp.AggFunc))
+def _aggregates(select: exp.Select, item: exp.Expr) -> bool:
+    """Whether there is an aggregate of the SELECT in its item that is no window function."""
+    found = (each for each in item.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is select)
     return any(not isinstance(each.parent, exp.Window | exp.IgnoreNulls) for each in found)
 
 

@@ -259,7 +259,8 @@ def changed_columns(
     for name, state in states.items():
         pin = record.inputs[str(name)]
         before = _read_in(state, pin)
-        if before is None and pin.snapshot is not None and len(state.schemas) > 1:
+        had_others = pin.schema is not None or len(state.schemas) > 1 or bool(state.schema_id)
+        if before is None and pin.snapshot is not None and had_others:
             return f"which columns {name} had when it was last read is not known any more"
         if names := columns_that_count(table, query, before or state.columns, state.columns):
             return f"columns of {name} that it computes with have changed: {', '.join(names)}"

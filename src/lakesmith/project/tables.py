@@ -258,7 +258,7 @@ class TableBuilder:
         if not columns:
             self._problem("LS105", f"{name} is empty", setting.place, expected="at least one column")
         for index, column in enumerate(columns):
-            if column in columns[:index]:
+            if column.lower() in map(str.lower, columns[:index]):
                 self._problem("LS105", f"{name} has {column!r} twice", setting.item_place(index))
         return tuple(columns)
 

@@ -22,24 +22,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyroaring import BitMap64
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.comparable import comparable
-from lakesmith.spark.differing import Differing, compare, have_ids, too_dear
+from lakesmith.spark.differing import Bound, Differing, compare, have_ids, too_dear
 from lakesmith.spark.gateway import elements
 from lakesmith.spark.iceberg import JavaTables, quoted
-from lakesmith.spark.rounding import has_fractions
+from lakesmith.spark.rounding import grouped_exactly
 from lakesmith.spark.scans import Scan
 from lakesmith.spark.staging import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.vectors import Vectors
 
 _COUNT = "_lakesmith_count"
-_EXACT = "_lakesmith_exact_"
 
 
 @dataclass(frozen=True)
@@ -70,20 +66,20 @@ def changed_rows(
     name: TableName,
     start: int | None,
     end: int | None,
-    most: float | None = None,
+    bound: Bound | None = None,
 ) -> Iterator[Changes]:
     """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
 
     The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
     NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where reading the
-    files touched costs more than the part ``most`` of reading all that there is at ``end``.
+    files touched is ``too_dear``.
     """
     table = JavaTables(spark).load(name)
     then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
     if then.has_doubles or now.has_doubles:
         raise NotIncremental(f"{name} names one of its data files twice, so it is computed as a whole")
     differing = compare(then.files, now.files)
-    if most is not None and (said := too_dear(differing, then.files, now.files, most)):
+    if bound is not None and (said := too_dear(differing, then.files, now.files, bound)):
         raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")
     touched = _touched(then, now, differing)
     with ExitStack() as stack:
@@ -184,29 +180,11 @@ def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFram
 def _cancel_by_value(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Equal rows cancel one for one. Where a value is null in both, it is equal."""
     columns = [name for name in went.columns if name not in (ROW_ID, LAST_UPDATED)]
-    kinds = {field.name: field.dataType for field in went.schema.fields}
-    exact = {
-        f"{_EXACT}{number}": comparable(F.col(quoted(name)), kinds[name], _with_sign)
-        for number, name in enumerate(columns)
-        if has_fractions(kinds[name])
-    }
-    plain = [name for name in columns if not has_fractions(kinds[name])]
-    counted = (
-        went.select(*map(quoted, columns), F.lit(-1).alias(_COUNT))
-        .unionByName(came.select(*map(quoted, columns), F.lit(1).alias(_COUNT)))
-        .withColumns(exact)
-        .groupBy(*map(quoted, (*plain, *exact)))
-        .agg(
-            F.sum(_COUNT).alias(_COUNT),
-            *(F.first(quoted(name)).alias(name) for name in columns if name not in plain),
-        )
+    both = went.select(*map(quoted, columns), F.lit(-1).alias(_COUNT)).unionByName(
+        came.select(*map(quoted, columns), F.lit(1).alias(_COUNT))
     )
+    counted = grouped_exactly(both, columns, F.sum(_COUNT).alias(_COUNT))
     return _repeated(counted, -1, columns), _repeated(counted, 1, columns)
-
-
-def _with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """A double or float as its text: a GROUP BY takes 0.0 and -0.0 for one value, and gives one of them for both."""
-    return value.cast("string") if has_fractions(kind) else value
 
 
 def _repeated(counted: DataFrame, sign: int, columns: Sequence[str]) -> DataFrame:

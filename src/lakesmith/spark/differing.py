@@ -64,14 +64,23 @@ def have_ids(differing: Differing, then: Files, now: Files) -> bool:
     return before and all(now[file].has_ids for file in differing.came)
 
 
-def too_dear(differing: Differing, then: Files, now: Files, most: float) -> str | None:
-    """Says that looking at what changed costs more than the part ``most`` of reading the later snapshot as a whole; None: it does not."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What looking at what changed may cost: the ``part`` of what a full refresh reads, which is the later snapshot and so many
+    bytes of other inputs ``besides``."""
+
+    part: float
+    besides: int = 0
+
+
+def too_dear(differing: Differing, then: Files, now: Files, bound: Bound) -> str | None:
+    """Says that looking at what changed costs more than is within bounds; None: it does not."""
     both = (*differing.went, *differing.masked, *differing.rewritten)
     held = sum(then[file].bytes for file in both) + sum(now[file].bytes for file in differing.came)
     total = sum(file.bytes for file in now.values())
     opened = len(both) + len(differing.came) - len(differing.masked)
     cost = held + opened * OPEN_BYTES + len(differing.masked) * MASKED_BYTES
-    if cost <= most * (total + len(now) * OPEN_BYTES):
+    if cost <= bound.part * (total + len(now) * OPEN_BYTES + bound.besides):
         return None
     touched = len(both) + len(differing.came)
     files = "1 file" if touched == 1 else f"{touched:,} files"

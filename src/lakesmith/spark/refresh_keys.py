@@ -9,7 +9,8 @@ the newest wins, or each has its time, as in a rebuild.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
@@ -78,20 +79,27 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
             return Draft(Account(read=touched.read), by_row=False)
         batch.say(f"computing {touched.count} keys")
         if sums is not None:
-            return _add_up(batch, query, sums, touched, kept)
+            with _whole_where_values_fail(batch):
+                return _add_up(batch, query, sums, touched, kept)
         return _compute(batch, _judged(batch, query, touched), touched, kept)
 
 
 def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | None, Touched]:
-    """The touched keys; with what changed rows add up to, where their sums can be brought forward.
-
-    Raises NotIncremental where that fails in Spark: changed rows may meet expressions that the query keeps them from.
-    """
+    """The touched keys; with what changed rows add up to, where their sums can be brought forward."""
     adding = _adding(batch, query.rows)
-    try:
+    with _whole_where_values_fail(batch):
         if adding:
             return find_sums(batch, adding, kept)
         return None, find_touched(batch, query.names, keys.alone, kept)
+
+
+@contextmanager
+def _whole_where_values_fail(batch: Batch) -> Iterator[None]:
+    """Raises NotIncremental where Spark cannot compute with a value: changed rows may meet expressions that the query keeps them
+    from, and the parts of a sum may be larger than all of it.
+    """
+    try:
+        yield
     except (PySparkException, Py4JJavaError) as error:
         if (said := wrong_value(error, batch.project.secrets)) is None:
             raise

@@ -17,6 +17,7 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
+from lakesmith.spark.rounding import grouped_exactly
 from lakesmith.spark.row_delta import PLACE_TYPE, by_file, can_replace, nowhere, place, replace_rows
 from lakesmith.spark.staging import ROW_ID
 
@@ -66,9 +67,8 @@ def difference(
     """
     names = [F.col(quoted(name)) for name in columns]
     both = wanted.select(*names, nowhere().alias(PLACE)).unionByName(there)
-    counted = both.groupBy(*names).agg(
-        F.count_if(F.col(PLACE).isNull()).alias(_FRESH), F.collect_list(PLACE).alias(_PLACES)
-    )
+    fresh, places = F.count_if(F.col(PLACE).isNull()).alias(_FRESH), F.collect_list(PLACE).alias(_PLACES)
+    counted = grouped_exactly(both, columns, fresh, places).select(*names, _FRESH, _PLACES)
     differing = counted.where(F.col(_FRESH) != F.size(_PLACES)).withColumn(_ID, _continued_id(identity))
     rows, counts = kept.cut_and_count(differing, *_totals())
     return Difference(rows, tuple(columns), counts["came"], counts["went"], counts["continued"])

@@ -17,6 +17,7 @@ from lakesmith.plan.steps import InputRange
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.changes import changed_rows
+from lakesmith.spark.differing import Bound
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_columns import relaxed
@@ -125,9 +126,17 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
 
 def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
     """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
-    feed = changed_rows(batch.spark, item.table, item.start, item.end, MOST_TOUCHED)
+    bound = Bound(MOST_TOUCHED, sum(_held(batch, each) for each in batch.step.inputs if each is not item))
+    feed = changed_rows(batch.spark, item.table, item.start, item.end, bound)
     changes = kept.enter_context(feed)
     return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)
+
+
+def _held(batch: Batch, item: InputRange) -> int:
+    """The bytes that an input holds."""
+    state = batch.catalog.table(item.table.layer, item.table.name)
+    snapshot = state.snapshots.get(item.end) if state and item.end is not None else None
+    return snapshot.count("total-files-size") if snapshot else 0
 
 
 def counted(rows: DataFrame, seen: Observation) -> DataFrame:

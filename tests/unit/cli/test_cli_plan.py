@@ -120,7 +120,10 @@ def test_the_sums(plan: list[Forecast], words: str) -> None:
 
 def test_what_waits_for_what_cannot_be_built_has_no_sums() -> None:
     waiting = Forecast(Waiting(table("silver.a"), (TableName("bronze", "b"),)))
-    assert plan_lines([waiting]) == ["silver.a  follows  decided once bronze.b is up to date"]
+    assert plan_lines([waiting]) == [
+        "silver.a  waits  there is no batch yet of bronze.b",
+        "nothing to do yet",
+    ]
     refused = Forecast(Refused(table("silver.a"), Problem("LS501", "no record", hint="rebuild it")))
     assert plan_lines([refused]) == [
         "silver.a  refused  no record",

@@ -29,6 +29,7 @@ CASES = {
     "SELECT a FROM silver.x WHERE b IN (SELECT c FROM silver.y)": None,
     "SELECT a FROM silver.x WHERE EXISTS (SELECT 1 FROM silver.y)": None,
     "SELECT a, (SELECT 1 FROM silver.y) AS m FROM silver.x": "a subquery in an expression",
+    "SELECT a, (SELECT max(c) FROM silver.y) AS m FROM silver.x": "a subquery in an expression",
     "SELECT a FROM silver.x WHERE b > (SELECT max(c) FROM silver.y)": "a subquery in an expression",
     "SELECT a FROM silver.x WHERE NOT EXISTS (SELECT 1 FROM silver.y WHERE y.b = x.a LIMIT 3)": "LIMIT",
     "SELECT session_window(ts, '1 minute') AS w, count(*) AS n FROM silver.x GROUP BY session_window(ts, '1 minute')": "a session"

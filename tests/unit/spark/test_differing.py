@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakesmith.spark.differing import DataFile, Differing, compare, have_ids, too_dear
+from lakesmith.spark.differing import Bound, DataFile, Differing, compare, have_ids, too_dear
 
 MEGABYTE = 1024 * 1024
 VECTOR = "[GenericDeleteFile{content=position_deletes, file_path=a}]"
@@ -45,7 +45,7 @@ def test_rows_have_ids_where_all_files_that_differ_give_them(without: str) -> No
 def test_large_files_count_by_what_they_hold(changed: int, dear: bool) -> None:
     then = {str(number): _file(100 * MEGABYTE) for number in range(100)}
     now = then | {str(number): _file(100 * MEGABYTE, VECTOR) for number in range(changed)}
-    assert (too_dear(compare(then, now), then, now, 0.5) is not None) is dear
+    assert (too_dear(compare(then, now), then, now, Bound(0.5)) is not None) is dear
 
 
 def test_many_small_files_are_dear_though_they_hold_little() -> None:
@@ -53,22 +53,30 @@ def test_many_small_files_are_dear_though_they_hold_little() -> None:
     then = {str(number): _file(100_000) for number in range(400)}
     then |= {f"small{number}": _file(4_000) for number in range(2_400)}
     many = then | {f"small{number}": _file(4_000, VECTOR) for number in range(1_200)}
-    said = too_dear(compare(then, many), then, many, 0.5)
+    said = too_dear(compare(then, many), then, many, Bound(0.5))
     assert said == "1,200 files with 4.8 MB, and all of it is in 2,800 with 49.6 MB"
     few = then | {f"small{number}": _file(4_000, VECTOR) for number in range(200)}
-    assert too_dear(compare(then, few), then, few, 0.5) is None
+    assert too_dear(compare(then, few), then, few, Bound(0.5)) is None
 
 
 def test_what_came_is_read_as_well_as_what_went() -> None:
     then = {str(number): _file(10 * MEGABYTE) for number in range(10)}
     rewritten = then | {"new0": _file(20 * MEGABYTE), "new1": _file(20 * MEGABYTE)}
     now = {name: file for name, file in rewritten.items() if name not in "0123"}
-    assert too_dear(compare(then, now), then, now, 0.5) is not None
-    assert too_dear(compare(then, now), then, now, 1.0) is None
+    assert too_dear(compare(then, now), then, now, Bound(0.5)) is not None
+    assert too_dear(compare(then, now), then, now, Bound(1.0)) is None
 
 
 def test_nothing_is_left() -> None:
     then = {"gone": _file(MEGABYTE)}
-    said = too_dear(compare(then, {}), then, {}, 0.5)
+    said = too_dear(compare(then, {}), then, {}, Bound(0.5))
     assert said == "1 file with 1.0 MB, and all of it is in 0 with 0.0 MB"
-    assert too_dear(compare({}, {}), {}, {}, 0.5) is None
+    assert too_dear(compare({}, {}), {}, {}, Bound(0.5)) is None
+
+
+def test_what_changed_in_a_small_input_is_held_against_all_inputs() -> None:
+    then = {"a": DataFile(100_000)}
+    now = {"a": DataFile(100_000, deletes="[dv]"), "b": DataFile(1_000)}
+    assert too_dear(compare(then, now), then, now, Bound(0.5)) is not None
+    assert too_dear(compare(then, now), then, now, Bound(0.5, besides=10**9)) is None
+    assert too_dear(compare(then, {}), then, {}, Bound(0.5, besides=10**9)) is None
