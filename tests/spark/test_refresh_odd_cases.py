@@ -335,7 +335,7 @@ def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: Projec
 
 
 def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
-    signs = "SELECT k, CASE max(n) WHEN 1 THEN -0.0D ELSE 0.0D END AS z FROM bronze.a GROUP BY k"
+    signs = "SELECT k, 0.0D * (1 - max(n)) AS z FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/signs.sql": signs})
     for number in (1, 2):
         land(shop, "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,")
