@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
@@ -188,14 +188,9 @@ def _doing(step: TableStep) -> str:
     return f"{step.strategy.value}, {step.reason}"
 
 
-@contextmanager
-def stray_prints_to_stderr(as_json: bool) -> Iterator[None]:
+def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:
     """What a project's own Python prints is kept out of JSON; a view writes to where stdout was when it was made."""
-    if not as_json:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.plan.fingerprint import what_changed
@@ -84,10 +85,7 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if record.fingerprint != query.fingerprint:
         changed = what_changed(record.definition, query.definition)
         return skipped(name, f"{changed} since its last batch: run it first")
-    states = {name: state for name in query.inputs if (state := decider.lake.facts(name).state) is not None}
-    known = len(states) == len(query.inputs) and all(str(name) in record.inputs for name in states)
-    if known and (why := changed_columns(table, query, states, record)) is not None:
-        return skipped(name, f"{why}: run it first")
+    states: dict[TableName, TableState] = {}
     ranges: list[InputRange] = []
     for upstream in query.inputs:
         pin, state = record.inputs.get(str(upstream)), decider.lake.facts(upstream).state
@@ -97,7 +95,10 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
             return skipped(
                 name, f"snapshot {pin.snapshot} of {upstream}, which it was computed from, has expired"
             )
+        states[upstream] = state
         ranges.append(InputRange(upstream, state.uuid, None, pin.snapshot))
+    if (why := changed_columns(table, query, states, record)) is not None:
+        return skipped(name, f"{why}: run it first")
     return TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
 
 

@@ -58,7 +58,7 @@ def _other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
     """What to say of a table whose rows came from files and that is derived now, or the other way round: neither can go on from
     the other, and rows that came from files are nowhere else."""
     record = facts.base.record
-    if record is None or table.is_sourced == (not _is_derived(record)):
+    if record is None or table.is_sourced != _is_derived(record):
         return None
     was, now = ("tables", "files") if table.is_sourced else ("files", "tables")
     return Problem(

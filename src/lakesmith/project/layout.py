@@ -105,15 +105,13 @@ def _table(stem: PurePosixPath, files: dict[str, str]) -> TableFiles:
 
 
 def _twice(tables: list[TableFiles]) -> Iterable[Problem]:
-    first: dict[TableName, TableFiles] = {}
-    beside: dict[str, TableFiles] = {}
+    first: dict[str, TableFiles] = {}
     for table in tables:
-        same = beside.setdefault(f"{table.name.layer}__{table.name.name}", table)
-        if same.name != table.name:
-            what = f"{table.name} and {same.name} would share their quarantines and tombstones"
+        other = first.setdefault(f"{table.name.layer}__{table.name.name}", table)
+        if other.name != table.name:
+            what = f"{table.name} and {other.name} would share their quarantines and tombstones"
             yield Problem("LS111", what, Place(table.main), "another name", hint="rename one of them")
-        other = first.setdefault(table.name, table)
-        if other is not table:
+        elif other is not table:
             what = f"there are two tables {table.name}"
             hint = "deeper folders only group: rename one of them"
             yield Problem("LS111", what, Place(table.main), "one", f"also {other.main}", hint)

@@ -53,6 +53,11 @@ def has_equality(kind: DataType) -> bool:
     return not isinstance(kind, VariantType)
 
 
+def is_collated(kind: str) -> bool:
+    """Whether texts in values of a type, as Spark writes it, are equal by a collation, and not by their bytes."""
+    return " collate " in kind
+
+
 def _entry(entry: SparkColumn, kind: MapType, leaf: Leaf | None) -> SparkColumn:
     key, inner = entry.getField("key"), entry.getField("value")
     return F.struct(

@@ -17,6 +17,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, is_taken
 from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.comparable import is_collated
 from lakesmith.spark.grown_types import stored_type
 from lakesmith.spark.history import upsert_versions
 from lakesmith.spark.iceberg import SchemaChange
@@ -163,7 +164,7 @@ def _write(batch: Batch, rows: QueryRows) -> Draft:
 def _require_no_collation(rows: QueryRows) -> None:
     """Raises NeverIncremental where texts are equal by a collation: the table has them as plain ones, which tell them apart."""
     for column in rows.frame.schema.fields:
-        if " collate " in column.dataType.simpleString():
+        if is_collated(column.dataType.simpleString()):
             raise NeverIncremental(f"texts of its column {column.name} are compared by a collation")
 
 

@@ -34,7 +34,7 @@ _VERSION = "_lakesmith_version"
 class Fates:
     """How many of the winning versions meet which fate; ``ties`` have the version that is known.
 
-    ``oldest``: the first batch that took one of these ties; None where that is not known of each.
+    ``oldest``: the first batch that took one of these ties, 0 where that is not known of each; None without any.
     ``places``: where the rows are that are to be updated or deleted, where that was asked for.
     """
 
@@ -107,8 +107,7 @@ def count_fates(fated: DataFrame) -> Fates:
     """Counts them, and gathers the places of what changes, in one pass."""
     names = ("insert", "update", "delete", "unchanged", "older", "absent")
     counts = [F.count_if(F.col(FATE) == name).alias(name) for name in names]
-    arrived = F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(-1)))
-    oldest = F.nullif(F.min(arrived), F.lit(-1)).alias("oldest")
+    oldest = F.min(F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(0)))).alias("oldest")
     ties = F.count_if(F.col(_TIE)).alias("ties")
     row: Row = fated.agg(*counts, ties, oldest, _gathered(fated)).collect()[0]
     return Fates(**row.asDict())

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.graph.sql_functions import is_clock_word
+from lakesmith.spark.comparable import is_collated
 from lakesmith.spark.gateway import java_class
 from lakesmith.spark.occurrences import Occurrence, Occurrences
 
@@ -85,7 +86,7 @@ def _is_chance(expression: Any) -> bool:
 
 
 def _is_collated(expression: Any) -> bool:
-    return kind_of(expression) in _COLLATING and " collate " in str(expression.dataType().simpleString())
+    return kind_of(expression) in _COLLATING and is_collated(str(expression.dataType().simpleString()))
 
 
 def _is_of_clock(cast: Any) -> bool:

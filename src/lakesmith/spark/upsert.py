@@ -92,7 +92,7 @@ def _require_later(batch: Batch, fates: Fates) -> None:
         raise NotIncremental(f"versions tie with known ones, and {gone}")
     consumed = read_version(batch.spark, item.table, item.start)
     last = consumed.agg(F.max(ARRIVAL[0])).collect()[0][0]
-    if last is not None and (fates.oldest is None or fates.oldest <= last):
+    if last is not None and (fates.oldest or 0) <= last:
         raise NotIncremental("versions tie with known ones, and did not come after them")
 
 

@@ -21,7 +21,7 @@ from pyspark.sql.window import WindowSpec
 from lakesmith.errors import Problem, RunError
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
-from lakesmith.spark.comparable import comparable, has_equality
+from lakesmith.spark.comparable import comparable, has_equality, is_collated
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.keyed import DELETE
 
@@ -78,11 +78,11 @@ def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinit
     tracked = table.track or tuple(name for name in columns if name.lower() not in ordering)
     types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     for name in (*table.key, *table.latest_by, *tracked):
-        if " collate " in types.get(name.lower(), NullType()).simpleString():
+        if is_collated(types.get(name.lower(), NullType()).simpleString()):
             what = (
                 f"versions cannot be told apart by the column {name!r}: its texts are compared by a collation"
             )
-            raise _untracked(table, what, columns)
+            raise _untracked(table, what, columns, f"CAST({name} COLLATE UTF8_BINARY AS string)")
     for name in tracked:
         if name.lower() not in map(str.lower, columns):
             raise _untracked(
@@ -117,10 +117,10 @@ def _oldest_first(table: TableDefinition) -> list[SparkColumn]:
     return [F.asc_nulls_first(quoted(name)) for name in table.latest_by]
 
 
-def _untracked(table: TableDefinition, what: str, columns: Sequence[str]) -> RunError:
+def _untracked(
+    table: TableDefinition, what: str, columns: Sequence[str], hint: str | None = None
+) -> RunError:
     place = dict(table.settings_from).get("track", table.place)
     known = [name for name in columns if name.lower() not in {*table.key, *table.latest_by}]
-    hint = did_you_mean(what.split("'")[1], known) or "name the columns that count: track: [column, …]"
-    if "collation" in what:
-        hint = f"CAST({what.split(chr(39))[1]} COLLATE UTF8_BINARY AS string)"
-    return RunError(Problem("LS615", what, place, f"some of {listed(known)}", hint=hint))
+    meant = did_you_mean(what.split("'")[1], known) or "name the columns that count: track: [column, …]"
+    return RunError(Problem("LS615", what, place, f"some of {listed(known)}", hint=hint or meant))
