@@ -254,3 +254,16 @@ def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> No
     shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 1").collect()
     assert shop.must_run("bronze.*", "gold.large").published["gold.large"].kind == "keys"
     assert shop.rows("gold.large") == [("a", Decimal(9 * 10**18), 1)]
+
+
+def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
+    """Spark does not join by maps, so such sums are computed from the rows of their groups."""
+    query = "SELECT shop, map('a', 1) AS kinds, count(*) AS n FROM bronze.sales GROUP BY shop"
+    shop.write({"tables/gold/mapped.sql": query})
+    _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
+    shop.must_run("bronze.*", "gold.mapped")
+    _land(shop, 2, "2,a,1,1.00,2024-06-03 00:00:00\n3,b,1,1.00,2024-06-03 00:00:00\n")
+    assert shop.must_run("bronze.*", "gold.mapped").published["gold.mapped"].kind == "keys"
+    assert Counter(map(str, shop.rows("gold.mapped"))) == Counter(
+        ["('a', {'a': 1}, 2)", "('b', {'a': 1}, 1)"]
+    )

@@ -19,7 +19,7 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
 
     Variants stay as they are.
     """
-    if leaf is None and "map<" not in kind.simpleString():
+    if leaf is None and not holds_maps(kind):
         return value
     match kind:
         case MapType():
@@ -51,6 +51,11 @@ def has_equality(kind: DataType) -> bool:
         case StructType():
             return all(has_equality(field.dataType) for field in kind.fields)
     return not isinstance(kind, VariantType)
+
+
+def holds_maps(kind: DataType) -> bool:
+    """Whether values of a type are maps or have some inside: Spark neither joins nor groups by those."""
+    return "map<" in kind.simpleString()
 
 
 def is_collated(kind: str) -> bool:

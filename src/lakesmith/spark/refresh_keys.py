@@ -21,9 +21,9 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.project.definitions import VALID_FROM
-from lakesmith.spark.additive import Adding, additive
+from lakesmith.spark.additive import Adding, Role, additive
 from lakesmith.spark.batch import Batch, Draft
-from lakesmith.spark.comparable import has_equality
+from lakesmith.spark.comparable import has_equality, holds_maps
 from lakesmith.spark.deltas import Sums, bring_forward, find_sums
 from lakesmith.spark.failures import wrong_value
 from lakesmith.spark.iceberg import quoted
@@ -112,7 +112,12 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
     if table.key or table.checks or len(moved) != 1:
         return None
     found = additive(rows.frame, rows.occurrences, moved[0].table)
-    return dict(zip(rows.columns, found, strict=True)) if found else None
+    if found is None or any(
+        each.role is Role.GROUP and holds_maps(field.dataType)
+        for field, each in zip(rows.frame.schema.fields, found, strict=True)
+    ):
+        return None
+    return dict(zip(rows.columns, found, strict=True))
 
 
 def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept) -> Draft:
@@ -203,8 +208,8 @@ def _identity(batch: Batch, touched: Touched) -> list[str]:
 
 def _require_comparable(query: Query) -> None:
     for field in query.rows.frame.select(*map(quoted, query.rows.columns)).schema.fields:
-        kind = field.dataType.simpleString()
-        if not has_equality(field.dataType) or (field.name in query.names and "map<" in kind):
+        if not has_equality(field.dataType) or (field.name in query.names and holds_maps(field.dataType)):
+            kind = field.dataType.simpleString()
             raise NotIncremental(
                 f"its column {field.name} is of a type, {kind}, whose values cannot be compared"
             )

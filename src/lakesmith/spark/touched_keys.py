@@ -13,6 +13,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith.plan.cost import held
 from lakesmith.plan.steps import InputRange
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import Batch
@@ -133,10 +134,9 @@ def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame
 
 
 def _held(batch: Batch, item: InputRange) -> int:
-    """The bytes that an input holds."""
-    state = batch.catalog.table(item.table.layer, item.table.name)
-    snapshot = state.snapshots.get(item.end) if state and item.end is not None else None
-    return snapshot.count("total-files-size") if snapshot else 0
+    """The bytes that an input holds, as far as its summaries tell."""
+    there = held(batch.catalog.table(item.table.layer, item.table.name), item.end)
+    return (there.bytes if there else None) or 0
 
 
 def counted(rows: DataFrame, seen: Observation) -> DataFrame:
