@@ -268,3 +268,53 @@ def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHa
     shop.must_run(full=["silver.keyed"])
     assert incremental == shop.rows("silver.keyed")
     assert len(incremental) == 2
+
+
+def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_is_read(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iceberg knows what a file has by the present names, and would leave out files by another column's values."""
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    queries = {
+        "gold.few": "SELECT id, x FROM silver.s WHERE x > 50",
+        "gold.groups": "SELECT x, count(*) AS c FROM silver.s WHERE x > 50 GROUP BY x",
+        "gold.joined": "SELECT s.id, p.id AS other FROM silver.s AS s JOIN bronze.p AS p ON s.x = p.y",
+    }
+    shop.write({"tables/silver/s.sql": "SELECT id, x, y FROM bronze.p"})
+    shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
+    shop.land("landing/p/1.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
+    shop.must_run()
+    assert shop.rows("gold.few") == []
+    for change in ("RENAME COLUMN x TO t", "RENAME COLUMN y TO x", "RENAME COLUMN t TO y"):
+        shop.spark.sql(f"ALTER TABLE lake.silver.s {change}")
+    shop.must_run("gold.*")
+    assert shop.rows("gold.few") == [(1, 100), (2, 200), (3, 300)]
+    there = {name: query.replace("silver.", "lake.silver.") for name, query in queries.items()}
+    assert differing(shop, there) == []
+
+
+def test_a_column_of_another_type_since_its_last_batch(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch that brings it is written beside the old column, which goes with the publish."""
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 1e9)
+    first = {
+        "silver.s": "SELECT id, CAST(x AS string) AS a FROM bronze.p",
+        "gold.own": "SELECT CAST(x AS string) AS a, avg(y) AS m FROM bronze.p GROUP BY CAST(x AS string)",
+        "gold.few": "SELECT id, a FROM silver.s WHERE a > '1'",
+        "gold.joined": "SELECT s.id, p.x FROM silver.s AS s JOIN bronze.p AS p ON s.a = p.x",
+        "gold.groups": "SELECT a, count(*) AS c FROM silver.s GROUP BY a",
+    }
+    then = {
+        name: query.replace("CAST(x AS string)", "x").replace("'1'", "1") for name, query in first.items()
+    }
+    for queries in (first, then):
+        shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
+        shop.land(f"landing/p/{queries is then}.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
+        shop.must_run()
+    shop.land("landing/p/3.csv", "id,x,y\n4,3,400\n5,4,500\n")
+    published = shop.must_run().published
+    assert (published["gold.own"].kind, published["gold.groups"].kind) == ("keys", "keys")
+    there = {name: query.replace("silver.", "lake.silver.") for name, query in then.items()}
+    assert differing(shop, there) == []

@@ -298,3 +298,10 @@ def verified(shop: ProjectHarness, table: str) -> Verification:
     if isinstance(found, Verification):
         return found
     return verify_steps(shop.handle, lake, [found])[found.name]
+
+
+def test_versions_are_not_put_in_order_by_maps(log: ProjectHarness) -> None:
+    query = "query: SELECT id, map('a', day) AS m FROM bronze.log\n"
+    log.write({"tables/silver/mapped.yaml": f"{query}key: [id]\nlatest_by: [m]\nhistory: type2\n"})
+    (problem,) = log.run("silver.mapped").problems
+    assert (problem.code, "by the column 'm'" in problem.what) == ("LS615", True)

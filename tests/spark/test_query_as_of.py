@@ -110,3 +110,14 @@ def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(sho
     shop.spark.sql("ALTER TABLE lake.bronze.orders DROP COLUMN note")
     _, _, rows = ask(shop, "SELECT id, note FROM bronze.orders", {"bronze.orders": head.snapshot_id})
     assert rows == [(1, "a"), (2, "b")]
+
+
+def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness) -> None:
+    """Iceberg knows what a file has by the present names, and would leave out files by another column's values."""
+    shop.must_run("bronze.orders")
+    head = shop.state("bronze.orders").head
+    assert head is not None
+    as_of = {"bronze.orders": head.snapshot_id}
+    for change in ("price TO was_price", "id TO price", "was_price TO id"):
+        shop.spark.sql(f"ALTER TABLE lake.bronze.orders RENAME COLUMN {change}")
+        assert ask(shop, "SELECT id FROM bronze.orders WHERE price > 5", as_of)[2] == [(2,)]

@@ -286,3 +286,43 @@ def test_a_key_made_of_several_rows_tells_nothing(log: ProjectHarness) -> None:
         assert result.published["gold.by_newest"].kind == "full"
     assert redone == ["no column of its key tells which rows a change reaches"]
     assert log.rows("gold.by_newest") == [(1, 2), (2, 31), (3, 1)]
+
+
+def test_rules_in_another_order_find_nothing_new(log: ProjectHarness) -> None:
+    """They are the same definition, though the reasons of a bad row stand in their order."""
+    rules = ('ColumnValues "price" > 0', 'ColumnValues "day" < 2')
+    for first, second in (rules, rules[::-1]):
+        text = STATE.replace('Rules = [ ColumnValues "price" > 0 ]', f"Rules = [ {first}, {second} ]")
+        log.write({"tables/silver/state.yaml": text})
+        log.must_run()
+    account = _change(log, "UPDATE lake.bronze.log SET price = 12 WHERE id = 1 AND day = 1").published
+    assert (account["silver.state"].kind, account["silver.state"].account.quarantined) == ("keys", 0)
+    assert {row["batch"] for row in log.quarantine("silver.state")} == {2}
+
+
+def test_bad_rows_that_are_kept_in_narrower_types(log: ProjectHarness) -> None:
+    """0.3 of a float is no 0.3 of a double: the row that is mended would not be found by its key."""
+    columns = "columns: {id: int, at: float, name: string}\n"
+    source = "source:\n  files: {path: landing/wide/, format: csv}\n"
+    keyed = "query: SELECT id, at, name FROM bronze.wide\nkey: [at, name]\nlatest_by: [id]\n"
+    log.write({"tables/bronze/wide.yaml": source + columns, "tables/silver/wide.yaml": keyed})
+    log.land("landing/wide/1.csv", "id,at,name\n1,0.3,\n2,0.4,x\n")
+    log.must_run()
+    log.write({"tables/bronze/wide.yaml": source + columns.replace("float", "double")})
+    log.land("landing/wide/2.csv", "id,at,name\n3,0.5,y\n")
+    assert log.must_run().published["silver.wide"].kind == "upsert"
+    assert len(log.quarantine("silver.wide")) == 1
+    _change(log, "UPDATE lake.bronze.wide SET name = 'mended' WHERE id = 1")
+    assert (log.quarantine("silver.wide"), log.rows("silver.wide", "id")) == ([], [(1,), (2,), (3,)])
+
+
+def test_tombstones_of_a_small_number_keep_their_columns(log: ProjectHarness) -> None:
+    query = "query: SELECT CAST(id AS smallint) AS id, day, price FROM bronze.log\n"
+    log.write({"tables/silver/small.yaml": f"{query}key: [id]\nlatest_by: [day]\ndelete_when: price = 0\n"})
+    log.must_run()
+    found = []
+    for day in (5, 6):
+        log.land(f"landing/log/{day}.csv", f"id,day,price\n2,{day},0\n")
+        log.must_run()
+        found.append([column.field_id for column in log.state("lakesmith.silver__small__tombstones").columns])
+    assert found[0] == found[1]

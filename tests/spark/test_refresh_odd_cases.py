@@ -5,11 +5,12 @@ What each table has to hold is what Spark makes of its query over all of its inp
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness
@@ -161,6 +162,21 @@ PYTHON = {
         "    return a.select('id', 'n').where(a.n == most[0])\n",
         "full",
     ),
+    "dated": (
+        "from datetime import datetime\nfrom pyspark.sql import functions as F\n\n"
+        "def dated(a, b):\n    return a.select('id', F.lit(datetime.now()).alias('d'))\n",
+        "full",
+    ),
+    "sealed": (
+        "from pyspark.sql import functions as F\n\n"
+        "def sealed(a, b):\n    return a.select('id', F.aes_encrypt('k', F.lit('0123456789abcdef')).alias('x'))\n",
+        "full",
+    ),
+    "owned": (
+        "from pyspark.sql import functions as F\n\n"
+        "def owned(a, b):\n    return a.select('id', F.current_user().alias('x'))\n",
+        "full",
+    ),
     "typed": (
         "from __future__ import annotations\nfrom dataclasses import dataclass\n\n"
         "@dataclass\nclass Limit:\n    n: int = 1\n\n"
@@ -193,6 +209,7 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
     assert shop.rows("gold.pivoted") == [("x", 1, 0, 1), ("y", 0, 1, 0)]  # columns id, 1, 9, and 4 that came
     assert shop.rows("gold.newest") == [(2, 9)]
     assert shop.rows("gold.typed") == [(2, 9), (3, 4)]
+    assert shop.frame("gold.dated").select("d").distinct().count() == 1
 
 
 def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
@@ -285,9 +302,20 @@ def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_o
         assert shop.rows("gold.kept") == [(1, number, number, number)]
 
 
-def test_a_module_that_all_lists_belongs_to_the_table(shop: ProjectHarness) -> None:
-    own = "from lib import *\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{k.K} AS k')\n"
-    shop.write({"lib/__init__.py": "__all__ = ['k']\n", "tables/gold/kept.py": own})
+@pytest.mark.parametrize(
+    ("package", "imported"),
+    [
+        ("__all__ = ['k']\n", "from lib import *\n"),
+        ("__all__: list[str] = ['k']\n", "from lib import *\n"),
+        ("__all__ = []\n__all__ += ['k']\n", "from lib import *\n"),
+        ("", "import importlib\nk = importlib.import_module('lib.k')\n"),
+    ],
+)
+def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
+    shop: ProjectHarness, package: str, imported: str
+) -> None:
+    own = f"{imported}\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{{k.K}} AS k')\n"
+    shop.write({"lib/__init__.py": package, "tables/gold/kept.py": own})
     land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
     for number in (1, 2):
         shop.write({"lib/k.py": f"K = {number}\n"})
@@ -343,3 +371,93 @@ def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
         assert same(shop.spark, "signs", signs)
     assert shop.record("gold.signs").kind == "keys"
     assert shop.record("gold.signs").account.updated == 1
+
+
+def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
+    columns = "columns: {id: int, 'a.b': string, 'c`d': int}\n"
+    keyed = "from: bronze.dotted\nkey: ['a.b']\nlatest_by: ['c`d']\nrules: |\n  Rules = [ ColumnValues \"c`d\" > 0 ]\n"
+    shop.write(
+        {
+            "tables/bronze/dotted.yaml": f"source:\n  files: {{path: landing/dotted/, format: json}}\n{columns}",
+            "tables/gold/means.sql": "SELECT `a.b`, `c``d`, avg(id) AS mean FROM bronze.dotted GROUP BY ALL",
+            "tables/gold/sums.sql": "SELECT `a.b`, `c``d`, sum(id) AS sum, count(*) AS c FROM bronze.dotted GROUP BY ALL",
+            "tables/gold/now.yaml": keyed,
+            "tables/gold/past.yaml": f"{keyed}history: type2\n",
+        }
+    )
+    rows = ((1, "x", 5), (2, "x", 7), (3, "x", 6), (4, "y", 0), (5, "x", 6))
+    kinds = []
+    for number, (key, name, place) in enumerate(rows):
+        row = json.dumps({"id": key, "a.b": name, "c`d": place})
+        shop.land(f"landing/dotted/{number}.json", f"{row}\n")
+        kinds.append({record.kind for record in shop.must_run("bronze.dotted", "gold.*").published.values()})
+    shop.spark.sql("UPDATE lake.bronze.dotted SET id = id + 10 WHERE id IN (1, 4)").collect()
+    kinds.append({record.kind for record in shop.must_run("gold.*").published.values()})
+    assert kinds[2:] == [{"files", "keys", "upsert"}] * 3 + [{"keys"}]
+    found = {name: positional(shop, f"gold.{name}") for name in ("means", "sums", "now", "past")}
+    assert found["means"] == [("x", 5, 11.0), ("x", 6, 4.0), ("x", 7, 2.0), ("y", 0, 14.0)]
+    assert found["sums"] == [("x", 5, 11, 1), ("x", 6, 8, 2), ("x", 7, 2, 1), ("y", 0, 14, 1)]
+    assert found["now"] == [(2, "x", 7)]
+    assert found["past"] == [(2, "x", 7, 7, None, True), (5, "x", 6, 6, 7, False), (11, "x", 5, 5, 6, False)]
+
+
+def positional(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+    """All rows, without the columns that sourced tables add, in order."""
+    frame = shop.frame(table)
+    return sorted(tuple(row) for row in frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).collect())
+
+
+def test_columns_that_differ_in_case_only_are_refused(shop: ProjectHarness) -> None:
+    shop.write({"tables/gold/cased.sql": "SELECT id AS v, k AS V FROM bronze.a"})
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    shop.spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        (problem,) = shop.run("bronze.a", "gold.cased").problems
+    finally:
+        shop.spark.conf.unset("spark.sql.caseSensitive")
+    assert (problem.code, "v and V" in problem.what) == ("LS613", True)
+
+
+HOURLY = "SELECT date_trunc('hour', at) AS h, avg(n) AS mean FROM bronze.a GROUP BY date_trunc('hour', at)"
+DAILY = "SELECT CAST(at AS date) AS d, avg(n) AS mean FROM bronze.a GROUP BY CAST(at AS date)"
+MONTHLY = "SELECT date_trunc('month', at) AS m, avg(n) AS mean FROM bronze.a GROUP BY date_trunc('month', at)"
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "then"),
+    [
+        # Set over from 02:45 to 03:45: the hour of 03:47 would begin in the gap.
+        (
+            "Pacific/Chatham",
+            ("2024-09-28T13:30:00Z", "2024-09-28T14:02:00Z", "2024-09-28T14:30:00Z"),
+            "2024-09-28T14:08:00Z",
+        ),
+        # Set back from 00:01 to 23:01 of the day before.
+        (
+            "America/St_Johns",
+            ("2009-11-01T01:00:00Z", "2009-11-01T02:40:00Z", "2009-11-01T05:00:00Z"),
+            "2009-10-31T13:00:00Z",
+        ),
+        # Came to the other side of the date line: the day before came twice.
+        (
+            "America/Juneau",
+            ("1867-10-18T00:00:00Z", "1867-10-18T14:00:00Z", "1867-10-19T02:00:00Z"),
+            "1867-10-17T14:00:00Z",
+        ),
+    ],
+)
+def test_times_truncated_where_a_clock_is_set_over_or_back(
+    shop: ProjectHarness, zone: str, first: tuple[str, ...], then: str
+) -> None:
+    queries = {"hourly": HOURLY, "daily": DAILY, "monthly": MONTHLY}
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    shop.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        land(shop, "a", 1, *(f"{at},x,{at},,,{time}," for at, time in enumerate(first)))
+        shop.must_run("bronze.a", "gold.*")
+        land(shop, "a", 2, f"9,x,9,,,{then},")
+        published = shop.must_run("bronze.a", "gold.*").published
+        assert [name for name, query in queries.items() if not same(shop.spark, name, query)] == []
+    finally:
+        shop.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}

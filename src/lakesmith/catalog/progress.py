@@ -13,6 +13,7 @@ TAKE_AGAIN = "or drop the table, and every file that is still in its landing fol
 """The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
 
 _CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+_TOTALS = ("total-data-files", "total-records", "total-delete-files")
 _REMOVALS = ("deleted-data-files", "added-delete-files", "removed-delete-files")
 
 
@@ -187,10 +188,11 @@ def append_only_since(state: TableState, start: int | None, end: int) -> AppendR
     for snapshot in _between(state, start, end):
         if isinstance(snapshot, Reason):
             return snapshot
-        obstacle = _obstacle(snapshot)
+        is_empty = _is_empty(snapshot, state)
+        obstacle = None if is_empty else _obstacle(snapshot)
         if obstacle is not None:
             return obstacle
-        if snapshot.operation == "append" and not _is_empty(snapshot):
+        if snapshot.operation == "append" and not is_empty:
             appends.append(snapshot)
     return AppendRange(start, end, tuple(reversed(appends)))
 
@@ -212,19 +214,31 @@ def _between(state: TableState, start: int | None, end: int) -> Iterator[Snapsho
 
 
 def _obstacle(snapshot: Snapshot) -> Reason | None:
-    if snapshot.operation == "replace" or _is_empty(snapshot):
+    if snapshot.operation == "replace":
         return None
     if snapshot.operation != "append":
         return Reason(f"{_described(snapshot)} changed or removed rows")
     if any(snapshot.count(key) for key in _REMOVALS):
         return Reason(f"{_described(snapshot)} also removed rows")
+    if snapshot.known_count("added-records") is None:
+        return Reason(f"{_described(snapshot)} does not say how many rows it added")
     return None
 
 
-def _is_empty(snapshot: Snapshot) -> bool:
-    """Whether it changed no file. Writers leave out counts of 0, so the totals show that it counts at all."""
-    counts = "total-data-files" in snapshot.summary
-    return counts and not any(snapshot.count(key) for key in _CHANGES)
+def _is_empty(snapshot: Snapshot, state: TableState) -> bool:
+    """Whether it is known to have changed no file. Writers leave out counts of 0, and may leave out others as well: that it touched
+    no partition says so, as Iceberg's own writer does, or that all totals of an append are what they were.
+    """
+    if any(snapshot.count(key) for key in _CHANGES):
+        return False
+    if snapshot.known_count("changed-partition-count") == 0:
+        return True
+    parent = state.snapshots.get(snapshot.parent_id or 0)
+    return snapshot.operation == "append" and parent is not None and _totals(snapshot) == _totals(parent)
+
+
+def _totals(snapshot: Snapshot) -> dict[str, int | None]:
+    return {key: snapshot.known_count(key) for key in _TOTALS}
 
 
 def _described(snapshot: Snapshot) -> str:
@@ -241,8 +255,8 @@ def live_rows(snapshot: Snapshot) -> int | None:
 
 def most_live_rows(snapshot: Snapshot) -> int | None:
     """As ``live_rows``, and the rows that equality deletes may hide. None when the summary has no total."""
-    total = snapshot.summary.get("total-records")
-    return None if total is None else int(total) - snapshot.count("total-position-deletes")
+    total = snapshot.known_count("total-records")
+    return None if total is None else total - snapshot.count("total-position-deletes")
 
 
 def _rows(count: int | None) -> str:

@@ -36,6 +36,10 @@ class Snapshot:
         """A number of the summary, 0 when it is absent."""
         return int(self.summary.get(key, "0"))
 
+    def known_count(self, key: str) -> int | None:
+        """A number of the summary, None when it is absent: Iceberg asks for none of them."""
+        return self.count(key) if key in self.summary else None
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
@@ -13,12 +13,13 @@ from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.planner import plan_derived, plan_sourced
+from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
-from lakesmith.project.definitions import Project, PythonQuery, TableName
+from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
 
 
 @dataclass
@@ -92,7 +93,9 @@ def query_of(node: Node, besides: Around = NOTHING) -> Query:
 def _shaped(node: Node, besides: Around) -> Query:
     fingerprint = definition_fingerprint(node.definition, besides)
     if node.analysis is None:
-        hidden = _hidden_reads(node, besides.modules)
+        hidden = _hidden_reads(node, besides.modules) or asked_besides_inputs(
+            node.definition, besides.modules
+        )
         why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
     shape, against, named = node.analysis.shape, node.analysis.not_by_keys, node.analysis.named
@@ -106,11 +109,23 @@ def _shaped(node: Node, besides: Around) -> Query:
 def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:
     """What a Python table's text does that Spark's plan of its result does not show, so that it is not even tried."""
     query = node.definition.query
-    if not isinstance(query, PythonQuery):
+    return _seen_in(query, modules, why_not_row_wise) if isinstance(query, PythonQuery) else None
+
+
+def asked_besides_inputs(table: TableDefinition, modules: Mapping[str, str]) -> str | None:
+    """What a Python table asks besides its inputs, by its text and that of its modules, unless its author says that it does not
+    matter.
+    """
+    if table.trusts_python or not isinstance(table.query, PythonQuery):
         return None
-    own = why_not_row_wise(query.source)
-    imported = (f"{why} of {name}" for name, source in modules.items() if (why := why_not_row_wise(source)))
-    return own or next(imported, None)
+    return _seen_in(table.query, modules, asked_besides)
+
+
+def _seen_in(
+    query: PythonQuery, modules: Mapping[str, str], judge: Callable[[str], str | None]
+) -> str | None:
+    imported = (f"{why} of {name}" for name, source in modules.items() if (why := judge(source)))
+    return judge(query.source) or next(imported, None)
 
 
 def has_work(decisions: Sequence[Decision]) -> bool:

@@ -12,12 +12,14 @@ from lakesmith.project.definitions import PythonQuery
 
 _Name = tuple[str, ...]
 _STAR: Final = "*"
+_IMPORTERS: Final = frozenset({"import_module", "__import__"})
 
 
 def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
     """Dotted name -> source of every module below ``root`` that the query's file imports, directly or through others.
 
-    Imports are found wherever they stand, inside functions too; what is imported by a computed name is not.
+    Imports are found wherever they stand, inside functions too, and by ``import_module("name")``; what is imported by a computed
+    name is not.
     Raises ProjectError LS101 when one of them is not Python, or not UTF-8.
     """
     found: dict[str, str] = {}
@@ -37,15 +39,22 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
 
 
 def _listed(root: Path, package: _Name) -> Iterator[_Name]:
-    """What ``from package import *`` imports besides the package itself: the modules that its ``__all__`` lists."""
+    """What ``from package import *`` imports besides the package itself: the modules that its ``__all__`` lists, however that is
+    made: any that it names by a text.
+    """
     path = module_file(root, package) if package else None
     if path is None:
         return
-    for node in ast.walk(_parsed(_text(path, path.relative_to(root)), path.relative_to(root))):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-            names = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
-            yield from ((*package, name) for name in names if isinstance(name, str))
+    tree = _parsed(_text(path, path.relative_to(root)), path.relative_to(root))
+    yield from ((*package, text) for text in _texts(tree) if text.isidentifier())
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    return (
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def module_file(root: Path, name: _Name) -> Path | None:
@@ -82,6 +91,15 @@ def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:
             module = above + (tuple(node.module.split(".")) if node.module else ())
             yield from _with_packages(module)
             yield from ((*module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _IMPORTERS:
+            for text in (text for argument in node.args[:1] for text in _texts(argument)):
+                above = package[: len(package) - _level(text) + 1] if _level(text) else ()
+                inside = tuple(text.lstrip(".").split("."))
+                yield from _with_packages((*above, *inside)) if all(map(str.isidentifier, inside)) else ()
+
+
+def _level(name: str) -> int:
+    return len(name) - len(name.lstrip("."))
 
 
 def _with_packages(name: _Name) -> Iterator[_Name]:

@@ -22,6 +22,8 @@ def computed_columns(tree: exp.Query) -> tuple[str, ...]:
     ('d', 'e', 'x', 'y')
     >>> computed_columns(parse_one("SELECT to_json(struct(*)) FROM o", read="spark"))
     ('*',)
+    >>> computed_columns(parse_one("SELECT a FROM o AS t(a, b)", read="spark"))
+    ('*',)
     """
     from sqlglot import exp
 
@@ -29,12 +31,10 @@ def computed_columns(tree: exp.Query) -> tuple[str, ...]:
         return named_columns(tree)
     columns = (column for column in tree.find_all(exp.Column) if not _is_passed_on(column))
     names = {part.name.lower() or WHOLE_ROW for column in columns for part in column.parts}
-    stars = (
-        star
-        for star in tree.find_all(exp.Star)
-        if not isinstance(star.parent, exp.Select | exp.Count | exp.Column)
+    stars = any(
+        not isinstance(star.parent, exp.Select | exp.Count | exp.Column) for star in tree.find_all(exp.Star)
     )
-    return tuple(sorted({*names, *(WHOLE_ROW for _ in stars)}))
+    return tuple(sorted({*names, WHOLE_ROW} if stars or _names_by_place(tree) else names))
 
 
 def named_columns(tree: exp.Query) -> tuple[str, ...]:
@@ -53,12 +53,15 @@ def named_columns(tree: exp.Query) -> tuple[str, ...]:
     names |= {each.name.lower() for join in joins for each in join.args.get("using") or ()}
     stars = any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
     natural = any(str(join.args.get("method") or "").upper() == "NATURAL" for join in joins)
-    # By their place: the columns of a table that get names there, and those that a PIVOT does not name.
-    placed = any(
-        table.args.get("pivots") or table.alias_column_names
-        for table in tree.find_all(exp.Table, exp.Subquery)
-    )
-    return tuple(sorted({*names, WHOLE_ROW} if stars or natural or placed else names))
+    return tuple(sorted({*names, WHOLE_ROW} if stars or natural or _names_by_place(tree) else names))
+
+
+def _names_by_place(tree: exp.Query) -> bool:
+    """Whether columns of a table get their names by where they stand there, or are those that a PIVOT does not name."""
+    from sqlglot import exp
+
+    tables = tree.find_all(exp.Table, exp.Subquery)
+    return any(table.args.get("pivots") or table.alias_column_names for table in tables)
 
 
 def _is_passed_on(column: exp.Column) -> bool:

@@ -75,7 +75,7 @@ def _of_files(step: TableStep) -> Cost:
 
 
 def _at(snapshot: Snapshot) -> Amount:
-    return Amount(live_rows(snapshot), _number(snapshot, "total-files-size"))
+    return Amount(live_rows(snapshot), snapshot.known_count("total-files-size"))
 
 
 def _whole(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
@@ -91,7 +91,7 @@ def _added(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
     found = append_only_since(states[item.table], item.start, item.end)
     if not isinstance(found, AppendRange):
         return Amount(item.rows, None)
-    return Amount(item.rows, _sum(_number(snapshot, "added-files-size") for snapshot in found.appends))
+    return Amount(item.rows, _sum(snapshot.known_count("added-files-size") for snapshot in found.appends))
 
 
 def _changed(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
@@ -105,10 +105,6 @@ def _changed(item: InputRange, states: Mapping[TableName, TableState]) -> Amount
             rows += snapshot.count("added-position-deletes")
             size += snapshot.count("added-files-size") + snapshot.count("removed-files-size")
     return Amount(rows, size) if item.start is None else UNKNOWN
-
-
-def _number(snapshot: Snapshot, key: str) -> int | None:
-    return snapshot.count(key) if key in snapshot.summary else None
 
 
 def _total(amounts: Iterable[Amount]) -> Amount:

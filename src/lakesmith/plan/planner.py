@@ -216,8 +216,9 @@ def _by_keys_or_full(
         if pin is not None and pin not in states[name].snapshots:
             gone = f"snapshot {pin} of {name}, up to which it was read, has expired"
             return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
-    held = sum(state.head.count("total-files-size") for state in states.values() if state.head)
-    if held < WORTH_KEYS_BYTES:
+    sizes = [state.head.known_count("total-files-size") for state in states.values() if state.head]
+    held = sum(size or 0 for size in sizes)
+    if held < WORTH_KEYS_BYTES and None not in sizes:
         small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
         return _step(table, query, facts, _whole(states), Strategy.FULL, small)
     ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())

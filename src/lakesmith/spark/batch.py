@@ -190,9 +190,9 @@ def checked_account(batch: Batch, draft: Draft) -> Account:
     Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
     rows before + inserted - deleted = rows after. And a third: what the account says was written is what Iceberg says.
     """
-    before = live_rows(batch.state(), batch.step.base.snapshot)
+    before = live_rows(batch, batch.state(), batch.step.base.snapshot)
     written = batch.written()
-    after = live_rows(batch.state(), written[-1].snapshot_id) if written else before
+    after = live_rows(batch, batch.state(), written[-1].snapshot_id) if written else before
     account = replace(draft.account, rows_before=before, rows_after=after)
     added = sum(snapshot.count("added-records") for snapshot in written)
     facts = (
@@ -216,11 +216,12 @@ def _placed(batch: Batch, account: Account) -> int:
     return account.placed - (account.deleted if earlier else 0)
 
 
-def live_rows(state: TableState, snapshot_id: int | None) -> int:
-    """The rows a snapshot has, by its own summary. Those that equality deletes hide, which only other engines write, count
-    as well: no summary tells how many they are, and an account has them on both its sides.
+def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: TableName | None = None) -> int:
+    """The rows a snapshot has, by its own summary, or, where that has no total, by its manifests. Those that equality deletes hide,
+    which only other engines write, count as well: nothing tells how many they are, and an account has them on both its sides.
 
-    Raises Outdated when the table does not have the snapshot any more: it was replaced, or others expired it.
+    ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does not have the
+    snapshot any more: it was replaced, or others expired it.
     """
     if snapshot_id is None:
         return 0
@@ -229,7 +230,15 @@ def live_rows(state: TableState, snapshot_id: int | None) -> int:
         raise Outdated(
             f"the table has no snapshot {snapshot_id} any more: it was replaced or its snapshots expired"
         )
-    return most_live_rows(snapshot) or 0
+    known = most_live_rows(snapshot)
+    return _rows_in_manifests(batch, name or batch.name, snapshot_id) if known is None else known
+
+
+def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
+    """Once a snapshot has no total, Iceberg gives none to those that follow."""
+    files = f"(SELECT content, record_count FROM {physical(name)}.files VERSION AS OF {snapshot_id})"
+    counted = "sum(CASE content WHEN 0 THEN record_count WHEN 1 THEN -record_count END)"
+    return int(batch.spark.sql(f"SELECT coalesce({counted}, 0) FROM {files}").collect()[0][0])
 
 
 def rows_read(batch: Batch) -> int:

@@ -172,8 +172,8 @@ def _require_comparable(name: TableName, rows: DataFrame) -> None:
 def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
     same = [ROW_ID, LAST_UPDATED]
     return (
-        went.join(came.select(*same), same, "left_anti").select(*went.columns),
-        came.join(went.select(*same), same, "left_anti").select(*came.columns),
+        went.join(came.select(*same), same, "left_anti").select(*map(quoted, went.columns)),
+        came.join(went.select(*same), same, "left_anti").select(*map(quoted, came.columns)),
     )
 
 

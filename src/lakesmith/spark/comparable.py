@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructType,
+    VariantType,
+)
 
 from lakesmith.spark.iceberg import quoted
 
@@ -32,11 +40,17 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
     return value if leaf is None else leaf(value, kind)
 
 
-def equal_in(left: str, right: str, kinds: Mapping[str, DataType]) -> SparkColumn:
-    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their types by name."""
+def equal_in(
+    left: str, right: str, kinds: Mapping[str, DataType], *, with_signs: bool = False
+) -> SparkColumn:
+    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their types by name.
+
+    ``with_signs``: 0.0 is not -0.0 then, as which it is written.
+    """
     equal = F.lit(True)
     for name, kind in kinds.items():
-        one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind) for side in (left, right))
+        leaf = with_sign if with_signs and has_fractions(kind) else None
+        one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind, leaf) for side in (left, right))
         equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
     return equal
 
@@ -51,6 +65,23 @@ def has_equality(kind: DataType) -> bool:
         case StructType():
             return all(has_equality(field.dataType) for field in kind.fields)
     return not isinstance(kind, VariantType)
+
+
+def has_fractions(kind: DataType) -> bool:
+    """Whether there is a double or a float in the type, at any depth."""
+    match kind:
+        case MapType():
+            return has_fractions(kind.keyType) or has_fractions(kind.valueType)
+        case ArrayType():
+            return has_fractions(kind.elementType)
+        case StructType():
+            return any(has_fractions(field.dataType) for field in kind.fields)
+    return isinstance(kind, DoubleType | FloatType)
+
+
+def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
+    """For ``comparable``: a double or float as a text, which tells 0.0 from -0.0; every other value as it is."""
+    return value.cast("string") if has_fractions(kind) else value
 
 
 def holds_maps(kind: DataType) -> bool:

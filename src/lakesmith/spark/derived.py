@@ -189,6 +189,17 @@ def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
 
 def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
     """Raises RunError LS613 when a table cannot have a column of one of these names; ``added`` are others that it gets."""
+    written = [name for name in names if [each.lower() for each in names].count(name.lower()) > 1]
+    if written:
+        raise RunError(
+            Problem(
+                "LS613",
+                f"{table.name} cannot have the columns {' and '.join(written)}: a table's columns are told apart without case",
+                place=table.query.place if table.query else table.place,
+                expected="columns with other names",
+                hint="rename one of them in the query",
+            )
+        )
     for name in names:
         if is_taken(name) or name.lower() in added:
             raise RunError(

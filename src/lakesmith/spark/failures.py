@@ -9,6 +9,7 @@ import errno
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -57,6 +58,8 @@ _NO_MEMORY = (
     "SparkOutOfMemoryError",
     "insufficient memory for the Java Runtime",
 )
+_CLOCK_BEHIND = re.compile(r"Invalid (?:update|snapshot) timestamp \d+: before \D*(?P<last>\d+)")
+"""How Iceberg refuses a commit before the one that it follows; the time in milliseconds since 1970."""
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _NOT_ALLOWED = (
     "Permission denied",
@@ -237,6 +240,13 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
         if _any(_NO_MEMORY, _tail(log_path)):
             return _out_of_memory()
         return "LS604", "Spark's JVM died", "run again: what was not published is done anew"
+    if behind := _CLOCK_BEHIND.search(text):
+        last = datetime.fromtimestamp(int(behind["last"]) // 1000, UTC)
+        return (
+            "LS601",
+            "this machine's clock stands before the table's last change",
+            f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
+        )
     return "LS601", "Spark failed", None
 
 

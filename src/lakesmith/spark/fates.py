@@ -95,7 +95,8 @@ def settle_ties(batch: Batch, fated: DataFrame, judged: Judged, rows: int) -> Da
     table = batch.step.table
     again = fated.where(F.col(_TIE) & (F.col(FATE) == "update")).select(*map(quoted, judged.columns))
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    same = equal_in("t", "s", {name: judged.kinds[name.lower()] for name in judged.columns})
+    kinds = {name: judged.kinds[name.lower()] for name in judged.columns}
+    same = equal_in("t", "s", kinds, with_signs=True)
     both = there.alias("t").join(sent(again.alias("s"), rows), [same_key("t", "s", table), same], "left_semi")
     kept = both.select(*map(quoted, table.key)).distinct().withColumn(_THERE, F.lit(True))
     marked = fated.alias("n").join(sent(kept.alias("k"), rows), same_key("n", "k", table), "left")

@@ -163,7 +163,7 @@ def _changes(task: Task, placed: DataFrame, standings: Standings) -> _Changes:
     if standings.late is not None and standings.past is not None:
         in_order, late = (part(rows, standings.late, task.table) for part in (without, only))
         differing = _differing(task, late, standings.past)
-        rows = task.kept.cut(in_order.select(*differing.columns).unionByName(differing))
+        rows = task.kept.cut(in_order.select(*map(quoted, differing.columns)).unionByName(differing))
     frame = rows.where(F.col(_CHANGE).isNotNull())
     kinds = ("insert", "update", "delete")
     counts = (F.count_if(F.col(_CHANGE) == kind).alias(kind) for kind in kinds)
@@ -186,7 +186,7 @@ def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
     change = (
         F.when(F.col(f"t.{_NUMBER}").isNull(), "insert")
         .when(F.col(f"w.{_NUMBER}").isNull(), "delete")
-        .when(~task.same("w", "t", names, late), "update")
+        .when(~task.identical("w", "t", names, late), "update")
     )
     columns = [F.col(f"w.{quoted(name)}").alias(name) for name in names]
     return joined.select(*columns, F.col(f"t.{PLACE}").alias(PLACE), change.alias(_CHANGE))

@@ -78,8 +78,11 @@ class Task:
 
     def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
         """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``frame`` has the types."""
-        types = {field.name.lower(): field.dataType for field in frame.schema.fields}
-        return equal_in(left, right, {name: types[name.lower()] for name in names})
+        return equal_in(left, right, _kinds(frame, names))
+
+    def identical(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
+        """As ``same``, and no zero has another sign."""
+        return equal_in(left, right, _kinds(frame, names), with_signs=True)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,11 @@ class Standings:
     current: DataFrame
     late: DataFrame | None = None
     past: DataFrame | None = None
+
+
+def _kinds(frame: DataFrame, names: Sequence[str]) -> dict[str, DataType]:
+    types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+    return {name: types[name.lower()] for name in names}
 
 
 def _standing_counts() -> list[SparkColumn]:
@@ -151,7 +159,7 @@ def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame
     joined = new.alias("n").join(current.alias("c"), same_key("n", "c", table), "left")
     order, is_there = _order("n", table), F.col(f"c.{PLACE}").isNotNull()
     newest = F.when(is_there, _order("c", table))
-    again = is_there & ~F.col(f"n.{DELETE}") & task.same("n", "c", task.columns, new)
+    again = is_there & ~F.col(f"n.{DELETE}") & task.identical("n", "c", task.columns, new)
     if (buried := _buried(task, new)) is not None:
         joined = joined.join(buried.alias("b"), same_key("n", "b", table), "left")
         newest = newest.otherwise(F.col(f"b.{_NEWEST}"))
@@ -204,7 +212,8 @@ def _against_past(task: Task, behind: DataFrame, past: DataFrame) -> DataFrame:
 
 
 def _is_again(task: Task, behind: DataFrame) -> SparkColumn:
-    return (_order("n", task.table) == _order("r", task.table)) & task.same("n", "r", task.columns, behind)
+    is_at = _order("n", task.table) == _order("r", task.table)
+    return is_at & task.identical("n", "r", task.columns, behind)
 
 
 def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:

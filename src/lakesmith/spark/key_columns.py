@@ -6,6 +6,8 @@ input that changed, the other inputs as they are). Then the relaxed query names 
 others can differ. It holds node by node of Spark's analysed plan, with C the columns of a node that tell its changes:
 
 - a table: all columns; a projection: what is computed from C alone; DISTINCT: C
+- what is grouped, made distinct or partitioned by values that can be equal and not the same (0.0 and -0.0, maps in another order)
+  tells by those values only, and not by what is computed of them: over the changed rows alone another of them may stand for all
 - a filter: C; relaxed, it asks for C alone, since what was computed of several rows is another over the changed rows
 - GROUP BY: what is computed from C alone without aggregates; a window function: those of its PARTITION BY that are in C
 - an inner join: C of both sides; a left, semi or anti join: C of the left side (a right join: of the right). Relaxed, it is
@@ -28,6 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.equals import has_equals, is_for_equals, is_of_merged
 from lakesmith.spark.key_origins import Origin, Origins, origin_of
 from lakesmith.spark.occurrences import Occurrence, Occurrences
 from lakesmith.spark.plans import (
@@ -36,6 +39,7 @@ from lakesmith.spark.plans import (
     analysed,
     conjuncts,
     id_of,
+    is_name,
     items,
     kind_of,
     node_kind,
@@ -46,7 +50,7 @@ from lakesmith.spark.plans import (
 )
 
 _SAME: Final = frozenset(
-    {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Distinct", "Repartition", "RepartitionByExpression"}
+    {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Repartition", "RepartitionByExpression"}
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
@@ -98,12 +102,26 @@ def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occur
 @dataclass(frozen=True)
 class _Seen:
     """What is known of a node: the columns that tell its changes, their origins, the occurrences of inputs below it, and it
-    relaxed."""
+    relaxed. ``merged``: those columns of which one value stands for others that are equal to it and not the same.
+    """
 
     told: frozenset[int]
     plan: Any
     occurrences: frozenset[Occurrence] = frozenset()
     origins: Mapping[int, Origins] = field(default_factory=dict)
+    merged: frozenset[int] = frozenset()
+
+    def decides(self, expression: Any) -> bool:
+        """Whether what an expression gives follows from the columns that tell changes."""
+        used = references(expression)
+        return used <= self.told and (not used & self.merged or is_name(expression))
+
+    def merging(self, columns: Iterable[Any]) -> _Seen:
+        """The same where rows with equal values in these columns have been made one, or are looked at together."""
+        found = (
+            id_of(each) for each in columns if kind_of(each) == "AttributeReference" and has_equals(each)
+        )
+        return replace(self, merged=self.merged | self.told.intersection(found))
 
 
 class _Walk:
@@ -134,6 +152,7 @@ class _Walk:
             "Expand": self._expand,
             "WithCTE": self._with_cte,
             "CTERelationRef": self._cte,
+            "Distinct": self._distinct,
             "Deduplicate": self._deduplicate,
             **dict.fromkeys(_SAME, self._same),
         }
@@ -157,11 +176,14 @@ class _Walk:
         child = [id_of(column) for column in items(node.children().apply(0).output())]
         return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
 
+    def _distinct(self, node: Any) -> _Seen:
+        return self._same(node).merging(items(node.output()))
+
     def _deduplicate(self, node: Any) -> _Seen:
         """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
         if frozenset(_output(node)) != frozenset(map(id_of, items(node.keys()))):
             raise NeverIncremental("of rows that are alike in some columns any may stay")
-        return self._same(node)
+        return self._distinct(node)
 
     def _below(self, node: Any) -> _Seen:
         (child,) = items(node.children())
@@ -173,37 +195,44 @@ class _Walk:
         pairs = list(zip(columns, output, strict=True))
         told = frozenset(new for old, new in pairs if old in below.told)
         origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
-        return _Seen(told, plan, below.occurrences, origins)
+        merged = frozenset(new for old, new in pairs if old in below.merged)
+        return _Seen(told, plan, below.occurrences, origins, merged)
 
     def _project(self, node: Any) -> _Seen:
         below = self._below(node)
         return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
 
     def _computed(self, expressions: list[Any], below: _Seen, plan: Any) -> _Seen:
-        told, origins = set(), {}
+        told, origins, merged = set(), {}, set()
         for expression in expressions:
             used = references(expression)
             # A constant tells nothing: all rows have it.
-            if not used or not used <= below.told or _aggregates(expression):
+            if not used or not below.decides(expression) or _aggregates(expression):
                 continue
             made = id_of(expression.toAttribute())
             told.add(made)
+            if used & below.merged:
+                merged.add(made)
             if found := origin_of(expression, below.origins):
                 origins[made] = found
-        return _Seen(frozenset(told), plan, below.occurrences, origins)
+        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
     def _filter(self, node: Any) -> _Seen:
         below = self._below(node)
-        kept = [part for part in conjuncts(node.condition()) if references(part) <= below.told]
-        return _Seen(below.told, self.plans.filtered(below.plan, kept), below.occurrences, below.origins)
+        kept = [part for part in conjuncts(node.condition()) if below.decides(part)]
+        return replace(below, plan=self.plans.filtered(below.plan, kept))
 
     def _aggregate(self, node: Any) -> _Seen:
         if not items(node.groupingExpressions()):
             raise NeverIncremental("it has one row for all rows of its input")
         if any(column.metadata().contains(_SESSION) for column in items(node.references().toSeq())):
             raise NeverIncremental("a session window may grow together with another")
-        below = self._below(node)
-        return self._computed(items(node.aggregateExpressions()), below, self.plans.over(node, [below.plan]))
+        below, given = self._below(node), items(node.aggregateExpressions())
+        groups = items(node.groupingExpressions())
+        fixed = [each for each in given if not is_of_merged(each, groups)]
+        return self._computed(fixed, below, self.plans.over(node, [below.plan])).merging(
+            [each.toAttribute() for each in given]
+        )
 
     def _window(self, node: Any) -> _Seen:
         below = self._below(node)
@@ -212,7 +241,10 @@ class _Walk:
         if not found:
             raise NeverIncremental("a window function looks at rows of all keys")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
-        return _Seen(found, self.plans.over(node, [below.plan]), below.occurrences, origins)
+        seen = _Seen(
+            found, self.plans.over(node, [below.plan]), below.occurrences, origins, below.merged & found
+        )
+        return seen.merging(items(node.partitionSpec()))
 
     def _join(self, node: Any) -> _Seen:
         kind = str(node.joinType().toString())
@@ -226,6 +258,7 @@ class _Walk:
             self._relaxed_join(node, kind, sides),
             sides[0].occurrences | sides[1].occurrences,
             {column: origin for side in tells for column, origin in side.origins.items()},
+            frozenset().union(*(side.merged for side in tells)),
         )
 
     def _note_alone(self, sides: tuple[_Seen, _Seen]) -> None:
@@ -240,7 +273,8 @@ class _Walk:
         condition = node.condition()
         parts = [] if condition.isEmpty() else conjuncts(condition.get())
         known = self._known(node.left(), sides[0]) | self._known(node.right(), sides[1])
-        kept = [part for part in parts if references(part) <= known]
+        merged = sides[0].merged | sides[1].merged
+        kept = [part for part in parts if references(part) <= known and is_for_equals(part, merged)]
         # What is kept has to name both sides, or the changed rows would meet all others.
         if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
             raise NeverIncremental("a join is on what was computed of several rows")
@@ -269,42 +303,47 @@ class _Walk:
     def _union(self, node: Any) -> _Seen:
         parts = [(self.of(child), _output(child)) for child in items(node.children())]
         output = _output(node, len(parts[0][1]))
-        told, origins = set(), {}
+        told, origins, merged = set(), {}, set()
         merges = node_kind(node) != "Union"
         for number, column in enumerate(output):
             # EXCEPT and INTERSECT give 0.0 for -0.0, which their parts alone do not.
-            if merges and _has_fractions(items(node.output())[number]):
+            if merges and has_equals(items(node.output())[number]):
                 continue
             if all(columns[number] in part.told for part, columns in parts):
                 told.add(column)
                 origins[column] = _shared([(part, columns[number]) for part, columns in parts])
+                if any(columns[number] in part.merged for part, columns in parts):
+                    merged.add(column)
         occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
         plan = self.plans.union([self._part(part) for part, _ in parts])
-        return _Seen(frozenset(told), plan, occurrences, origins)
+        return _Seen(frozenset(told), plan, occurrences, origins, frozenset(merged))
 
     def _part(self, part: _Seen) -> Any:
         return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
 
     def _generate(self, node: Any) -> _Seen:
         below = self._below(node)
-        if not references(node.generator()) <= below.told:
+        if not below.decides(node.generator()):
             # It may make no row of the changed rows where it makes some of all rows.
             raise NeverIncremental("rows are made of what was computed of several rows")
         told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
-        return _Seen(told, self.plans.over(node, [below.plan]), below.occurrences, below.origins)
+        return replace(below, told=told, plan=self.plans.over(node, [below.plan]))
 
     def _expand(self, node: Any) -> _Seen:
         below = self._below(node)
-        told, origins = set(), {}
+        told, origins, merged = set(), {}, set()
         rows = [items(row) for row in items(node.projections())]
         for column, values in zip(_output(node, len(rows[0])), zip(*rows, strict=True), strict=True):
-            if not all(references(value) <= below.told for value in values):
+            if not all(map(below.decides, values)):
                 continue
             told.add(column)
+            if any(references(value) & below.merged for value in values):
+                merged.add(column)
             found = [origin_of(value, below.origins) for value in values]
             if found[0] and all(each == found[0] for each in found):
                 origins[column] = found[0]
-        return _Seen(frozenset(told), self.plans.over(node, [below.plan]), below.occurrences, origins)
+        plan = self.plans.over(node, [below.plan])
+        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
     def _with_cte(self, node: Any) -> _Seen:
         definitions = []
@@ -314,7 +353,7 @@ class _Walk:
             definitions.append(self.plans.over(definition, [seen.plan]))
         result = self.of(node.plan())
         plan = self.plans.over(node, [*definitions, result.plan])
-        return _Seen(result.told, plan, result.occurrences, result.origins)
+        return replace(result, plan=plan)
 
     def _cte(self, node: Any) -> _Seen:
         seen, columns = self._ctes[int(node.cteId())]
@@ -353,11 +392,6 @@ def _output(node: Any, size: int | None = None) -> list[int]:
     if size is not None and len(columns) != size:
         raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
     return columns
-
-
-def _has_fractions(column: Any) -> bool:
-    kind = str(column.dataType().simpleString())
-    return "double" in kind or "float" in kind
 
 
 def _aggregates(expression: Any) -> bool:

@@ -12,17 +12,21 @@ from typing import Any, Final
 from lakesmith.spark.occurrences import Occurrence
 from lakesmith.spark.plans import is_name, items, kind_of, parts_of, references
 
-_HOUR: Final = 3_600_000_000
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long something lasts, by the calendar of the session's time zone."""
+    """How long something lasts, by the calendar of the session's time zone.
+
+    ``by_clock``: it begins and ends by a clock. Where that is set over or back in between, it lasts longer, or begins only after
+    some of what belongs to it: an hour that begins in a gap is taken to begin behind it.
+    """
 
     months: int = 0
     days: int = 0
     microseconds: int = 0
+    by_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +46,17 @@ class Origin:
 Origins = Mapping[Occurrence, Origin]
 """For one column: of each occurrence of an input that decides its value, by what."""
 
-# Where a clock is set back, an hour or a minute may last longer; conditions may let more rows through, never fewer.
 _UNITS: Final = {
     "MICROSECOND": Span(microseconds=1),
     "MILLISECOND": Span(microseconds=1_000),
     "SECOND": Span(microseconds=1_000_000),
-    "MINUTE": Span(microseconds=2 * 60_000_000),
-    "HOUR": Span(microseconds=2 * _HOUR),
-    **dict.fromkeys(("DAY", "DD"), Span(days=1)),
-    "WEEK": Span(days=7),
-    **dict.fromkeys(("MONTH", "MON", "MM"), Span(months=1)),
-    "QUARTER": Span(months=3),
-    **dict.fromkeys(("YEAR", "YYYY", "YY"), Span(months=12)),
+    "MINUTE": Span(microseconds=60_000_000, by_clock=True),
+    "HOUR": Span(microseconds=3_600_000_000, by_clock=True),
+    **dict.fromkeys(("DAY", "DD"), Span(days=1, by_clock=True)),
+    "WEEK": Span(days=7, by_clock=True),
+    **dict.fromkeys(("MONTH", "MON", "MM"), Span(months=1, by_clock=True)),
+    "QUARTER": Span(months=3, by_clock=True),
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), Span(months=12, by_clock=True)),
 }
 
 
@@ -89,9 +92,12 @@ def _truncated(value: Any, kind: str) -> Span | None:
     if kind == "TruncDate" and _is_of(value.date(), "date"):
         unit = _unit(value.format())
         # Spark gives null for what is no longer than a day.
-        return unit if unit is not None and (unit.months or unit.days > 1) else None
-    is_date = kind in ("Cast", "ParseToDate") and _type(value) == "date"
-    return _UNITS["DAY"] if is_date and _is_of(value.children().apply(0), *_TIMES) else None
+        is_given = unit is not None and (unit.months or unit.days > 1)
+        return replace(unit, by_clock=False) if unit is not None and is_given else None
+    if kind not in ("Cast", "ParseToDate") or _type(value) != "date":
+        return None
+    time = value.children().apply(0)
+    return Span(days=1, by_clock=_type(time) == "timestamp") if _is_of(time, *_TIMES) else None
 
 
 def _is_of(expression: Any, *types: str) -> bool:

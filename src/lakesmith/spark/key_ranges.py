@@ -5,7 +5,7 @@ They may let more rows through than have one of the keys, never fewer: the keys 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
@@ -22,7 +22,7 @@ from lakesmith.spark.key_origins import Origin, Origins, Span
 from lakesmith.spark.occurrences import Occurrence
 from lakesmith.spark.read_sql import any_of
 
-_MOST_LISTED: Final = 20_000
+MOST_LISTED: Final = 20_000
 """Of more keys only the least and the greatest are looked at."""
 
 _MOST_VALUES: Final = 200
@@ -32,6 +32,12 @@ _MOST_INTERVALS: Final = 50
 _KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 _WINDOW: Final = ["start", "end"]
 _EPOCH: Final = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_CLOCK_CHANGE: Final = Span(microseconds=7_200_000_000)
+"""By more no clock has been set over or back at once ..."""
+_DATE_LINE: Final = Span(days=1, microseconds=7_200_000_000)
+"""... but where a place came to the other side of the date line: since 1900 nowhere a day came twice."""
+_DAYS_TO_1900: Final = -25_567
+_DAY: Final = 86_400_000_000
 _NO_TEXT: Final = "\ufffd"
 """What Python gets for bytes of a string that are no UTF-8."""
 
@@ -61,31 +67,43 @@ def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
         return {}
     columns = {f"v{number}": _plain(keys, number, kind) for number, kind in known.items()}
     plain = keys.select(*(column.alias(name) for name, column in columns.items()))
-    if count > _MOST_LISTED:
+    if count > MOST_LISTED:
         found = {number: _extent(plain, f"v{number}", kind) for number, kind in known.items()}
     else:
         rows: Sequence[Row] = plain.collect()
         found = {number: _listed(kind, {row[f"v{number}"] for row in rows}) for number, kind in known.items()}
-    return {number: values for number, values in found.items() if _are_known(values)}
+    return {number: values for number, values in found.items() if values is not None}
+
+
+def has_fixed_clock(spark: SparkSession) -> bool:
+    """Whether the clock of the session's time zone is never set over or back."""
+    jvm: Any = spark._jvm
+    zone = jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(
+        spark.conf.get("spark.sql.session.timeZone")
+    )
+    return bool(zone.getRules().isFixedOffset())
 
 
 def input_conditions(
-    origins: Sequence[Origins], values: Mapping[int, Values]
+    origins: Sequence[Origins], values: Mapping[int, Values], fixed_clock: bool
 ) -> dict[Occurrence, SparkColumn]:
-    """By occurrence of an input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns."""
+    """By occurrence of an input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns.
+
+    ``fixed_clock``: as ``has_fixed_clock``.
+    """
     found: dict[Occurrence, list[str]] = {}
     for number, by_occurrence in enumerate(origins):
         for occurrence, origin in by_occurrence.items():
             # A window that is a column of an input is no moment of it.
             if number in values and (values[number].kind != "window" or origin.span is not None):
-                found.setdefault(occurrence, []).append(_condition(origin, values[number]))
+                found.setdefault(occurrence, []).append(_condition(origin, values[number], fixed_clock))
     return {occurrence: _all(conditions) for occurrence, conditions in found.items()}
 
 
 def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:
     """What rows of a table that has the keys' columns itself, by these ``names``, have to meet."""
     plain = [(Origin(name), values[number]) for number, name in enumerate(names) if number in values]
-    return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
+    return _all([_condition(origin, each, True) for origin, each in plain if each.kind != "window"])
 
 
 def _all(conditions: Sequence[str]) -> SparkColumn:
@@ -116,14 +134,17 @@ def _plain(keys: DataFrame, number: int, kind: str) -> SparkColumn:
     return column
 
 
-def _extent(plain: DataFrame, name: str, kind: str) -> Values:
-    least, greatest, nulls = plain.agg(F.min(name), F.max(name), F.count_if(F.col(name).isNull())).collect()[
-        0
-    ]
+def _extent(plain: DataFrame, name: str, kind: str) -> Values | None:
+    nulls_of = F.count_if(F.col(name).isNull())
+    least, greatest, nulls = plain.agg(F.min(name), F.max(name), nulls_of).collect()[0]
+    if not _are_known({least, greatest}):
+        return None
     return Values(kind, (), () if least is None else ((least, greatest),), bool(nulls))
 
 
-def _listed(kind: str, found: set[Any]) -> Values:
+def _listed(kind: str, found: set[Any]) -> Values | None:
+    if not _are_known(found):
+        return None
     values = sorted(found - {None})
     with_null = None in found
     if len(values) <= _MOST_VALUES:
@@ -145,30 +166,39 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[since], values[until - 1]) for since, until in pairwise(cuts)]
 
 
-def _are_known(values: Values) -> bool:
-    """Whether they came to Python as what they are: bytes that are no text do not."""
-    ends = (end for each in values.intervals for end in each)
-    return values.kind != "string" or not any(_NO_TEXT in value for value in (*values.single, *ends))
+def _are_known(values: Collection[Any]) -> bool:
+    """Whether they came to Python as what they are: bytes that are no text do not, and Spark orders them otherwise."""
+    return not any(isinstance(value, str) and _NO_TEXT in value for value in values)
 
 
-def _condition(origin: Origin, values: Values) -> str:
+def _condition(origin: Origin, values: Values, fixed_clock: bool) -> str:
     column = quoted(origin.column)
     if origin.span is None and values.single:
         met = f"{column} IN ({', '.join(_literal(value, values.kind) for value in values.single)})"
     else:
-        met = any_of(_within(column, origin, values))
+        met = any_of(_within(column, origin, values, fixed_clock))
     return f"({met}) OR {column} IS NULL" if values.with_null else met
 
 
-def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
+def _within(column: str, origin: Origin, values: Values, fixed_clock: bool) -> Iterator[str]:
     for least, greatest in values.intervals:
         since, until = _literal(least, values.kind), _literal(greatest, values.kind)
         if origin.span is None:
             yield f"{column} >= {since} AND {column} <= {until}"
         elif origin.is_end:
             yield f"{column} >= {since} - {_interval(origin.span)} AND {column} < {until}"
-        else:
+        elif fixed_clock or not origin.span.by_clock:
             yield f"{column} >= {since} AND {column} < {until} + {_interval(origin.span)}"
+        else:
+            since, until = (f"CAST({end} AS timestamp)" for end in (since, until))
+            change, span = _interval(_clock_change(least, values.kind)), _interval(origin.span)
+            yield f"{column} >= {since} - {change} AND {column} < {until} + {span} + {change}"
+
+
+def _clock_change(since: int, kind: str) -> Span:
+    """By how much a clock can be wrong of the length of what began at a moment or on a day."""
+    days = since if kind == "date" else since // _DAY
+    return _DATE_LINE if days < _DAYS_TO_1900 else _CLOCK_CHANGE
 
 
 def _text(value: str) -> str:

@@ -46,7 +46,7 @@ def _write(batch: Batch, good: DataFrame) -> None:
 def _account(batch: Batch, out: int, bad: int) -> Account:
     read = rows_read(batch)
     if batch.step.strategy is Strategy.FULL:
-        gone = live_rows(batch.state(), batch.step.base.snapshot)
+        gone = live_rows(batch, batch.state(), batch.step.base.snapshot)
         filtered = read - out if batch.step.row_wise else 0
         return Account(read=read, inserted=out - bad, deleted=gone, filtered=filtered, quarantined=bad)
     return Account(read=read, inserted=out - bad, filtered=read - out, quarantined=bad)

@@ -26,8 +26,12 @@ ROW_SIDES: Final = {
 only let it through, keep it out, or fill it up."""
 
 _CLOCKS: Final = frozenset(
-    {"CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"}
+    {
+        *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"),
+        *("CurrentUser", "CurrentCatalog", "CurrentDatabase", "SparkVersion", "AesEncrypt"),
+    }
 )
+"""What the moment, the session or chance decides, though Spark takes it for fixed within a query."""
 _COLLATING: Final = frozenset({"Collate", "Cast"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
@@ -179,6 +183,12 @@ class Plans:
         dataset: Any = self._jvm.org.apache.spark.sql.classic.Dataset
         session: Any = self._spark
         return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+
+    def scan(self, table: Any) -> Any:
+        """A table of Spark's, which no catalog has to know, as a plan."""
+        none = self._jvm.scala.Option.empty()
+        relation = self._jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+        return relation.create(table, none, none)
 
     def over(self, node: Any, children: Sequence[Any]) -> Any:
         """The same node over other children, which have the same columns."""

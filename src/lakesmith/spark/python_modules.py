@@ -96,8 +96,10 @@ def _found_by(finder: MetaPathFinder) -> Iterator[None]:
 def _load_anew(names: list[str]) -> None:
     """Imports modules of the project as they are now, and has Spark send them to its workers, which cannot import them."""
     importlib.invalidate_caches()
-    for name in names:
-        sys.modules.pop(name, None)
+    inside = tuple(f"{name}." for name in names)
+    # What is in a package is bound to it when it is imported: it goes with the package.
+    for name in [each for each in sys.modules if each in names or each.startswith(inside)]:
+        del sys.modules[name]
     send_along: Any = register_pickle_by_value
     for name in names:
         send_along(importlib.import_module(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,9 +66,8 @@ def run_query(
     spark = session.spark
     try:
         spark.sql(f"USE {CATALOG_NAME}")
-        text = sql if as_of is None else _at(spark, sql, as_of)
-        _require_query(spark, text)
-        frame = spark.sql(text)
+        _require_query(spark, sql)
+        frame = spark.sql(sql) if as_of is None else _at(spark, sql, as_of)
         with _utc():
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
     except (ParseException, AnalysisException) as error:
@@ -104,9 +104,15 @@ def _plain(value: Any, kind: DataType) -> Any:
     return value
 
 
-def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> str:
-    names = {str(name): as_published(spark, name, snapshot) for name, snapshot in as_of.items()}
-    return splice(sql, analyse(sql), names)
+def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFrame:
+    views = {name: f"lakesmith_as_of_{uuid.uuid4().hex}" for name in as_of}
+    try:
+        for name, snapshot in as_of.items():
+            as_published(spark, name, snapshot).createOrReplaceTempView(views[name])
+        return spark.sql(splice(sql, analyse(sql), {str(name): view for name, view in views.items()}))
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
 
 
 def _require_query(spark: SparkSession, sql: str) -> None:

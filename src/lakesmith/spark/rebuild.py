@@ -109,7 +109,7 @@ def _account_of_versions(batch: Batch, counts: Mapping[str, int], fates: Mapping
     return Account(
         read=read,
         inserted=fates["rows"],
-        deleted=live_rows(batch.state(), batch.step.base.snapshot),
+        deleted=live_rows(batch, batch.state(), batch.step.base.snapshot),
         superseded=out - bad - sum(fates[fate] for fate in FATES),
         filtered=read - out if batch.step.row_wise else 0,
         quarantined=bad,
@@ -123,7 +123,7 @@ def _account(batch: Batch, counts: Mapping[str, int], keys: Mapping[str, int]) -
     return Account(
         read=read,
         inserted=keys["keys"] - keys["deletes"],
-        deleted=live_rows(batch.state(), batch.step.base.snapshot),
+        deleted=live_rows(batch, batch.state(), batch.step.base.snapshot),
         superseded=out - bad - keys["keys"],
         filtered=read - out if batch.step.row_wise else 0,
         quarantined=bad,

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
-from lakesmith.spark.comparable import comparable
+from lakesmith.spark.comparable import comparable, has_fractions, with_sign
 from lakesmith.spark.iceberg import quoted
 
 _NET: Final = "_lakesmith_net"
@@ -37,18 +37,6 @@ def rounded_elsewhere(value: SparkColumn, kind: DataType) -> SparkColumn:
     return value if _digits(kind) is None else rounded(value * F.lit(_APART), kind)
 
 
-def has_fractions(kind: DataType) -> bool:
-    """Whether there is a double or a float in the type, at any depth."""
-    match kind:
-        case MapType():
-            return has_fractions(kind.keyType) or has_fractions(kind.valueType)
-        case ArrayType():
-            return has_fractions(kind.elementType)
-        case StructType():
-            return any(has_fractions(field.dataType) for field in kind.fields)
-    return _digits(kind) is not None
-
-
 def grouped_exactly(frame: DataFrame, columns: Sequence[str], *aggregates: SparkColumn) -> DataFrame:
     """The columns, a row for each of their values, and aggregates. A GROUP BY takes 0.0 and -0.0 for one value, and gives one of
     them for both: here they are two.
@@ -56,17 +44,13 @@ def grouped_exactly(frame: DataFrame, columns: Sequence[str], *aggregates: Spark
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     inexact = [name for name in columns if has_fractions(kinds[name])]
     exact = [
-        comparable(F.col(quoted(name)), kinds[name], _with_sign).alias(f"{_EXACT}{number}")
+        comparable(F.col(quoted(name)), kinds[name], with_sign).alias(f"{_EXACT}{number}")
         for number, name in enumerate(inexact)
     ]
     plain = [F.col(quoted(name)) for name in columns if name not in inexact]
     values = [F.first(quoted(name)).alias(name) for name in inexact]
     grouped = frame.groupBy(*plain, *exact).agg(*values, *aggregates)
     return grouped.drop(*(f"{_EXACT}{number}" for number in range(len(exact))))
-
-
-def _with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
-    return value.cast("string") if has_fractions(kind) else value
 
 
 def agreeing_in_neither(

@@ -21,6 +21,7 @@ from lakesmith.project.definitions import Column, TableName
 from lakesmith.spark.batch import Batch, live_rows
 from lakesmith.spark.iceberg import physical, quoted
 from lakesmith.spark.tables import conform_table, create_table, require_ours, widen_table
+from lakesmith.spark.versions import read_as_it_was
 
 SIDECAR_LAYER = "lakesmith"
 """The namespace of every sidecar."""
@@ -50,7 +51,7 @@ def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
         return None
     name = sidecar_name(batch.name, kind)
     _require_pinned(batch.name, _state_of(batch, name), pin)
-    return batch.spark.sql(f"SELECT * FROM {physical(name)} VERSION AS OF {pin.snapshot}")
+    return read_as_it_was(batch.spark, name, pin.snapshot)
 
 
 class SidecarWriter:
@@ -125,7 +126,7 @@ class SidecarWriter:
     def live_rows(self) -> int:
         """The rows on the batch's branch now, as its head's summary says."""
         state = self._state()
-        return live_rows(state, state.refs[self._batch.branch])
+        return live_rows(self._batch, state, state.refs[self._batch.branch], self.name)
 
     def count_added(self) -> int:
         """The rows this batch added, as the snapshots' summaries say."""

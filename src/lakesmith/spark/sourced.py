@@ -101,7 +101,8 @@ def _delete_replaced(batch: Batch) -> int:
     batch.pass_point("after-delete")
     # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows once more.
     state = batch.state()
-    return live_rows(state, batch.step.base.snapshot) - live_rows(state, state.refs[batch.branch])
+    before = live_rows(batch, state, batch.step.base.snapshot)
+    return before - live_rows(batch, state, state.refs[batch.branch])
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:

@@ -8,7 +8,9 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Pin
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
+from lakesmith.sources.fields import parse_type
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.grown_types import stored_type
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, read_pinned
 
@@ -35,7 +37,7 @@ def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None =
         return {}
     names = tombstone_columns(batch)
     found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}
-    types = {name: found[name.lower()] for name in names}
+    types = {name: stored_type(parse_type(found[name.lower()])).text for name in names}
     writer = SidecarWriter(batch, SidecarKind.TOMBSTONES, [Column(name, types[name]) for name in names])
     earlier = None if anew else read_tombstones(batch)
     if writer.open() and earlier is not None:

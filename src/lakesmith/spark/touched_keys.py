@@ -23,7 +23,7 @@ from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.kept import Kept
 from lakesmith.spark.key_columns import relaxed
 from lakesmith.spark.key_origins import Origins
-from lakesmith.spark.key_ranges import Values, input_conditions, own_condition, values_of
+from lakesmith.spark.key_ranges import Values, has_fixed_clock, input_conditions, own_condition, values_of
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.occurrences import Occurrence, occurrences_of
 from lakesmith.spark.queries import at_occurrences, rows_over
@@ -72,7 +72,7 @@ class Touched:
 
         ``origins``: of each of the keys' columns what decides it.
         """
-        conditions = input_conditions(origins, self.values)
+        conditions = input_conditions(origins, self.values, has_fixed_clock(batch.spark))
         ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
         whole = at_occurrences(batch, ends)
         return {

@@ -21,7 +21,7 @@ from pyspark.sql.window import WindowSpec
 from lakesmith.errors import Problem, RunError
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
-from lakesmith.spark.comparable import comparable, has_equality, is_collated
+from lakesmith.spark.comparable import comparable, has_equality, holds_maps, is_collated
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.keyed import DELETE
 
@@ -83,6 +83,10 @@ def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinit
                 f"versions cannot be told apart by the column {name!r}: its texts are compared by a collation"
             )
             raise _untracked(table, what, columns, f"CAST({name} COLLATE UTF8_BINARY AS string)")
+    for name in table.latest_by:
+        if holds_maps(types.get(name.lower(), NullType())):
+            what = f"versions cannot be put in order by the column {name!r}: maps have none"
+            raise _untracked(table, what, columns, "order them by a value that is in the map")
     for name in tracked:
         if name.lower() not in map(str.lower, columns):
             raise _untracked(

@@ -9,16 +9,18 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from lakesmith.execute.decide import asked_besides_inputs
+from lakesmith.execute.modules import project_modules
 from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
 from lakesmith.graph.sql_analysis import analyse
-from lakesmith.project.definitions import SqlQuery
+from lakesmith.project.definitions import PythonQuery, SqlQuery
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.comparable import comparable, has_equality
+from lakesmith.spark.comparable import comparable, has_equality, has_fractions
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.outcome import judged_rows, outcome_of
 from lakesmith.spark.plans import analysed, chance_in
 from lakesmith.spark.queries import query_rows
-from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, has_fractions, rounded, rounded_elsewhere
+from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
 from lakesmith.spark.versions import column_types, read_version
 
 _EXPECTED: Final = "_lakesmith_expected"
@@ -48,15 +50,20 @@ def verify_table(batch: Batch) -> Verification:
     sums = [F.sum(name).alias(name) for name in _SIDES]
     found = _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*sums), kinds)
     if found.verdict is Verdict.DIFFERS and (chance := _chance(batch, rows.frame)) is not None:
-        return skipped(batch.name, f"its query calls {chance}: each time it is computed it has other rows")
+        return skipped(batch.name, f"{chance}: each time it is computed it may have other rows")
     return found
 
 
 def _chance(batch: Batch, frame: DataFrame) -> str | None:
     """What of the clock or of chance the query asks, by its text or by Spark's plan: ``timestamp 'now'`` is none in that any more."""
     query = batch.step.table.query
+    if isinstance(query, PythonQuery):
+        modules = project_modules(query, batch.project.root)
+        if (asked := asked_besides_inputs(batch.step.table, modules)) is not None:
+            return asked
     told = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
-    return told[0].name if told else chance_in(analysed(frame))
+    called = told[0].name if told else chance_in(analysed(frame))
+    return None if called is None else f"its query calls {called}"
 
 
 def _counted(frame: DataFrame, kinds: Mapping[str, DataType], counts: tuple[int, int]) -> DataFrame:

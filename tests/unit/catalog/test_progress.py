@@ -201,8 +201,9 @@ def test_appends_compactions_and_empty_commits_are_appends(past: Past) -> None:
     start = past.commit("append", **APPEND)
     first = past.commit("append", **APPEND)
     past.commit("replace", added_data_files=1, deleted_data_files=2, total_data_files=8)
-    past.commit("append", batch=1, total_data_files=8)
-    past.commit("overwrite", total_data_files=8)
+    past.commit("append", batch=1, total_data_files=8, changed_partition_count=0)
+    past.commit("append", total_data_files=8)
+    past.commit("overwrite", total_data_files=8, changed_partition_count=0)
     last = past.commit("append", **APPEND)
     found = append_only_since(past.state(), start, last)
     assert isinstance(found, AppendRange)
@@ -229,6 +230,9 @@ def test_from_the_beginning_and_up_to_date(past: Past) -> None:
         ("delete", {"deleted_data_files": 1, "total_data_files": 0}, "snapshot 2 (delete)"),
         ("delete", {"added_delete_files": 1, "total_data_files": 1}, "snapshot 2 (delete)"),
         ("append", {**APPEND, "added_delete_files": 1}, "snapshot 2 (append) also removed"),
+        ("append", {"total_data_files": 10}, "snapshot 2 (append) does not say how many rows it added"),
+        ("append", {}, "snapshot 2 (append) does not say how many rows it added"),
+        ("overwrite", {"total_data_files": 9}, "snapshot 2 (overwrite) changed or removed rows"),
         ("delete", {}, "snapshot 2 (delete)"),
         ("unknown", {}, "snapshot 2 (unknown)"),
     ],

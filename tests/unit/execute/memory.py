@@ -66,7 +66,12 @@ class MemoryLake:
         """Adds a snapshot to main of a table, which is made if need be; returns its id."""
         state = self.tables.get(name) or _new(name)
         number = len(state.snapshots) + 1
-        summary = {"added-data-files": "1", "added-records": str(rows)} if rows else {"total-data-files": "1"}
+        counts = (
+            {"added-data-files": "1", "added-records": str(rows)}
+            if rows
+            else {"changed-partition-count": "0"}
+        )
+        summary = {**counts, "total-files-size": "0"}
         summary |= record.to_summary() if record else {}
         snapshot = Snapshot(number, state.refs.get("main"), number, number, operation, "", summary)
         self.tables[name] = replace(

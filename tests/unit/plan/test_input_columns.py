@@ -54,6 +54,7 @@ def test_what_is_only_passed_on_makes_no_difference(query: str, now: tuple[Colum
         ("SELECT id FROM o WHERE price > 0.1", PRECISE, ("Price",)),
         ("SELECT to_json(address) AS a FROM o", DEEPER, ("address",)),
         ("SELECT to_json(struct(*)) AS a FROM o", MORE, ("tip",)),
+        ("SELECT a AS z FROM o AS t(a, b, c, d)", MORE, ("tip",)),
         ("SELECT hash(o.*) AS a FROM o", MORE, ("tip",)),
         ("SELECT id + 1 AS a FROM o", RENAMED, ("number", "id")),
         ("SELECT id + 1 AS a FROM o", ANOTHER, ("id",)),

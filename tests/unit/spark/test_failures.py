@@ -116,6 +116,13 @@ def test_kinds_of_failure(exc: Exception, code: str) -> None:
     assert explain_failure(exc, None).code == code
 
 
+def test_a_clock_that_went_back_is_told_with_the_time_to_wait_for() -> None:
+    said = "java.lang.IllegalArgumentException: Invalid update timestamp 1795352820915: before last snapshot log entry at 1795360016342"
+    problem = explain_failure(RuntimeError(said), None)
+    assert (problem.code, "clock" in problem.what) == ("LS601", True)
+    assert problem.hint == "set the clock right, or run again after 2026-11-22 15:06:56 UTC"
+
+
 def test_a_jvm_that_died_of_memory_is_told_by_its_log(tmp_path: Path) -> None:
     log = tmp_path / "spark.log"
     log.write_text("x\n" * 9000 + "java.lang.OutOfMemoryError: Java heap space\n")
