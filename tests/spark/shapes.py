@@ -141,6 +141,11 @@ IN_TIME = (
 
 JOINED = (
     gold(
+        "left_chain",
+        "SELECT o.id, c.city, b.id AS other, i.category FROM silver.orders o LEFT JOIN silver.customers c ON o.customer = c.id"
+        " LEFT JOIN silver.customers b ON b.city = c.city AND b.id > c.id LEFT JOIN silver.items i ON i.item = o.item",
+    ),
+    gold(
         "joined",
         "SELECT o.id, o.item, c.city FROM silver.orders o JOIN silver.customers c ON o.customer = c.id",
     ),

@@ -121,3 +121,49 @@ def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness)
     for change in ("price TO was_price", "id TO price", "was_price TO id"):
         shop.spark.sql(f"ALTER TABLE lake.bronze.orders RENAME COLUMN {change}")
         assert ask(shop, "SELECT id FROM bronze.orders WHERE price > 5", as_of)[2] == [(2,)]
+
+
+def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by_now(
+    shop: ProjectHarness,
+) -> None:
+    shop.write({"tables/silver/orders.sql": STEPS["at first"]})
+    shop.must_run()
+    first, seen = see(shop)
+    shop.write(
+        {
+            "tables/silver/orders.sql": "SELECT id, price, note, upper(note) AS part, id + 1 AS next FROM bronze.orders",
+            "tables/silver/orders.yaml": "partition_by: [part]\n",
+        }
+    )
+    shop.must_run()
+    last, seen_last = see(shop)
+    shop.spark.sql("ALTER TABLE lake.silver.orders WRITE ORDERED BY next")
+    assert ask(shop, PRESENT, {"silver.orders": first}) == seen
+    shop.land("landing/orders/2.csv", "id,price,note\n3,7,c\n")
+    shop.must_run()
+    assert ask(shop, PRESENT, {"silver.orders": last}) == seen_last
+
+
+def test_a_tagged_point_whose_followers_have_expired(shop: ProjectHarness) -> None:
+    points = {}
+    for step in ("at first", "a column changes its type", "it changes again"):
+        shop.write({"tables/silver/orders.sql": STEPS[step]})
+        shop.must_run()
+        points[step] = see(shop)
+    snapshot, seen = points["a column changes its type"]
+    shop.spark.sql(f"ALTER TABLE lake.silver.orders CREATE TAG kept AS OF VERSION {snapshot}")
+    shop.land("landing/orders/2.csv", "id,price,note\n3,7,c\n")
+    shop.must_run()
+    expire = "CALL lake.system.expire_snapshots('silver.orders', older_than => now(), retain_last => 1)"
+    shop.spark.sql(expire).collect()
+    assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen
+
+
+def test_a_table_whose_query_reads_no_table(shop: ProjectHarness) -> None:
+    points = []
+    for query in ("x, y", "x, y = 'a' AS y", "x"):
+        shop.write({"tables/silver/orders.sql": f"SELECT {query} FROM VALUES (1, 'a'), (2, 'b') AS t(x, y)"})
+        shop.must_run()
+        points.append(see(shop))
+    for snapshot, seen in points:
+        assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen

@@ -63,6 +63,8 @@ SHAPES = {
     "large": "SELECT customer, n FROM (SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer) counted"
     " WHERE n > 4",
     "having": "SELECT item, count(*) AS n FROM silver.orders GROUP BY item HAVING sum(amount) > 300 AND item <> 'b'",
+    "left_chain": "SELECT o.id, o.item, c.city, b.id AS other FROM silver.orders o LEFT JOIN silver.customers c ON o.customer = c.id"
+    " LEFT JOIN silver.customers b ON b.city = c.city AND b.id > c.id",
     "right_joined": "SELECT c.id, c.city, o.id AS sold FROM silver.orders o RIGHT JOIN silver.customers c ON o.customer = c.id",
     "bought": "SELECT id, city FROM silver.customers c WHERE EXISTS"
     " (SELECT 1 FROM silver.orders o WHERE o.customer = c.id AND o.item = 'a')",

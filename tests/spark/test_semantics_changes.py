@@ -117,6 +117,22 @@ def test_a_column_that_partitions_the_table_stays(shop: ProjectHarness) -> None:
         assert shop.rows("silver.plain") == rows
 
 
+def test_a_column_cannot_change_its_type_and_begin_to_partition_the_table_at_once(
+    shop: ProjectHarness,
+) -> None:
+    query, settings = "tables/silver/plain.sql", "tables/silver/plain.yaml"
+    shop.write({query: "SELECT id, email FROM bronze.events"})
+    shop.must_run()
+    retyped = {query: "SELECT id, length(email) AS email FROM bronze.events"}
+    shop.write({**retyped, settings: "partition_by: ['bucket(4, email)']\n"})
+    assert [problem.code for problem in shop.run().problems] == ["LS507"]
+    shop.write({settings: "tags: [a]\n"})
+    shop.must_run()
+    shop.write({settings: "partition_by: ['bucket(4, email)']\n"})
+    shop.must_run(full=["silver.plain"])
+    assert shop.state("silver.plain").partitioning == ("bucket(4, email)",)
+
+
 def test_a_declared_type_that_the_query_does_not_give_is_refused(shop: ProjectHarness) -> None:
     shop.write(
         {

@@ -41,6 +41,10 @@ def refresh_of(
     if node.definition.is_sourced:
         return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
     query = query_of(node, besides)
+    if not query.inputs:
+        return Refresh(
+            Strategy.FULL, "the query reads no table, so it runs once, and again when its definition changes"
+        )
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -15,7 +16,8 @@ from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
-from lakesmith.project.definitions import Column, TableDefinition, is_taken
+from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
+from lakesmith.project.partitions import partition_field
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.comparable import is_collated
 from lakesmith.spark.grown_types import stored_type
@@ -37,6 +39,9 @@ from lakesmith.spark.tables import (
 from lakesmith.spark.upsert import upsert
 from lakesmith.spark.validity import as_rows
 
+_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
+"""How a column stays that no query gives."""
+
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     """Writes the batch of a derived table to its branch, creating or widening the table first."""
@@ -46,7 +51,7 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     whole = _as_stored(table, rows)
     columns = _as_wide(batch, _columns(table, whole))
     retyped = _retyped(batch, columns)
-    _require_unpartitioned(batch, {*(change.name for change in retyped), *_missing(batch, whole)})
+    _require_unpartitioned(batch, {change.name for change in retyped}, set(_missing(batch, whole)))
     warnings = prepare_table(batch, _standing_in(columns, retyped))
     gone = _gone(batch, whole, retyped)
     _require_same_columns(batch, gone)
@@ -116,20 +121,34 @@ def _missing(batch: Batch, rows: QueryRows) -> list[str]:
     return [column.name for column in _gone(batch, rows, ())] if state else []
 
 
-def _require_unpartitioned(batch: Batch, names: set[str]) -> None:
-    """Raises StateError LS507 when one of the columns, which are to go, partitions the table: Iceberg needs it then."""
+def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -> None:
+    """Raises StateError LS507 when one of the columns, which change their type or are to go, partitions the table, or would from this
+    batch on: Iceberg needs it then.
+    """
+    names = retyped | missing
     used = batch.java.partition_columns(batch.name) if names else frozenset()
-    for name in sorted(names & used):
-        raise StateError(
-            Problem(
-                "LS507",
-                f"column {name} partitions {batch.name}, so it can neither be dropped nor change its type",
-                place=batch.step.table.place,
-                expected=f"{name} as it is",
-                found="another definition of it, or none",
-                hint="keep it in the query, or give the table another name, which builds it anew",
+    declared = {partition_field(text)[1].lower() for text in batch.step.table.partition_by}
+    for name in sorted(names):
+        if name in used:
+            raise _partitioned(
+                batch, name, f"partitions {batch.name}", _KEEP.get(name.lower(), "keep it in the query")
             )
+        if name in retyped and name.lower() in declared:
+            hint = "run it once without partition_by, which can follow then"
+            raise _partitioned(batch, name, f"is to partition {batch.name} from this batch on", hint)
+
+
+def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS507",
+            f"column {name} {how}, so it can neither be dropped nor change its type",
+            place=batch.step.table.place,
+            expected=f"{name} as it is",
+            found="another definition of it, or none",
+            hint=f"{hint}, or give the table another name, which builds it anew",
         )
+    )
 
 
 def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[Column]:
@@ -189,29 +208,24 @@ def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
 
 def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
     """Raises RunError LS613 when a table cannot have a column of one of these names; ``added`` are others that it gets."""
-    written = [name for name in names if [each.lower() for each in names].count(name.lower()) > 1]
-    if written:
+    for name in names:
+        alike = [each for each in names if each.lower() == name.lower()]
+        if len(alike) > 1:
+            what = f"the columns {' and '.join(alike)}: a table's columns are told apart without case"
+        elif is_taken(name) or name.lower() in added:
+            what = f"a column {name}: the name is lakesmith's or Iceberg's own"
+        else:
+            continue
         raise RunError(
             Problem(
                 "LS613",
-                f"{table.name} cannot have the columns {' and '.join(written)}: a table's columns are told apart without case",
+                f"{table.name} cannot have {what}",
                 place=table.query.place if table.query else table.place,
-                expected="columns with other names",
-                hint="rename one of them in the query",
+                expected="a column of another name",
+                found=name,
+                hint="rename it in the query, or in the files and declare the columns to take",
             )
         )
-    for name in names:
-        if is_taken(name) or name.lower() in added:
-            raise RunError(
-                Problem(
-                    "LS613",
-                    f"{table.name} cannot have a column {name}: the name is lakesmith's or Iceberg's own",
-                    place=table.query.place if table.query else table.place,
-                    expected="a column of another name",
-                    found=name,
-                    hint="rename it in the query, or in the files and declare the columns to take",
-                )
-            )
 
 
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:

@@ -13,6 +13,7 @@ from lakesmith.spark.plans import is_name, items, kind_of, parts_of, references
 _COMPARISONS: Final = frozenset(
     {"EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual"}
 )
+_LOGIC: Final = frozenset({"And", "Or", "Not", "IsNull", "IsNotNull"})
 
 
 def has_equals(expression: Any) -> bool:
@@ -32,8 +33,10 @@ def is_of_merged(expression: Any, groups: Sequence[Any]) -> bool:
 
 def is_for_equals(condition: Any, merged: frozenset[int]) -> bool:
     """Whether a condition takes values of ``merged`` columns for what they are equal to: it compares them as they are."""
-    if not references(condition) & merged:
+    if not references(condition) & merged or is_name(condition):
         return True
+    if kind_of(condition) in _LOGIC:
+        return all(is_for_equals(each, merged) for each in items(condition.children()))
     if kind_of(condition) not in _COMPARISONS:
         return False
     return all(is_name(each) or not references(each) & merged for each in items(condition.children()))

@@ -54,6 +54,8 @@ _SAME: Final = frozenset(
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
+_KEEPS_ALL: Final = {"LeftOuter": 0, "RightOuter": 1, "LeftAnti": 0}
+"""By kind of join: the side of which every row may be in the result, whatever the condition makes of it."""
 _SESSION: Final = "spark.sessionWindow"
 """What Spark marks a session window's column by."""
 _AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
@@ -270,35 +272,47 @@ class _Walk:
         self.alone |= tables[0] & tables[1]
 
     def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
-        condition = node.condition()
-        parts = [] if condition.isEmpty() else conjuncts(condition.get())
-        known = self._known(node.left(), sides[0]) | self._known(node.right(), sides[1])
-        merged = sides[0].merged | sides[1].merged
-        kept = [part for part in parts if references(part) <= known and is_for_equals(part, merged)]
-        # What is kept has to name both sides, or the changed rows would meet all others.
-        if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
-            raise NeverIncremental("a join is on what was computed of several rows")
+        if not self._changed:
+            for at, side in enumerate(sides):
+                if side.occurrences:
+                    self._kept(node, kind, sides, at)
+            return node
+        turn = next((at for at, side in enumerate(sides) if self._changed & side.occurrences), None)
+        if turn is None:
+            return node
         plans = (sides[0].plan, sides[1].plan)
-        as_matches = _AS_MATCHES.get(kind) if self._is_silent_side(kind, sides) else None
-        if kind == "LeftAnti" and as_matches is None:
+        if _KEEPS_ALL.get(kind) == turn:
             # Which of the changed rows have a match does not matter: any may be in the result, before or now.
-            return plans[0]
-        if as_matches is None and len(kept) == len(parts):
+            return plans[0] if kind == "LeftAnti" else self.plans.over(node, self._alone(plans, turn))
+        as_matches = None if ROW_SIDES[kind][turn] else _AS_MATCHES.get(kind)
+        kept = self._kept(node, kind, sides, turn)
+        if as_matches is None and kept is None:
             return self.plans.over(node, plans)
-        on = self.plans.some(self.plans.all_of(kept)) if kept else condition
+        on = self.plans.some(self.plans.all_of(kept)) if kept else node.condition()
         return self.plans.joined(node, plans, as_matches or kind, on)
 
-    def _known(self, side: Any, seen: _Seen) -> frozenset[int]:
-        """The columns of a side that are what they are over all rows, also where its input is its changed rows alone."""
-        exact = bool(self._changed) and not self._changed & seen.occurrences
-        return frozenset(_output(side)) if exact else seen.told
+    def _alone(self, plans: tuple[Any, Any], turn: int) -> list[Any]:
+        """The sides of a join, the other one without its rows."""
+        return [plan if at == turn else self.plans.empty(plan) for at, plan in enumerate(plans)]
 
-    def _is_silent_side(self, kind: str, sides: tuple[_Seen, _Seen]) -> bool:
-        """Whether it is the side which tells nothing that has the changed rows."""
-        return any(
-            bool(self._changed & side.occurrences) and not telling
-            for side, telling in zip(sides, ROW_SIDES[kind], strict=True)
-        )
+    def _kept(self, node: Any, kind: str, sides: tuple[_Seen, _Seen], turn: int) -> list[Any] | None:
+        """The parts of a join's condition that hold of the changed rows of a side as they do of all; None: there is nothing to be
+        left out. The other side is as it is.
+
+        Raises NeverIncremental where what is kept does not name both sides: the changed rows would meet all others.
+        """
+        condition = node.condition()
+        parts = [] if condition.isEmpty() else conjuncts(condition.get())
+        if _KEEPS_ALL.get(kind) == turn:
+            return None
+        other = (node.right(), node.left())[turn]
+        known = sides[turn].told | frozenset(_output(other))
+        kept = [
+            part for part in parts if references(part) <= known and is_for_equals(part, sides[turn].merged)
+        ]
+        if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
+            raise NeverIncremental("a join is on what was computed of several rows")
+        return kept if len(kept) < len(parts) else None
 
     def _union(self, node: Any) -> _Seen:
         parts = [(self.of(child), _output(child)) for child in items(node.children())]

@@ -45,6 +45,8 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.adaptive.optimizer.excludedRules": (
         "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
     ),
+    # To write in order, by ranges, Spark first takes samples: rows are made twice then, and counted twice.
+    "spark.sql.iceberg.distribution-mode": "hash",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalogImplementation": "in-memory",
 }

@@ -45,15 +45,16 @@ def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFra
     """The rows of a snapshot in the columns that readers saw in it.
 
     A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its snapshots were
-    written in the columns of before, beside which a changed one stands under another name. What became of them tells the
-    schema of whatever was committed next. (Sourced tables keep their columns: there, one that is gone went another way.)
+    written in the columns of before, beside which a changed one stands under another name. Its record has what became of them.
     """
     rows, table = read_as_it_was(spark, name, snapshot), JavaTables(spark).load(name)
-    found = table.snapshot(snapshot)
-    if not _reads_tables(found):
+    then, seen = (
+        _columns(_schema_of(spark, table, snapshot)),
+        _seen_at(spark, table, table.snapshot(snapshot)),
+    )
+    if seen is None:
         return rows
-    then, after = _columns(_schema_of(spark, table, snapshot)), _columns(_next_schema(spark, table, found))
-    return rows.select(*(F.col(quoted(then[id])).alias(name) for id, name in after.items() if id in then))
+    return rows.select(*(F.col(quoted(then[id])).alias(name) for id, name in seen.items() if id in then))
 
 
 def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | None = None) -> DataFrame:
@@ -66,16 +67,23 @@ def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | Non
     iceberg = jvm.org.apache.iceberg
     metadata = iceberg.TableMetadata.buildFrom(table.operations().current()).setBranchSnapshot(snapshot, MAIN)
     if schema is not None:
+        # The present ones may be by columns that came later; files are read by the ones that they were written with.
+        metadata = metadata.setDefaultPartitionSpec(iceberg.PartitionSpec.unpartitioned())
+        metadata = metadata.setDefaultSortOrder(iceberg.SortOrder.unsorted())
         metadata = metadata.setCurrentSchema(schema.schemaId())
     then = iceberg.StaticTableOperations(metadata.build(), table.io())
     plans = Plans(spark)
     return plans.frame(plans.scan(iceberg.spark.source.SparkTable(iceberg.BaseTable(then, table.name()))))
 
 
-def _reads_tables(snapshot: Any) -> bool:
-    """Whether it is the last one of a batch of a derived table."""
-    record = snapshot.summary().get(SUMMARY_KEY)
-    return record is not None and bool(json.loads(record).get("inputs"))
+def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:
+    """The names of the columns, by their ids, that readers saw at a snapshot; None where those are its own."""
+    written = snapshot.summary().get(SUMMARY_KEY)
+    record = json.loads(written) if written is not None else {}
+    if columns := record.get("columns"):
+        return {number: name for name, number in columns.items()}
+    # A record from before it had its columns. Sourced tables keep theirs: one that is gone there went another way.
+    return _columns(_next_schema(spark, table, snapshot)) if record.get("inputs") else None
 
 
 def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
