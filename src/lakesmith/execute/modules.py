@@ -87,19 +87,20 @@ def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:
             for alias in node.names:
                 yield from _with_packages(tuple(alias.name.split(".")))
         elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            module = above + (tuple(node.module.split(".")) if node.module else ())
+            module = _above(package, node.level) + (tuple(node.module.split(".")) if node.module else ())
             yield from _with_packages(module)
             yield from ((*module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _IMPORTERS:
             for text in (text for argument in node.args[:1] for text in _texts(argument)):
-                above = package[: len(package) - _level(text) + 1] if _level(text) else ()
-                inside = tuple(text.lstrip(".").split("."))
-                yield from _with_packages((*above, *inside)) if all(map(str.isidentifier, inside)) else ()
+                inside = text.lstrip(".")
+                names = tuple(inside.split("."))
+                if all(map(str.isidentifier, names)):
+                    yield from _with_packages((*_above(package, len(text) - len(inside)), *names))
 
 
-def _level(name: str) -> int:
-    return len(name) - len(name.lstrip("."))
+def _above(package: _Name, level: int) -> _Name:
+    """What an import with so many dots begins from; none: from the root."""
+    return package[: len(package) - level + 1] if level else ()
 
 
 def _with_packages(name: _Name) -> Iterator[_Name]:

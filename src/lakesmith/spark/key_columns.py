@@ -274,8 +274,8 @@ class _Walk:
     def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
         if not self._changed:
             for at, side in enumerate(sides):
-                if side.occurrences:
-                    self._kept(node, kind, sides, at)
+                if side.occurrences and _KEEPS_ALL.get(kind) != at:
+                    self._kept(node, sides, at)
             return node
         turn = next((at for at, side in enumerate(sides) if self._changed & side.occurrences), None)
         if turn is None:
@@ -285,7 +285,7 @@ class _Walk:
             # Which of the changed rows have a match does not matter: any may be in the result, before or now.
             return plans[0] if kind == "LeftAnti" else self.plans.over(node, self._alone(plans, turn))
         as_matches = None if ROW_SIDES[kind][turn] else _AS_MATCHES.get(kind)
-        kept = self._kept(node, kind, sides, turn)
+        kept = self._kept(node, sides, turn)
         if as_matches is None and kept is None:
             return self.plans.over(node, plans)
         on = self.plans.some(self.plans.all_of(kept)) if kept else node.condition()
@@ -295,7 +295,7 @@ class _Walk:
         """The sides of a join, the other one without its rows."""
         return [plan if at == turn else self.plans.empty(plan) for at, plan in enumerate(plans)]
 
-    def _kept(self, node: Any, kind: str, sides: tuple[_Seen, _Seen], turn: int) -> list[Any] | None:
+    def _kept(self, node: Any, sides: tuple[_Seen, _Seen], turn: int) -> list[Any] | None:
         """The parts of a join's condition that hold of the changed rows of a side as they do of all; None: there is nothing to be
         left out. The other side is as it is.
 
@@ -303,8 +303,6 @@ class _Walk:
         """
         condition = node.condition()
         parts = [] if condition.isEmpty() else conjuncts(condition.get())
-        if _KEEPS_ALL.get(kind) == turn:
-            return None
         other = (node.right(), node.left())[turn]
         known = sides[turn].told | frozenset(_output(other))
         kept = [

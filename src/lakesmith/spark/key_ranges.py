@@ -6,7 +6,7 @@ They may let more rows through than have one of the keys, never fewer: the keys 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -96,14 +96,15 @@ def input_conditions(
         for occurrence, origin in by_occurrence.items():
             # A window that is a column of an input is no moment of it.
             if number in values and (values[number].kind != "window" or origin.span is not None):
-                found.setdefault(occurrence, []).append(_condition(origin, values[number], fixed_clock))
+                given = _by_fixed_clock(origin) if fixed_clock else origin
+                found.setdefault(occurrence, []).append(_condition(given, values[number]))
     return {occurrence: _all(conditions) for occurrence, conditions in found.items()}
 
 
 def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:
     """What rows of a table that has the keys' columns itself, by these ``names``, have to meet."""
     plain = [(Origin(name), values[number]) for number, name in enumerate(names) if number in values]
-    return _all([_condition(origin, each, True) for origin, each in plain if each.kind != "window"])
+    return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
 
 
 def _all(conditions: Sequence[str]) -> SparkColumn:
@@ -171,23 +172,27 @@ def _are_known(values: Collection[Any]) -> bool:
     return not any(isinstance(value, str) and _NO_TEXT in value for value in values)
 
 
-def _condition(origin: Origin, values: Values, fixed_clock: bool) -> str:
+def _by_fixed_clock(origin: Origin) -> Origin:
+    return origin if origin.span is None else replace(origin, span=replace(origin.span, by_clock=False))
+
+
+def _condition(origin: Origin, values: Values) -> str:
     column = quoted(origin.column)
     if origin.span is None and values.single:
         met = f"{column} IN ({', '.join(_literal(value, values.kind) for value in values.single)})"
     else:
-        met = any_of(_within(column, origin, values, fixed_clock))
+        met = any_of(_within(column, origin, values))
     return f"({met}) OR {column} IS NULL" if values.with_null else met
 
 
-def _within(column: str, origin: Origin, values: Values, fixed_clock: bool) -> Iterator[str]:
+def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
     for least, greatest in values.intervals:
         since, until = _literal(least, values.kind), _literal(greatest, values.kind)
         if origin.span is None:
             yield f"{column} >= {since} AND {column} <= {until}"
         elif origin.is_end:
             yield f"{column} >= {since} - {_interval(origin.span)} AND {column} < {until}"
-        elif fixed_clock or not origin.span.by_clock:
+        elif not origin.span.by_clock:
             yield f"{column} >= {since} AND {column} < {until} + {_interval(origin.span)}"
         else:
             since, until = (f"CAST({end} AS timestamp)" for end in (since, until))

@@ -47,13 +47,12 @@ def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFra
     A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its snapshots were
     written in the columns of before, beside which a changed one stands under another name. Its record has what became of them.
     """
-    rows, table = read_as_it_was(spark, name, snapshot), JavaTables(spark).load(name)
-    then, seen = (
-        _columns(_schema_of(spark, table, snapshot)),
-        _seen_at(spark, table, table.snapshot(snapshot)),
-    )
+    table = JavaTables(spark).load(name)
+    schema = _schema_of(spark, table, snapshot)
+    rows, seen = _as_newest(spark, table, snapshot, schema), _seen_at(spark, table, table.snapshot(snapshot))
     if seen is None:
         return rows
+    then = _columns(schema)
     return rows.select(*(F.col(quoted(then[id])).alias(name) for id, name in seen.items() if id in then))
 
 
