@@ -73,6 +73,8 @@ def _is_declared(shop: ProjectHarness) -> None:
     assert [str(field.transform) for field in bronze.spec().fields] == ["identity"]
     assert [str(field.transform) for field in silver.spec().fields] == ["bucket[4]"]
     assert bronze.properties["comment"] == "What the shop's till sends"
+    # Partitions are written one after the other, not all at once from memory.
+    assert bronze.properties["write.spark.fanout.enabled"] == "false"
     assert bronze.properties["lakesmith.owner"] == "sales"
     assert bronze.properties["lakesmith.tags"] == "raw,orders"
     assert silver.properties["lakesmith.project"] == "shop"

@@ -22,6 +22,8 @@ _PROPERTIES: Final = {
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.delete.mode": "merge-on-read",
+    # Otherwise a task keeps a file open for each partition it meets, with all of its rows in memory: years of days end a small heap.
+    "write.spark.fanout.enabled": "false",
     "write.metadata.previous-versions-max": "100",
     "write.metadata.delete-after-commit.enabled": "true",
 }
