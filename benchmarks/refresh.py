@@ -3,19 +3,24 @@
     python benchmarks/refresh.py            50,000,000 rows
     python benchmarks/refresh.py --small       500,000 rows
 
-All in one Spark session with a heap of 2 GB. The table has 400 days, partitioned by day. A change updates, deletes and adds rows: most in the
+Each table in one Spark session with a heap of 2 GB. The table has 400 days, partitioned by day. A change updates, deletes and adds rows: most in the
 newest days, a few late ones long ago (``--changed``, of all rows), or scattered over all days. Each gold's time is that of
 its whole batch: planned, computed, written, checked and published; the bytes are those that Spark's tasks read. At the end
-all golds, last refreshed by what changed, are verified.
+all golds, last refreshed by what changed, are verified. Then the same number of rows of a table of a million is changed, in a
+process of its own: what that takes is what of the cost does not grow with the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import common
@@ -33,11 +38,18 @@ from lakesmith.project.definitions import TableName
 DAYS = 400
 SALES = "lake.silver.sales"
 GOAL = 1 / 20
+GROWTH_GOAL = 1.3
+NEWEST = "newest"
+"""The case of few changes, most in the newest days."""
+
+FEW_ROWS = 1_000_000
 GOLDS = {
     "by_hour": "SELECT date_trunc('hour', sold) AS hour, store, count(*) AS sales, sum(amount) AS total,"
     " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY date_trunc('hour', sold), store",
     "by_minute": "SELECT window(sold, '1 minute').start AS minute, count(*) AS sales, sum(amount) AS total"
     " FROM silver.sales GROUP BY window(sold, '1 minute')",
+    "by_visit": "SELECT window(sold, '30 minutes', '10 minutes').start AS since, store, count(*) AS sales, avg(amount) AS mean,"
+    " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY window(sold, '30 minutes', '10 minutes'), store",
     "by_day": "SELECT CAST(sold AS date) AS day, product, sum(amount) AS total, avg(amount) AS mean, max(sale_id) AS last"
     " FROM silver.sales GROUP BY CAST(sold AS date), product",
     "by_customer": "SELECT customer, count(*) AS sales, max(sold) AS last FROM silver.sales GROUP BY customer",
@@ -186,17 +198,15 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
         if options.show:
             print("first", first, flush=True)
         # The first refresh of a session is Java that runs for the first time.
-        lake.change(int(options.rows * 0.0002), scattered=False)
+        lake.change(options.changes, scattered=False)
         lake.run("gold.*")
         lines: list[str] = []
         comparisons: list[common.Comparison] = []
-        for label, share, scattered in cases(options):
-            taken = [
-                one_change(lake, int(options.rows * share), scattered, options) for _ in range(options.rounds)
-            ]
+        for label, count, scattered in cases(options):
+            taken = [one_change(lake, count, scattered, options) for _ in range(options.rounds)]
             comparisons += list(compared(label, taken))
             lines += list(told(label, taken[-1]))
-            lake.change(int(options.rows * share), scattered)
+            lake.change(count, scattered)
             lake.run("gold.*")
         lines += lake.verify()
     finally:
@@ -206,9 +216,12 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
     )
 
 
-def cases(options: argparse.Namespace) -> list[tuple[str, float, bool]]:
-    """What is changed: its name, the part of all rows, and whether it is scattered over all days."""
-    return [("0.02 %", 0.0002, False), ("1 %", 0.01, False), ("0.02 % scattered", 0.0002, True)]
+def cases(options: argparse.Namespace) -> list[tuple[str, int, bool]]:
+    """What is changed: its name, how many rows, and whether they are scattered over all days."""
+    found = [(NEWEST, options.changes, False)]
+    if not options.newest_only:
+        found += [("1 %", options.rows // 100, False), ("scattered", options.changes, True)]
+    return found
 
 
 Pair = tuple[Mapping[str, Batch], Mapping[str, Batch]]
@@ -228,7 +241,7 @@ def compared(label: str, taken: list[Pair]) -> Iterator[common.Comparison]:
     """Seconds by gold."""
     for name in GOLDS:
         ours, whole = (tuple(pair[side][name].seconds for pair in taken) for side in (0, 1))
-        goal = GOAL if label == "0.02 %" and name != "by_customer" else None
+        goal = GOAL if label == NEWEST and name != "by_customer" else None
         yield common.Comparison(f"{name}, {label} changed", ours, whole, goal)
 
 
@@ -243,19 +256,49 @@ def told(label: str, pair: Pair) -> Iterator[str]:
         )
 
 
+def growth(taken: Sequence[common.Comparison], options: argparse.Namespace) -> Iterator[str]:
+    """How many times the seconds of as many changes in a table of a million rows each gold took."""
+    words = [
+        "--rows",
+        FEW_ROWS,
+        "--changes",
+        options.changes,
+        "--rounds",
+        options.rounds,
+        "--newest-only",
+        "--json",
+    ]
+    done = subprocess.run(
+        [sys.executable, __file__, *map(str, words)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    few = {each["what"]: median(each["ours"]) for each in json.loads(done.stdout)["comparisons"]}
+    for each in taken:
+        if each.what in few:
+            times = median(each.ours) / few[each.what]
+            yield (
+                f"{each.what}: {times:.2f} times the {few[each.what]:.1f} s of as many in {FEW_ROWS:,} rows (goal {GROWTH_GOAL})"
+            )
+
+
 def main() -> None:
     """The command line."""
     parser = common.arguments("Golds refreshed by what changed, against the same refreshed as a whole.")
     parser.add_argument("--rows", type=int)
+    parser.add_argument("--changes", type=int, help="rows of a small change (default: 0.02 %% of all)")
+    parser.add_argument("--newest-only", action="store_true", help="changes of the newest days alone")
     parser.add_argument("--show", action="store_true", help="print each batch as it ends")
     options = parser.parse_args()
     options.rows = options.rows or (500_000 if options.small else 50_000_000)
+    options.changes = options.changes or options.rows // 5_000
     options.rounds = options.rounds or 1
-    if options.small:
-        # Below this lakesmith computes a table as a whole; here it is to show that the rest works.
+    if options.rows <= FEW_ROWS:
+        # Below this lakesmith computes a table as a whole; here it is to show what a refresh by keys takes.
         planner.WORTH_KEYS_BYTES = 0
     with common.workspace(options) as work:
-        common.show(measure(work, options), options.json)
+        outcome = measure(work, options)
+    if options.rows > FEW_ROWS:
+        outcome = replace(outcome, checks=(*outcome.checks, *growth(outcome.comparisons, options)))
+    common.show(outcome, options.json)
 
 
 if __name__ == "__main__":
