@@ -29,17 +29,27 @@ from lakesmith.execute.session import Run
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
+from lakesmith.plan import planner
 from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
+from lakesmith.spark import touched_keys
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg import physical
 from lakesmith.spark.session import SessionHandle, local_catalog_conf
 from lakesmith.spark.sidecar import SidecarKind, sidecar_name
 
 if TYPE_CHECKING:
+    import pytest
     from pyspark.sql import DataFrame, SparkSession
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark then walks through expressions instead of compiling each query: on a few rows that takes a third less time."""
+
+
+def refresh_by_keys(patch: pytest.MonkeyPatch) -> None:
+    """Has small tables refreshed by keys as large ones are, however much of them changes."""
+    patch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    patch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+
 
 PROJECT_FILE = "name: {name}\ntargets: {{local: {{}}}}\n"
 

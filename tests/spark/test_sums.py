@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from harness import ProjectHarness, RunResult
+from harness import ProjectHarness, RunResult, refresh_by_keys
 
 from lakesmith.execute.events import PhaseStarted
-from lakesmith.plan import planner
 from lakesmith.project.definitions import TableName
-from lakesmith.spark import touched_keys
 from lakesmith.spark.additive import additive
 from lakesmith.spark.occurrences import Occurrence, Occurrences
 
@@ -94,8 +92,7 @@ TOLD = {
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    refresh_by_keys(monkeypatch)
     files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
     shop = ProjectHarness(tmp_path / "shop", session, {**files, **golds})
@@ -254,6 +251,18 @@ def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> No
     shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 1").collect()
     assert shop.must_run("bronze.*", "gold.large").published["gold.large"].kind == "keys"
     assert shop.rows("gold.large") == [("a", Decimal(9 * 10**18), 1)]
+
+
+def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> None:
+    """Of decimals of few digits Spark computes it by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
+    query = "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean FROM bronze.sales GROUP BY shop"
+    shop.write({"tables/gold/averages.sql": query})
+    rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
+    _land(shop, 1, rows)
+    shop.must_run("bronze.*", "gold.averages")
+    _land(shop, 2, "200,a,1,0.00,2024-06-03 00:00:00\n")
+    assert shop.must_run("bronze.*", "gold.averages").published["gold.averages"].kind == "keys"
+    assert shop.rows("gold.averages") == [("a", Decimal("0.07"), 160, Decimal("0.000437"))]
 
 
 def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:

@@ -27,10 +27,13 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_the_page_has_tables_and_shows_each_strategy() -> None:
-    assert len(TABLES) == 6
+    assert len(TABLES) == 9
     assert [re.search(r"^  (\w+):", shown, re.MULTILINE)[1] for _, shown in SHOWN] == [  # type: ignore[index]
         "append",
         "upsert",
+        "upsert",
+        "keys",
+        "keys",
         "keys",
         "keys",
         "full",
