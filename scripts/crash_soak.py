@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "crash"))
 
 from audit import TABLES, Audit  # noqa: E402
-from killed_shop import Shop  # noqa: E402
+from audit import VERSIONS as VERSIONED  # noqa: E402
+from killed_shop import FILES, VERSIONS, Shop  # noqa: E402
 from processes import RunProcess, is_gone, kill, run, wait_until  # noqa: E402
 
 from lakesmith.execute.faults import POINTS  # noqa: E402
@@ -67,7 +68,7 @@ class Soak:
     def _fault(self) -> str:
         action = self.draw.choice(ACTIONS)
         later = f"/{self.draw.randrange(1, 400)}" if self.draw.random() < 0.4 else ""
-        return f"{self.draw.choice(POINTS)}@{self.draw.choice(TABLES)}:{action}{later}"
+        return f"{self.draw.choice(POINTS)}@{self.draw.choice((*TABLES, VERSIONED))}:{action}{later}"
 
     def _kill_at_a_moment(self, process: RunProcess) -> int | None:
         time.sleep(self.draw.uniform(0, self.seconds))
@@ -81,7 +82,9 @@ class Soak:
 
 def soak(options: argparse.Namespace, folder: Path) -> Soak:
     """Rounds until the time is up. Raises AssertionError when something is wrong."""
-    state = Soak(Shop(folder / "shop", seed=options.seed), random.Random(options.seed))
+    state = Soak(
+        Shop(folder / "shop", seed=options.seed, files=FILES | VERSIONS), random.Random(options.seed)
+    )
     for number in _rounds(options.minutes):
         state.round()
         if number % options.every == 0:

@@ -155,6 +155,11 @@ class Audit:
             refs = self.catalog.load_table(name).metadata.refs
             assert not [ref for ref in refs if ref.startswith("lakesmith_work_")], f"left in {name}: {refs}"
 
+    def kinds(self) -> Counter[str]:
+        """How tables were refreshed, by how many batches."""
+        published = filter(None, map(self.published, (*TABLES, VERSIONS)))
+        return Counter(record["kind"] for each in published for record in each.records.values())
+
     def rows(self, name: str, *columns: str) -> Counter[tuple[object, ...]]:
         """The rows of a published table."""
         published = self.published(name)

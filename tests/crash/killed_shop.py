@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,12 +79,13 @@ class Shop:
 
     root: Path
     seed: int = 1
+    files: Mapping[str, str] = field(default_factory=lambda: FILES)
     landed: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._lines: list[str] = []
-        for name, text in FILES.items():
+        for name, text in self.files.items():
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

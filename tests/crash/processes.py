@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LAKESMITH = str(Path(sys.executable).with_name("lakesmith"))
+LAKESMITH = (sys.executable, str(Path(__file__).with_name("run_by_keys.py")))
 PATIENCE = 180.0
 """Seconds that a run may take on a machine that is busy with other things."""
 
@@ -47,7 +47,7 @@ class RunProcess:
         if fault is not None:
             environment["LAKESMITH_FAULT"] = fault
         process = subprocess.Popen(
-            [LAKESMITH, *command, "--project", str(root)],
+            [*LAKESMITH, *command, "--project", str(root)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from audit import Audit
-from killed_shop import Shop
+from killed_shop import FILES, VERSIONS, Shop
 from processes import RunProcess, is_gone, run, wait_until
 
 pytestmark = pytest.mark.crash
@@ -26,8 +26,8 @@ KILLS = (
     "after-data@gold.by_customer:kill",
     "after-intent@bronze.orders:kill",
     "after-merge@silver.orders:killjvm",
-    "after-quarantine@silver.orders:kill",
-    "after-record@silver.orders:killboth",
+    "after-data@silver.order_versions:kill",
+    "after-record@silver.order_versions:killboth",
     "before-swap@silver.orders:killboth/4",
     "after-delete@bronze.orders:kill",
     "after-sidecars@silver.orders:killjvm",
@@ -38,7 +38,7 @@ KILLS = (
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """The project that goes through all of it."""
-    return Shop(tmp_path_factory.mktemp("kills") / "shop", seed=3)
+    return Shop(tmp_path_factory.mktemp("kills") / "shop", seed=3, files=FILES | VERSIONS)
 
 
 @pytest.mark.parametrize("fault", KILLS)
@@ -64,6 +64,7 @@ def test_a_run_that_is_left_alone_makes_everything_right(shop: Shop) -> None:
     ended = run(shop.root)
     assert ended.code == 0, ended.output
     Audit(shop).check_complete()
+    assert {"append", "upsert", "keys"} <= set(Audit(shop).kinds())
     again = run(shop.root)
     assert again.code == 0, again.output
     assert "Spark" not in again.output, "there was nothing left to do"

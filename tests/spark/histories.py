@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from history_lake import ADDED, CHANGED, COLUMNS, KEYS, Lake, changed, row_of
+from history_lake import Lake
+from history_rows import ADDED, CHANGED, COLUMNS, KEYS, Newest, changed, row_of
 from hypothesis import strategies as st
 from shape import Shape
+from shapes import BY_NAME
 
 TABLES = tuple(COLUMNS)
 POINTS = (
@@ -179,6 +181,31 @@ class WriteAbove:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """The definition of a gold table that no other reads becomes that of another shape."""
+
+    nth: int
+    to: str
+
+    def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
+        read = {name for shape in lake.shapes for name in shape.inputs}
+        free = [shape for shape in lake.shapes if shape.name.startswith("gold") and shape.name not in read]
+        if free and BY_NAME[self.to].inputs <= read:
+            lake.edit(free[self.nth % len(free)], BY_NAME[self.to])
+
+
+@dataclass(frozen=True)
+class EditKeyed:
+    """A keyed table is defined otherwise: what it leaves out, and whether deleted keys go."""
+
+    table: str
+    newest: Newest
+
+    def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
+        lake.edit_keyed(self.table, self.newest)
+
+
+@dataclass(frozen=True)
 class Fail:
     """A run in which a batch fails at ``point``: that of the ``nth`` of the tables that are due."""
 
@@ -228,6 +255,8 @@ def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
         st.builds(Expire, anywhere),
         st.builds(RollBack, anywhere, st.integers(0, 2)),
         table.flatmap(_writes),
+        st.builds(EditKeyed, table, st.builds(Newest, st.booleans(), st.booleans())),
+        st.builds(Edit, nth, st.sampled_from([name for name in BY_NAME if name.startswith("gold")])),
         st.builds(WriteAbove, above, st.sampled_from(("insert", "delete"))),
         st.builds(Fail, st.sampled_from(POINTS), nth),
         st.builds(CompactWithin, st.sampled_from(("after-data", "before-swap")), nth),
@@ -264,6 +293,12 @@ def begin(lake: Lake) -> None:
 def play(lake: Lake, history: History, due: tuple[Shape, ...]) -> list[str]:
     """Each step of the history, and a run; what of all that is due is not right after it."""
     for step in history:
-        step.do(lake, due)
+        step.do(lake, lake.as_defined(due))
+    due = lake.as_defined(due)
     lake.run(due, check=False)
     return lake.wrong(due)
+
+
+def by_steps(history: History, each: bool) -> tuple[History, ...]:
+    """The history as it is, or each of its steps as a history of its own, with a run after it."""
+    return tuple((step,) for step in history) if each else (history,)

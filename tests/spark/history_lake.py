@@ -1,126 +1,40 @@
 """A lake that goes through histories, and what its tables must hold, worked out in plain Python and DuckDB.
 
 The model knows what landed and what others did to the bronze tables; nothing in it knows how lakesmith or Spark refresh.
-Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie is open.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 from harness import ProjectHarness, RunResult
+from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
 from shape import APPEND, UPSERT, Shape
-from shapes import BY_NAME, with_inputs
+from shapes import with_inputs
 
 from lakesmith.execute import faults
 from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
+    from lakesmith.catalog.record import Account
     from lakesmith.spark.session import SessionHandle
 
-Row = tuple[Any, ...]
 Rows = Counter[Row]
-
-ADDED = 500
-"""Versions from here on are of files that have the added column."""
-FOREIGN = 1000
-"""What an update by others adds to a version."""
-
-COLUMNS = {
-    "orders": {
-        "id": "int", "seq": "int", "op": "string", "customer": "int", "item": "string", "amount": "decimal(10,2)",
-        "sold": "timestamp",
-    },
-    "customers": {"id": "int", "seq": "int", "op": "string", "city": "string"},
-    "items": {"item": "string", "seq": "int", "op": "string", "category": "string", "price": "decimal(10,2)"},
-}  # fmt: skip
-KEYS: dict[str, tuple[int | str, ...]] = {
-    "orders": tuple(range(12)),
-    "customers": tuple(range(1, 7)),
-    "items": tuple("abcd"),
-}
-CHANGED = {"orders": "amount = amount + 1", "customers": "city = 'Lyon'", "items": "category = 'tools'"}
-"""What others change in a table, in SQL; ``changed`` says it in Python."""
-
-_ADDED_COLUMNS = "_source_file, _source_position, _source_modified_at, _ingested_at, _batch"
-
-
-def row_of(table: str, key: int | str, seq: int) -> Row:
-    """The version ``seq`` of a row, in the table's columns and, from ``ADDED`` on, with a note. Every fifth deletes."""
-    dice = random.Random(f"{table} {key} {seq}")
-    op = "D" if seq % 5 == 4 else dice.choice("IU")
-    values = _VALUES[table](dice) if op != "D" else (None,) * (len(COLUMNS[table]) - 3)
-    note = (dice.choice(("new", None)),) if seq >= ADDED and table == "orders" else ()
-    return (key, seq, op, *values, *note)
-
-
-def _order(dice: random.Random) -> Row:
-    customer = dice.choice((None, 1, 2, 3, 4, 5, 6))
-    amount = dice.choice((None, *(Decimal(dice.randrange(1, 9000)) / 100 for _ in range(5))))
-    sold = datetime(2024, 6, 3) + timedelta(minutes=5 * dice.randrange(40))
-    return customer, dice.choice((None, *"abcd")), amount, sold
-
-
-def _customer(dice: random.Random) -> Row:
-    return (dice.choice((None, "Oslo", "Rome", "Riga", "Bonn")),)
-
-
-def _item(dice: random.Random) -> Row:
-    return dice.choice((None, "toys", "tools")), Decimal(dice.randrange(1, 9000)) / 100
-
-
-_VALUES: dict[str, Callable[[random.Random], Row]] = {
-    "orders": _order,
-    "customers": _customer,
-    "items": _item,
-}
-
-
-def changed(table: str, row: Row) -> Row:
-    """The row as ``CHANGED`` leaves it, a later version."""
-    key, seq, op, *values = row
-    if table == "orders":
-        values[2] = None if values[2] is None else values[2] + 1
-    else:
-        values[0] = {"customers": "Lyon", "items": "tools"}[table]
-    return (key, seq + FOREIGN, op, *values)
-
-
-@dataclass
-class Bronze:
-    """What a bronze table holds: its rows, and the files it has taken; as it was at the snapshots of before."""
-
-    name: str
-    landed: dict[str, tuple[Row, ...]] = field(default_factory=dict)
-    taken: frozenset[str] = frozenset()
-    rows: tuple[Row, ...] = ()
-    then: dict[int, tuple[frozenset[str], tuple[Row, ...]]] = field(default_factory=dict)
-
-    def take(self) -> None:
-        """All that landed is taken."""
-        new = [row for file, rows in self.landed.items() if file not in self.taken for row in rows]
-        self.rows, self.taken = (*self.rows, *new), frozenset(self.landed)
-
-    def newest(self) -> list[Row]:
-        """The keyed table above it: the newest version of each key, unless that deletes."""
-        newest: dict[Any, Row] = {}
-        for row in self.rows:
-            if row[0] not in newest or row[1] >= newest[row[0]][1]:
-                newest[row[0]] = row
-        return [row for row in newest.values() if row[2] != "D"]
 
 
 class Lake:
-    """A project with these shapes (and what they read) and its model. ``told`` is what was done to it, for people."""
+    """A project with these shapes (and what they read) and its model.
+
+    ``refreshed``: by what strategies tables were, where any other would have been wrong. ``accounts``: of their last batches.
+    """
 
     def __init__(self, root: Path, session: SessionHandle, shapes: Iterable[Shape]) -> None:
         self.shapes = with_inputs(tuple(shapes))
@@ -128,9 +42,11 @@ class Lake:
             root, session, dict([*_files(), *(file for shape in self.shapes for file in shape.files.items())])
         )
         self.bronze = {name: Bronze(name) for name in COLUMNS}
+        self.newest = dict.fromkeys(COLUMNS, Newest())
         self.has_note = False
         self.loose: set[str] = set(self._derived())
-        self.told: list[str] = []
+        self.refreshed: dict[str, set[str]] = {}
+        self.accounts: dict[str, Account] = {}
         for name in COLUMNS:
             (root / "landing" / name).mkdir(parents=True, exist_ok=True)
 
@@ -153,6 +69,29 @@ class Lake:
         """One of Iceberg's procedures."""
         self.sql(f"CALL lake.system.{procedure}(table => '{table}', {more})")
 
+    def edit(self, shape: Shape, other: Shape) -> None:
+        """The table of ``shape`` is defined as ``other`` is."""
+        edited = replace(other, name=shape.name)
+        for name in shape.files:
+            (self.project.root / name).unlink()
+        self.project.write(edited.files)
+        self.shapes = (*(each for each in self.shapes if each is not shape), edited)
+        self.disturb(shape.name)
+        self.refreshed.pop(shape.name, None)
+
+    def edit_keyed(self, table: str, newest: Newest) -> None:
+        """The keyed table is defined otherwise: it and all that reads it may be computed as a whole."""
+        self.newest[table] = newest
+        self.project.write(newest.files(table))
+        self.disturb(f"silver.{table}", *self.readers(f"silver.{table}"))
+
+    def as_defined(self, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+        """The same tables as they are defined now, and what they read."""
+        wanted = {shape.name for shape in shapes}
+        for shape in reversed(self.shapes):
+            wanted |= shape.inputs if shape.name in wanted else set()
+        return tuple(shape for shape in self.shapes if shape.name in wanted)
+
     def disturb(self, *tables: str) -> None:
         """These tables, and all that live on rows that are only added to them, may be refreshed by any means next time."""
         self.loose.update(tables)
@@ -170,6 +109,15 @@ class Lake:
         """Whether the table was made, and has anything."""
         state = self.project.lake().catalog.table(*table.split("."))
         return state is not None and state.head is not None
+
+    def _is_ours(self, table: str) -> bool:
+        """Whether main's head is what the last run that went well published."""
+        record = (
+            self.project.lake().facts(TableName.parse(table)).base.record
+            if self.is_published(table)
+            else None
+        )
+        return record is not None and record.account == self.accounts[table]
 
     def is_published(self, table: str) -> bool:
         """Whether main's head is what lakesmith published."""
@@ -204,6 +152,7 @@ class Lake:
             bronze.take()
             self.remember(name)
         self._check_kinds(result)
+        self._check_accounts(result)
         self.loose -= set(names)
         if check:
             wrong = self.wrong(shapes)
@@ -232,6 +181,7 @@ class Lake:
             result = self.project.run(*names)
         finally:
             faults.clear()
+        self._check_accounts(result, also=frozenset({table}))
         self.disturb(table)
         for name, bronze in self.bronze.items():
             if self._attempt(name) != before[name]:
@@ -248,14 +198,28 @@ class Lake:
         return record.attempt if record else None
 
     def _check_kinds(self, result: RunResult) -> None:
-        expected = {name: shape.kinds for name, shape in BY_NAME.items()}
+        expected = {shape.name: shape.kinds for shape in self.shapes}
         expected |= {f"silver.{name}": UPSERT for name in COLUMNS}
         for name, record in result.published.items():
             if name in expected and name not in self.loose:
+                self.refreshed.setdefault(name, set()).add(record.kind)
                 allowed = expected[name] | {"advance"}
                 assert record.kind in allowed, (
                     f"{name} was refreshed by {record.kind}: {_reason(result, name)}"
                 )
+
+    def _check_accounts(self, result: RunResult, also: frozenset[str] = frozenset()) -> None:
+        """What each batch added and took leads from the rows that the one before it left to those that it left.
+
+        ``also``: what others may have changed besides the loose ones.
+        """
+        for name, record in result.published.items():
+            account, before = record.account, self.accounts.get(name)
+            assert account.rows_before + account.inserted - account.deleted == account.rows_after, name
+            others = name in self.loose | also or name.startswith("bronze")
+            if before is not None and not others:
+                assert account.rows_before == before.rows_after, name
+            self.accounts[name] = account
 
     def _derived(self) -> list[str]:
         return [*(f"silver.{name}" for name in COLUMNS), *(shape.name for shape in self.shapes)]
@@ -267,13 +231,20 @@ class Lake:
         expected = self._expected(shapes)
         differences = (_difference(name, self.found(name), rows) for name, rows in expected.items())
         found = [difference for difference in differences if difference]
+        found += [
+            f"{name} has {rows.total()} rows, by its record {self.accounts[name].rows_after}"
+            for name, rows in expected.items()
+            if name in self.accounts
+            and self._is_ours(name)
+            and self.accounts[name].rows_after != rows.total()
+        ]
         names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
         again = {} if found else self.project.must_run(*names).published
         return [*found, *(f"{name} is published again" for name in again)]
 
     def found(self, table: str) -> Rows:
         """The table's rows, read by PyIceberg."""
-        own = _ADDED_COLUMNS.split(", ") if table.startswith("bronze") else []
+        own = OWN_COLUMNS.split(", ") if table.startswith("bronze") else []
         rows = _catalog(self.project.root).load_table(table).scan().to_arrow()
         rows = rows.drop_columns(own) if own else rows
         return Counter(zip(*(_plain(column.to_pylist()) for column in rows.columns), strict=True))
@@ -285,7 +256,9 @@ class Lake:
         expected: dict[str, Rows] = {}
         for name, bronze in self.bronze.items():
             expected[f"bronze.{name}"] = self._fill(connection, f"bronze.{name}", bronze.rows)
-            expected[f"silver.{name}"] = self._fill(connection, f"silver.{name}", bronze.newest())
+            expected[f"silver.{name}"] = self._fill(
+                connection, f"silver.{name}", self.newest[name].of(bronze.rows)
+            )
         for shape in shapes:
             connection.execute(f"CREATE TABLE {shape.name} AS {shape.expected}")
             expected[shape.name] = Counter(connection.execute(f"FROM {shape.name}").fetchall())
@@ -355,16 +328,11 @@ def _files() -> list[tuple[str, str]]:
     files = []
     for name, columns in COLUMNS.items():
         declared = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
-        key = next(iter(columns))
         files += [
             (
                 f"tables/bronze/{name}.yaml",
                 f"source:\n  files: {{path: landing/{name}/, format: csv, on_new_column: evolve}}\ncolumns: {{{declared}}}\n",
             ),
-            (
-                f"tables/silver/{name}.yaml",
-                f"query: SELECT * EXCEPT ({_ADDED_COLUMNS}) FROM bronze.{name}\nkey: [{key}]\nlatest_by: [seq]\n"
-                "delete_when: \"op = 'D'\"\n",
-            ),
+            *Newest().files(name).items(),
         ]
     return files

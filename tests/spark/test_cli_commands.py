@@ -225,6 +225,30 @@ def test_a_query_that_fails_while_it_runs(shop: Shop) -> None:
     assert "CAST_INVALID_INPUT" in answer.err and "Spark's log: " in answer.err
 
 
+def test_verify_names_the_rows_that_differ(shop: Shop) -> None:
+    shop.arrive("20240531_22")
+    shop.must("run")
+    same = shop.must("verify").out.splitlines()
+    assert [line.split()[1] for line in same[-5:-2]] == ["skipped", "same", "same"]
+    assert same[-1] == "2 tables as their inputs make them"
+    shop.harness.spark.sql("DELETE FROM lake.silver.customers WHERE customer_id = 1002").collect()
+    shop.harness.spark.sql(
+        "INSERT INTO lake.silver.customers SELECT * FROM lake.silver.customers WHERE customer_id = 1001"
+    ).collect()
+    said = shop.call("verify", "silver.*")
+    assert said.code == 1
+    assert "differs" in said.out and "1 row missing, 1 too many" in said.out
+    rows = [line for line in said.out.splitlines() if line.startswith("  {")]
+    assert sorted(("1002" in row, row.partition("}: ")[2]) for row in rows) == [
+        (False, "expected 1 times, found 2"),
+        (True, "expected 1 times, found 0"),
+    ]
+    (table,) = shop.call("verify", "silver.*", "--json").data["tables"]
+    assert (table["verdict"], table["missing"], table["unexpected"]) == ("differs", 1, 1)
+    assert shop.must("run", "--full-refresh", "silver.customers")
+    assert shop.must("verify").out
+
+
 def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> None:
     shop.arrive("20240531_22")
     shop.must("run")

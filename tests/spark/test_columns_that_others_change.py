@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 
 from lakesmith.execute.events import TableStarted
 from lakesmith.plan import planner
 from lakesmith.project.definitions import TableName
-from lakesmith.spark import touched_keys
 from lakesmith.spark.iceberg import JavaTables
 
 if TYPE_CHECKING:
@@ -200,8 +199,7 @@ def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness
 def test_a_column_that_no_grouping_names_comes_at_no_cost(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 100.0)
+    refresh_by_keys(monkeypatch)
     query = QUERIES["silver.summed"]
     shop.write({"tables/silver/summed.sql": query})
     shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -297,8 +295,7 @@ def test_a_column_of_another_type_since_its_last_batch(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The batch that brings it is written beside the old column, which goes with the publish."""
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 1e9)
+    refresh_by_keys(monkeypatch)
     first = {
         "silver.s": "SELECT id, CAST(x AS string) AS a FROM bronze.p",
         "gold.own": "SELECT CAST(x AS string) AS a, avg(y) AS m FROM bronze.p GROUP BY CAST(x AS string)",

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
-
-from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
+from harness import ProjectHarness, refresh_by_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,8 +43,7 @@ KEYS = {
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    refresh_by_keys(monkeypatch)
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return ProjectHarness(tmp_path / "shop", session, files)
 

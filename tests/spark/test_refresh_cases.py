@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 from test_equality_deletes import delete_equal
-
-from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -24,8 +21,7 @@ BY_CITY = "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city"
 @pytest.fixture(autouse=True)
 def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    refresh_by_keys(monkeypatch)
 
 
 def test_rows_that_others_delete_by_equality(tmp_path: Path, session: SessionHandle) -> None:

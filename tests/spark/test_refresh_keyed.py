@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness, RunResult, in_order
+from harness import ProjectHarness, RunResult, in_order, refresh_by_keys
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
 
 from lakesmith.execute.events import TableRedone
-from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
 from lakesmith.spark.sidecar import SidecarKind
 
 if TYPE_CHECKING:
@@ -80,8 +78,7 @@ KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys",
 @pytest.fixture(autouse=True)
 def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    refresh_by_keys(monkeypatch)
 
 
 @dataclass

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 
 from lakesmith.execute.events import TableRedone
-from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
+from lakesmith.spark import refresh_keys, row_delta, touched_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
@@ -110,8 +109,7 @@ QUERIES = {**SHAPES, **WHOLE}
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", 10.0)
+    refresh_by_keys(monkeypatch)
     files = {
         "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
         "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
@@ -359,6 +357,36 @@ def test_what_the_plan_refuses_is_found_out_once(shop: ProjectHarness) -> None:
             ["no column of its result tells which rows a change reaches"] if number == 2 else []
         )
         assert result.published["gold.unnamed"].kind == "full"
+
+
+TOO_MUCH = {
+    "keys": (refresh_keys, "MOST_KEYS", 1, " keys of it are touched, so it is computed as a whole"),
+    "rows": (row_delta, "MOST_ROWS", 0, " come, so it is computed as a whole"),
+    "files": (
+        row_delta,
+        "MOST_FILES",
+        0,
+        "it has too many files to replace rows in, so it is computed as a whole",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_what_is_too_much_to_be_replaced_is_computed_as_a_whole(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    module, name, most, reason = TOO_MUCH[case]
+    names = ("bronze.*", "silver.*", "gold.grouped")
+    _land(shop, random.Random(5), 1, ("orders", "customers"))
+    shop.must_run(*names)
+    _land(shop, random.Random(6), 2, ("orders",))
+    shop.must_run("bronze.*", "silver.*")
+    monkeypatch.setattr(module, name, most)
+    result = shop.must_run("gold.grouped")
+    assert result.published["gold.grouped"].kind == "full"
+    (said,) = [event.reason for event in result.of("gold.grouped") if isinstance(event, TableRedone)]
+    assert said.endswith(reason)
+    assert Counter(shop.rows("gold.grouped")) == _oracle(shop)["grouped"]
 
 
 SESSIONS = """

@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-
-from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,8 +73,7 @@ APPENDED = {"small_rows"}
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    refresh_by_keys(monkeypatch)
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return ProjectHarness(tmp_path / "shop", session, files)
 
@@ -257,6 +253,8 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
             "spark.sql.session.timeZone",
         ),
         ("    return a.where('n > (SELECT max(n) FROM lake.bronze.b)')\n", "LS616", "bronze.b"),
+        ("    return a.crossJoin(a.sparkSession.read.text(__file__))\n", "LS616", "text"),
+        ("    return a.where(a.n > a.sparkSession.read.text(__file__).count())\n", "LS616", "text"),
     ],
 )
 def test_a_python_table_that_fails_leaves_the_others_alone(

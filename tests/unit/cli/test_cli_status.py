@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from shop import T0, Cli, Shop
 
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.cli.text import ago, duration, moment, size
 from lakesmith.graph.load import load
 from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.refusals import as_recorded
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction
 
@@ -179,6 +181,53 @@ def test_explain_what_is_recomputed(cli: Cli, shop: Shop) -> None:
     assert refresh["strategy"] == "full"
     assert refresh["why"] == "the aggregate count at line 1; not by keys: one row for all rows of the input"
     assert refresh["better"]
+
+
+@pytest.mark.parametrize(
+    ("query", "against", "better"),
+    [
+        ("SELECT max(name) AS name FROM silver.customers", "one row for all rows", "group by something"),
+        ("SELECT city FROM silver.customers ORDER BY name LIMIT 3", "LIMIT", "rank by key instead"),
+        (
+            "SELECT city, rank() OVER (ORDER BY name) AS nth FROM silver.customers",
+            "a window function without PARTITION BY",
+            "a PARTITION BY",
+        ),
+        (
+            "SELECT city FROM silver.customers WHERE name = (SELECT max(name) FROM bronze.orders)",
+            "a subquery in an expression",
+            "a join (LEFT SEMI JOIN for EXISTS and IN)",
+        ),
+        (
+            "SELECT a.city FROM silver.customers a FULL JOIN bronze.orders b ON a.email = b.email",
+            "FULL JOIN",
+            "a query that groups, joins, ranks by key",
+        ),
+        ("SELECT city, count(*) AS n, now() AS at FROM silver.customers GROUP BY city", "now", "leave out"),
+    ],
+    ids=["no groups", "limit", "no partition", "subquery", "full join", "clock"],
+)
+def test_explain_says_what_would_allow_a_better_way(
+    cli: Cli, shop: Shop, query: str, against: str, better: str
+) -> None:
+    (shop.root / "tables/gold/asked.sql").write_text(query)
+    refresh = cli("explain", "gold.asked", "--project", shop.root, "--json").data["refresh"]
+    assert refresh["strategy"] == "full"
+    assert against in refresh["why"]
+    assert refresh["better"].startswith(better)
+
+
+def test_explain_says_what_the_last_batch_found_out(cli: Cli, shop: Shop) -> None:
+    """What only Spark's plan shows is kept with the table, and not tried again."""
+    (shop.root / "tables/gold/counts.sql").write_text(
+        "SELECT count(*) AS n FROM silver.customers GROUP BY city"
+    )
+    refused = as_recorded({"keys": "no column of its result tells which rows a change reaches"})
+    shop.batch("gold.counts", 1, 3, fingerprint=fingerprint(shop, "gold.counts"), refused=refused)
+    refresh = cli("explain", "gold.counts", "--project", shop.root, "--json").data["refresh"]
+    assert refresh["strategy"] == "full"
+    assert refresh["why"].endswith("not by keys: no column of its result tells which rows a change reaches")
+    assert refresh["better"] == "the columns that it groups by, or is joined by, in its result"
 
 
 def test_explain_a_row_wise_query_over_a_table_that_changes(cli: Cli, shop: Shop) -> None:
