@@ -22,6 +22,12 @@ def test_dates_can_be_subtracted_too() -> None:
     assert intervals(days, 2) == [(days[0], days[1]), (days[2], days[2])]
 
 
+def test_small_gaps_are_no_reason_for_intervals() -> None:
+    everywhere = list(range(0, 100_000, 7))
+    assert intervals(everywhere, 50) == [(everywhere[0], everywhere[-1])]
+    assert intervals([*everywhere, 200_000], 50)[-1] == (200_000, 200_000)
+
+
 def test_texts_are_one_interval() -> None:
     assert intervals(["a", "b", "z"], 5) == [("a", "z")]
 
