@@ -238,6 +238,9 @@ def _literal(value: Any, kind: str) -> str:
 History = tuple[Step, ...]
 
 
+_WRITTEN_IN_SQL = [name for name, shape in BY_NAME.items() if name.startswith("gold") and not shape.python]
+
+
 def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
     """Any step on a lake with these derived tables, but for ``AddColumn``, after which most tables are computed as a whole."""
     table, above = st.sampled_from(TABLES), st.sampled_from(derived)
@@ -256,7 +259,7 @@ def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
         st.builds(RollBack, anywhere, st.integers(0, 2)),
         table.flatmap(_writes),
         st.builds(EditKeyed, table, st.builds(Newest, st.booleans(), st.booleans())),
-        st.builds(Edit, nth, st.sampled_from([name for name in BY_NAME if name.startswith("gold")])),
+        st.builds(Edit, nth, st.sampled_from(_WRITTEN_IN_SQL)),
         st.builds(WriteAbove, above, st.sampled_from(("insert", "delete"))),
         st.builds(Fail, st.sampled_from(POINTS), nth),
         st.builds(CompactWithin, st.sampled_from(("after-data", "before-swap")), nth),

@@ -45,6 +45,7 @@ class Lake:
         self.newest = dict.fromkeys(COLUMNS, Newest())
         self.has_note = False
         self.loose: set[str] = set(self._derived())
+        self.edited: set[str] = set()
         self.refreshed: dict[str, set[str]] = {}
         self.accounts: dict[str, Account] = {}
         for name in COLUMNS:
@@ -77,6 +78,7 @@ class Lake:
         self.project.write(edited.files)
         self.shapes = (*(each for each in self.shapes if each is not shape), edited)
         self.disturb(shape.name)
+        self.edited.add(shape.name)
         self.refreshed.pop(shape.name, None)
 
     def edit_keyed(self, table: str, newest: Newest) -> None:
@@ -247,7 +249,15 @@ class Lake:
         own = OWN_COLUMNS.split(", ") if table.startswith("bronze") else []
         rows = _catalog(self.project.root).load_table(table).scan().to_arrow()
         rows = rows.drop_columns(own) if own else rows
+        if table in self.edited:
+            rows = rows.select(self._in_order(table, rows.column_names))
         return Counter(zip(*(_plain(column.to_pylist()) for column in rows.columns), strict=True))
+
+    def _in_order(self, table: str, there: Sequence[str]) -> list[str]:
+        """The columns as the definition gives them: a table that was edited keeps those it had where they are."""
+        analysis = self.project.load()[1].node(TableName.parse(table)).analysis
+        given = (analysis and analysis.output_columns) or ()
+        return [*given, *(name for name in there if name not in given)]
 
     def _expected(self, shapes: Sequence[Shape]) -> dict[str, Rows]:
         connection = duckdb.connect()
