@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness, refresh_by_keys
+from refreshing_page import TABLES, strategies
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lakesmith.spark.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 
-PAGE = (Path(__file__).parents[2] / "docs/incremental.md").read_text()
-TABLES = dict(
-    re.findall(r"^```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-)
-SHOWN = re.findall(r"^```console\n\$ lakesmith explain (\S+)\n.*?^  (\w+):", PAGE, re.DOTALL | re.MULTILINE)
 HEADER = "sale_id,customer_id,product,amount,sold,op\n"
 
 
@@ -37,7 +33,8 @@ def test_tables_are_refreshed_as_the_page_says(
         "landing/sales/2.csv", HEADER + "2,1,cup,200,2024-06-03 12:00:00,U\n3,2,tea,,2024-06-03 12:30:00,D\n"
     )
     published = shop.must_run().published
-    assert {table: published[table].kind for table, _ in SHOWN} == dict(SHOWN)
+    shown = strategies()
+    assert {table: published[table].kind for table in shown} == shown
     assert shop.rows("silver.large_sales", "sale_id") == [(1,), (2,)]
     assert shop.rows("gold.totals") == [(2, 350)]
     assert shop.rows("gold.priced", "sale_id", "price") == [(1, None), (2, 200)]

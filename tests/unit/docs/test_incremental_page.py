@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
+from refreshing_page import SHOWN, TABLES, strategies
 
 from lakesmith.cli.explain import explain_command
-
-PAGE = (Path(__file__).parents[3] / "docs/incremental.md").read_text()
-TABLES = re.findall(r"^```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-SHOWN = re.findall(r"^```console\n\$ lakesmith explain (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
-    for name, text in TABLES:
+    for name, text in TABLES.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         # The comment with the name counts as a line where lines are told.
@@ -28,7 +24,7 @@ def shop(tmp_path: Path) -> Path:
 
 def test_the_page_has_tables_and_shows_each_strategy() -> None:
     assert len(TABLES) == 9
-    assert [re.search(r"^  (\w+):", shown, re.MULTILINE)[1] for _, shown in SHOWN] == [  # type: ignore[index]
+    assert list(strategies().values()) == [
         "append",
         "upsert",
         "upsert",
@@ -40,7 +36,7 @@ def test_the_page_has_tables_and_shows_each_strategy() -> None:
     ]
 
 
-@pytest.mark.parametrize(("table", "shown"), SHOWN, ids=[table for table, _ in SHOWN])
+@pytest.mark.parametrize(("table", "shown"), SHOWN.items(), ids=list(SHOWN))
 def test_what_explain_says(shop: Path, table: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert explain_command(shop, None, table, False) == 0
     printed = capsys.readouterr().out
