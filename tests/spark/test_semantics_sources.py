@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ProjectHarness
 
+from lakesmith.execute.events import TableFailed
+
 if TYPE_CHECKING:
     from lakesmith.spark.session import SessionHandle
 
@@ -17,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 SOURCE = """
     source:
-      files: {{path: "{path}", pattern: "{pattern}", format: {format}}}
+      files: {{path: "{path}", pattern: "{pattern}", format: {format}{more}}}
     {columns}
     """
 COLUMNS = "columns: {id: bigint, name: string}"
@@ -29,8 +32,8 @@ AVRO = {
 ROWS = [(1, "Åsa"), (2, None)]
 
 
-def _source(path: str, format_: str, columns: str = COLUMNS, pattern: str = "*") -> str:
-    return SOURCE.format(path=path, format=format_, columns=columns, pattern=pattern)
+def _source(path: str, format_: str, columns: str = COLUMNS, pattern: str = "*", more: str = "") -> str:
+    return SOURCE.format(path=path, format=format_, columns=columns, pattern=pattern, more=more)
 
 
 def _zigzag(number: int) -> bytes:
@@ -255,3 +258,99 @@ def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -
     assert shop.rows("silver.odd", *columns) == []
     shop.must_run(full=["silver.odd", "silver.plain"])
     assert shop.rows("silver.odd", *columns) == []
+
+
+NUMBERS = b"id,name\n" + b"".join(b"%d,%x\n" % (n, n * 7919 % 99991) for n in range(20_000))
+SKIP = ", on_bad_file: skip"
+
+
+def _parquet(rows: int) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    table = pa.table({"id": list(range(rows)), "name": [str(n) for n in range(rows)]})
+    pq.write_table(table, sink, use_dictionary=False, write_page_checksum=True)
+    return bytes(sink.getvalue())
+
+
+def _bad_contents() -> dict[str, tuple[str, bytes, bytes, int]]:
+    """By table: the ending of its files, a whole one, one that is not, and the rows of the whole one."""
+    parquet, avro = _parquet(5000), _avro(ROWS)
+    torn = parquet[:2000] + bytes(len(parquet) - 2400 - 2000) + parquet[-2400:]
+    packed = gzip.compress(NUMBERS)
+    return {
+        "cut_gzip": ("csv.gz", packed, packed[: len(packed) // 2], 20_000),
+        "other_sum": ("csv.gz", packed, packed[:-8] + b"12345678", 20_000),
+        "cut_bzip2": ("csv.bz2", bz2.compress(NUMBERS), bz2.compress(NUMBERS)[:-40], 20_000),
+        "no_footer": ("parquet", parquet, parquet[: len(parquet) // 2], 5000),
+        "torn_page": ("parquet", parquet, torn, 5000),
+        "cut_avro": ("avro", avro, avro[:-20], 2),
+    }
+
+
+def test_a_file_that_cannot_be_read_is_left_out_on_record_and_taken_once_it_is_whole(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    bad = _bad_contents()
+    formats = {name: ending.split(".")[0] for name, (ending, *_) in bad.items()}
+    files = {
+        f"tables/bronze/{name}.yaml": _source(f"landing/{name}/", formats[name], more=SKIP) for name in bad
+    }
+    files["tables/bronze/stops.yaml"] = _source("landing/cut_gzip/", "csv")
+    files["tables/bronze/json.yaml"] = _source("landing/json/", "json", "", more=SKIP)
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    for name, (ending, whole, broken, _) in bad.items():
+        shop.land(f"landing/{name}/a.{ending}", whole)
+        shop.land(f"landing/{name}/b.{ending}", broken)
+    shop.land("landing/json/a.json.gz", gzip.compress(b'{"id": 1}\n' * 90_000)[:-30])
+    result = shop.run()
+    by_table = {event.table.name: event.problems for event in result.events if isinstance(event, TableFailed)}
+    assert sorted(by_table) == ["json", "stops"], by_table
+    (stopped,), (nothing,) = by_table["stops"], by_table["json"]
+    assert (stopped.code, nothing.code) == ("LS422", "LS429")
+    assert "landing/cut_gzip/b.csv.gz: it is damaged" in stopped.what
+    assert "lakesmith files bronze.stops --skip landing/cut_gzip/b.csv.gz" in (stopped.hint or "")
+    assert "on_bad_file: skip" in (stopped.hint or "")
+    for name, (ending, _, _, rows) in bad.items():
+        assert shop.count(f"bronze.{name}") == rows, name
+        path = f"landing/{name}/b.{ending}"
+        assert f"{path} was left out (on_bad_file: skip)" in " ".join(shop.record(f"bronze.{name}").notes)
+        assert shop.record(f"bronze.{name}").files == 1
+    _tells_and_takes_it(shop, bad)
+
+
+def _tells_and_takes_it(shop: ProjectHarness, bad: dict[str, tuple[str, bytes, bytes, int]]) -> None:
+    names = [f"bronze.{name}" for name in bad]
+    again = shop.must_run(*names)
+    assert not again.published
+    for name, (ending, whole, broken, _) in bad.items():
+        told = [note for event in again.of(f"bronze.{name}") for note in getattr(event, "notes", ())]
+        assert any(f"landing/{name}/b.{ending}" in note and "--forget" in note for note in told), told
+        shop.land(f"landing/{name}/b.{ending}", whole)
+        shop.land(f"landing/{name}/c.{ending}", broken)
+    shop.must_run(*names)
+    for name, (_, _, _, rows) in bad.items():
+        assert shop.count(f"bronze.{name}") == 2 * rows, name
+    # None of the new files can be read: that alone is a batch as well.
+    shop.land("landing/cut_gzip/d.csv.gz", bad["cut_gzip"][2])
+    assert shop.must_run("bronze.cut_gzip").published["bronze.cut_gzip"].kind == "ledger"
+    assert shop.must_run("bronze.cut_gzip").published == {}
+
+
+def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_whole(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    more = f"{SKIP}, on_changed_file: replace"
+    files = {"tables/bronze/orders.yaml": _source("landing/orders/", "csv", more=more)}
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n1,a\n2,b\n"))
+    shop.must_run()
+    shop.land("landing/orders/a.csv.gz", gzip.compress(NUMBERS)[:-30])
+    shop.land("landing/orders/b.csv", "id,name\n3,c\n")
+    shop.must_run()
+    assert shop.rows("bronze.orders", "id") == [(1,), (2,), (3,)]
+    assert "the rows that were taken of it before stay" in " ".join(shop.record("bronze.orders").notes)
+    shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n4,d\n"))
+    shop.must_run()
+    assert shop.rows("bronze.orders", "id") == [(3,), (4,)]

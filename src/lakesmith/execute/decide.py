@@ -19,20 +19,25 @@ from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
+from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
+from lakesmith.sources.bad_files import BadFile, BadFiles
+from lakesmith.sources.listing import printable
 
 
 @dataclass
 class Decider:
     """Decides tables one by one, each on freshly read state.
 
-    ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run.
+    ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run, ``bad`` the
+    files that turned out to be unreadable and may be skipped.
     """
 
     graph: Graph
     lake: Lake
     full: frozenset[TableName] = frozenset()
     refused: dict[TableName, dict[Strategy, NotIncremental]] = field(default_factory=dict)
+    bad: dict[TableName, tuple[BadFile, ...]] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
@@ -42,7 +47,7 @@ class Decider:
     def _decide(self, node: Node, facts: TableFacts) -> Decision:
         table, full = node.definition, node.definition.name in self.full
         if table.is_sourced:
-            sources = self.lake.source_facts(table, facts)
+            sources = without_bad_files(self.lake.source_facts(table, facts), self.bad.get(table.name, ()))
             return plan_sourced(table, definition_fingerprint(table), facts, sources)
         query = self.query(node)
         inputs: dict[TableName, TableFacts] = {
@@ -74,6 +79,16 @@ class Decider:
     def refuse(self, step: TableStep, refused: NotIncremental) -> None:
         """Has the step's strategy left out when its table is decided again."""
         self.refused.setdefault(step.name, {})[step.strategy] = refused
+
+    def leave_out(self, step: TableStep, found: BadFiles) -> str | None:
+        """Has the files left out when the table is decided again, where their source wants that; None: there are none of these."""
+        known = self.bad.get(step.name, ())
+        new = tuple(bad for bad in found.files if bad.may_be_skipped and bad not in known)
+        if not new:
+            return None
+        self.bad[step.name] = (*known, *new)
+        more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+        return f"{printable(new[0].file.path)} cannot be read{more}"
 
 
 def around(node: Node, project: Project) -> Around:

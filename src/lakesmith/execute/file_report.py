@@ -30,6 +30,7 @@ class FileState(StrEnum):
     CHANGED = "changed"
     SKIPPED = "skipped"
     FORGOTTEN = "forgotten"
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def _states(listing: Listing, choice: FileChoice) -> Iterator[tuple[str, FileSta
     for changed in (choice.replace, choice.changed, choice.ignored_changed):
         yield from ((file.path, FileState.CHANGED) for file in changed)
     yield from ((file.path, FileState.SKIPPED) for file in choice.skipped)
+    yield from ((file.path, FileState.UNREADABLE) for file in choice.unread)
     yield from ((file.path, FileState.TOO_YOUNG) for file in listing.waiting)
 
 
@@ -111,6 +113,8 @@ _GONE_STATES = {
     FileAction.TAKEN: FileState.TAKEN,
     FileAction.SKIPPED: FileState.SKIPPED,
     FileAction.FORGOTTEN: FileState.FORGOTTEN,
+    FileAction.UNREADABLE: FileState.UNREADABLE,
+    FileAction.KEPT: FileState.UNREADABLE,
 }
 
 

@@ -96,6 +96,6 @@ def _gathered(choices: list[tuple[FileSource, Listing, FileChoice]]) -> SourceFa
             notes=(*facts.notes, *choice.notes),
             waiting=facts.waiting + len(listing.waiting),
             known=facts.known + len(listing.found),
-            skipped=facts.skipped + len(choice.skipped),
+            skipped=facts.skipped + len(choice.skipped) + len(choice.unread),
         )
     return facts

@@ -23,6 +23,7 @@ from lakesmith.execute.events import (
 from lakesmith.execute.faults import reach
 from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
+from lakesmith.sources.bad_files import BadFiles
 
 TRIES = 5
 """How often a batch is planned and done anew when what it was planned on moves."""
@@ -106,6 +107,11 @@ class Walk:
             report = self.engine().run_step(step, self.listener)
         except Outdated as moved:
             self.listener(TableRedone(step.name, moved.reason))
+            return False
+        except BadFiles as bad:
+            if not (left_out := self.decider.leave_out(step, bad)):
+                raise
+            self.listener(TableRedone(step.name, left_out))
             return False
         except NotIncremental as refused:
             self.decider.refuse(step, refused)

@@ -16,6 +16,7 @@ from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.sources.listing import printable
 
 FIRST_TIME: Final = "the table is built for the first time"
 
@@ -36,6 +37,8 @@ def plan_sourced(
     if problem is not None:
         return Refused(table, problem)
     files = sum(len(intake.files) for intake in sources.intakes)
+    if not files and any(intake.unread for intake in sources.intakes):
+        return _none_readable(table, fingerprint, facts, sources)
     if not files and facts.base.record is not None:
         return UpToDate(table, _no_files(sources), sources.notes)
     if not files:
@@ -48,6 +51,31 @@ def plan_sourced(
         reason=reason,
         base=facts.base,
         fingerprint=fingerprint,
+        intakes=sources.intakes,
+        notes=sources.notes,
+        row_wise=True,
+    )
+
+
+def _none_readable(
+    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
+) -> Decision:
+    """The step that only keeps on record that the new files cannot be read; refused where there is no table to keep it with."""
+    bad = [unread for intake in sources.intakes for unread in intake.unread]
+    if facts.state is None and not table.columns:
+        what = (
+            f"none of the files of {table.name} can be read: {printable(bad[0].file.path)}: {bad[0].reason}"
+        )
+        hint = "bring a whole file, or declare columns: they are inferred from the first files"
+        return Refused(
+            table, Problem("LS429", what, table.place, "a file to infer the columns from", hint=hint)
+        )
+    return TableStep(
+        table=table,
+        strategy=Strategy.LEDGER,
+        reason="no new file can be read",
+        base=facts.base,
+        fingerprint=facts.base.record.fingerprint if facts.base.record else fingerprint,
         intakes=sources.intakes,
         notes=sources.notes,
         row_wise=True,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileSource, TableDefinition, TableName
-from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.model import FileIdentity, UnreadFile
 
 
 class Strategy(StrEnum):
@@ -18,7 +18,7 @@ class Strategy(StrEnum):
     FILES = "files"
     """The files that were not taken yet are read and appended."""
     LEDGER = "ledger"
-    """No file is read: files are skipped, or forgotten together with their rows, as asked."""
+    """No file is read: files are skipped, or forgotten together with their rows, as asked; or none of the new ones can be read."""
     ADVANCE = "advance"
     """The inputs moved without a change of rows (compaction): only the recorded positions move."""
     APPEND = "append"
@@ -75,6 +75,7 @@ class FileIntake:
     """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first.
 
     ``skip`` and ``forget`` are not read: files to leave out from now on, and files to delete the rows of and take again.
+    ``unread`` are left out because they cannot be read.
     """
 
     source: FileSource
@@ -82,6 +83,7 @@ class FileIntake:
     replace: tuple[FileIdentity, ...] = ()
     skip: tuple[FileIdentity, ...] = ()
     forget: tuple[FileIdentity, ...] = ()
+    unread: tuple[UnreadFile, ...] = ()
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:

@@ -79,6 +79,13 @@ class OnChangedFile(StrEnum):
     REPLACE = "replace"
 
 
+class OnBadFile(StrEnum):
+    """What to do with a file that cannot be read as a whole."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 class OnBadRow(StrEnum):
     """What a row that breaks a rule or does not parse does to its batch."""
 
@@ -155,6 +162,7 @@ class FileSource:
     min_age_seconds: float = 0.0
     on_new_column: OnNewColumn = OnNewColumn.FAIL
     on_changed_file: OnChangedFile = OnChangedFile.FAIL
+    on_bad_file: OnBadFile = OnBadFile.FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from lakesmith.project.definitions import FileFormat, History, OnBadRow, OnChangedFile, OnNewColumn
+from lakesmith.project.definitions import (
+    FileFormat,
+    History,
+    OnBadFile,
+    OnBadRow,
+    OnChangedFile,
+    OnNewColumn,
+)
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 """What layers, tables, sources, targets and projects may be called: it is right in every catalog lakesmith works with."""
@@ -101,6 +108,12 @@ class FileOptions(Settings):
         None,
         description="What happens when a file that was taken has been changed since: `fail` stops the run, `ignore` keeps "
         "the rows that were taken, `replace` takes the new content in place of the old. Default: `fail`.",
+    )
+    on_bad_file: Annotated[OnBadFile | None, Loose] = Field(
+        None,
+        description="What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to read "
+        "it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and tries the file again once "
+        "it has changed. Default: `fail`.",
     )
 
 

@@ -55,6 +55,25 @@ def read_avro_shape(path: Path) -> FileShape:
     return FileShape(columns, types, empty)
 
 
+def check_avro_blocks(path: Path) -> None:
+    """Walks over a file's data blocks. Raises UnreadableFile LS422 where one is cut or does not end as the header says, and OSError."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size == 0:
+            return
+        _schema(file)
+        file.seek(-_SYNC, 1)
+        sync = file.read(_SYNC)
+        while file.tell() < size:
+            _long(file)
+            length = _long(file)
+            if length < 0 or file.tell() + length + _SYNC > size:
+                raise _damaged("a block of data that ends too early")
+            file.seek(length, 1)
+            if file.read(_SYNC) != sync:
+                raise _damaged("a block of data without its end mark")
+
+
 def _schema(file: BinaryIO) -> Any:
     """The schema of an open file, which is then at its first data block."""
     if file.read(len(_MAGIC)) != _MAGIC:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import FileSource, OnChangedFile, TableName
+from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName
 from lakesmith.sources.identity import WHOLE_UP_TO
 from lakesmith.sources.ledger_view import LedgerView, Row
 from lakesmith.sources.listing import Listing, printable
-from lakesmith.sources.model import FileAction, FileIdentity
+from lakesmith.sources.model import UNREAD, FileAction, FileIdentity
 
 _NO_FINGERPRINTS: Mapping[str, str] = {}
 _SHOWN = 10
@@ -32,7 +32,7 @@ class FileChoice:
 
     ``take`` are new (or forgotten) files. ``replace`` were taken, changed since, and the rows of their earlier version have
     to be deleted in the same batch. ``changed`` stops the batch (``problems`` says so); ``ignored_changed`` does not.
-    ``skipped`` are left out on record. ``renewed`` are files whose content is the same and whose inode or change time is
+    ``skipped`` are left out on record, ``unread`` because they cannot be read as they are. ``renewed`` are files whose content is the same and whose inode or change time is
     not: entering them in the next ledger append (as taken) saves comparing their content again.
     """
 
@@ -41,6 +41,7 @@ class FileChoice:
     changed: tuple[FileIdentity, ...] = ()
     ignored_changed: tuple[FileIdentity, ...] = ()
     skipped: tuple[FileIdentity, ...] = ()
+    unread: tuple[FileIdentity, ...] = ()
     renewed: tuple[FileIdentity, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
@@ -63,8 +64,8 @@ def choose_files(
     ``fingerprints`` maps the paths of ``uncertain_files`` to the fingerprint of their content now; ``table`` is named in the
     hints. Raises nothing: what is wrong is in ``problems`` of the result.
     """
-    groups = _group(listing, ledger, fingerprints)
-    changed = tuple(groups["changed"])
+    groups = _group(source, listing, ledger, fingerprints)
+    changed, unread = tuple(groups["changed"]), tuple(groups["unread"])
     policy = source.on_changed_file
     stopping = changed if policy is OnChangedFile.FAIL else ()
     ignored = changed if policy is OnChangedFile.IGNORE else ()
@@ -74,9 +75,13 @@ def choose_files(
         changed=stopping,
         ignored_changed=ignored,
         skipped=tuple(groups["skipped"]),
+        unread=unread,
         renewed=tuple(groups["renewed"]),
         problems=(_changed_problem(source, stopping, ledger, table),) if stopping else (),
-        notes=(_ignored_note(source, ignored),) if ignored else (),
+        notes=(
+            *((_ignored_note(source, ignored),) if ignored else ()),
+            *((_unread_note(source, unread, table),) if unread else ()),
+        ),
     )
 
 
@@ -86,18 +91,33 @@ def uncertain_files(listing: Listing, ledger: LedgerView) -> tuple[FileIdentity,
 
 
 def _group(
-    listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
+    source: FileSource, listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
 ) -> dict[str, list[FileIdentity]]:
-    groups: dict[str, list[FileIdentity]] = {name: [] for name in ("take", "changed", "skipped", "renewed")}
+    names = ("take", "changed", "skipped", "unread", "renewed")
+    groups: dict[str, list[FileIdentity]] = {name: [] for name in names}
     for file, row in _not_settled(listing, ledger):
         if row is None or row[1] == FileAction.FORGOTTEN:
             groups["take"].append(file)
         elif row[1] == FileAction.SKIPPED:
             groups["skipped"].append(file)
+        elif row[1] in UNREAD:
+            groups[_unread_group(source, file, row, fingerprints)].append(file)
         else:
             same_content = _is_uncertain(file, row) and fingerprints.get(file.path) == row[6]
             groups["renewed" if same_content else "changed"].append(file)
     return groups
+
+
+def _unread_group(source: FileSource, file: FileIdentity, row: Row, fingerprints: Mapping[str, str]) -> str:
+    """A file that could not be read is left out as long as it is that file, and its source wants that."""
+    same = _has_status(file, row) or (_is_uncertain(file, row) and fingerprints.get(file.path) == row[6])
+    if same and source.on_bad_file is OnBadFile.SKIP:
+        return "unread"
+    return "changed" if row[1] == FileAction.KEPT else "take"
+
+
+def _has_status(file: FileIdentity, row: Row) -> bool:
+    return row[2:6] == (file.size, file.modified_ns, file.inode, file.changed_ns)
 
 
 def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIdentity, Row | None]]:
@@ -120,8 +140,10 @@ def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIde
 
 
 def _is_uncertain(file: FileIdentity, row: Row) -> bool:
-    """Taken, with a fingerprint, and equal in size (a large file: in modification time too)."""
-    if row[1] != FileAction.TAKEN or not row[6] or row[2] != file.size:
+    """Taken, or tried, with a fingerprint, and equal in size (a large file: in modification time too)."""
+    if row[1] not in (FileAction.TAKEN, *UNREAD) or not row[6] or row[2] != file.size:
+        return False
+    if row[1] in UNREAD and _has_status(file, row):
         return False
     return file.size <= WHOLE_UP_TO or row[3] == file.modified_ns
 
@@ -146,6 +168,15 @@ def _ignored_note(source: FileSource, ignored: Sequence[FileIdentity]) -> str:
     return (
         f"source {source.name!r}: {_count(ignored)} changed after being taken and not taken again "
         f"(on_changed_file: ignore): {_names(ignored)}"
+    )
+
+
+def _unread_note(source: FileSource, unread: Sequence[FileIdentity], table: TableName | None) -> str:
+    one = len(unread) == 1
+    return (
+        f"source {source.name!r}: {_count(unread)} left out, because {'it' if one else 'they'} could not be read"
+        f" (on_bad_file: skip): {_names(unread)}; tried again once changed, or after"
+        f" `lakesmith files {table or 'TABLE'} --forget FILE`"
     )
 
 

@@ -23,7 +23,9 @@ from lakesmith.sources.threads import map_in_threads
 
 _CHUNK = 8 * 1024 * 1024
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+"""How files are opened whose names say that they are compressed."""
+
 _BOM = b"\xef\xbb\xbf"
 _WIDE = ("UTF-16", "UTF-32")
 
@@ -47,7 +49,7 @@ def _count(file: FileIdentity, source: FileSource, root: Path) -> int:
     if source.format is FileFormat.PARQUET:
         return _parquet_rows(path) if file.size else 0
     has_header = source.format is not FileFormat.JSON and source.csv.header
-    opener = _OPENERS.get(path.suffix.lower(), open)
+    opener = OPENERS.get(path.suffix.lower(), open)
     try:
         with opener(path, "rb") as stream:
             return count_lines(stream, has_header)

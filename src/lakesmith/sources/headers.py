@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileFormat, FileSource, TableName
 from lakesmith.sources.avro_header import read_avro_shape
+from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.csv_header import read_csv_shape, read_text_shape
-from lakesmith.sources.identity import unreadable_file
-from lakesmith.sources.listing import absolute_path, printable
+from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.parquet_schema import read_parquet_shape
 from lakesmith.sources.shape import FileShape, UnreadableFile
 from lakesmith.sources.threads import map_in_threads
 
 __all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape"]
-
-_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +37,13 @@ def group_by_shape(
 ) -> tuple[ShapeGroup, ...]:
     """Reads the shape of every file; the groups come in the order of their first files.
 
-    Raises SourceError with a problem for each file (of the first 20) that is not as declared: LS421 gone or not readable,
+    Raises BadFiles with a problem for each file (of the first 20) that is not as declared: LS421 gone or not readable,
     LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding, LS426 compression, LS427 a
     header that does not end.
     """
-    shapes = map_in_threads(partial(_shape_or_problem, source=source, root=root, table=table), files)
-    problems = [shape for shape in shapes if isinstance(shape, Problem)]
-    if problems:
-        raise SourceError([*problems[:_SHOWN], *_more(problems, source)])
+    shapes = map_in_threads(partial(_shape_or_bad, source=source, root=root, table=table), files)
+    if bad := [shape for shape in shapes if isinstance(shape, BadFile)]:
+        raise BadFiles(bad)
     groups: dict[FileShape, list[FileIdentity]] = {}
     for file, shape in zip(files, shapes, strict=True):
         if isinstance(shape, FileShape):
@@ -67,22 +63,10 @@ def read_shape(path: Path, source: FileSource) -> FileShape:
     return readers[source.format]()
 
 
-def _shape_or_problem(
+def _shape_or_bad(
     file: FileIdentity, source: FileSource, root: Path, table: TableName | None
-) -> FileShape | Problem:
+) -> FileShape | BadFile:
     try:
         return read_shape(absolute_path(file.path, root), source)
-    except OSError as error:
-        return unreadable_file(file, error)
-    except UnreadableFile as error:
-        skip = f"`lakesmith files {table or 'TABLE'} --skip {printable(file.path)}` leaves this file out"
-        hint = f"{error.hint}; or {skip}" if error.hint else f"replace it by a whole one; or {skip}"
-        what = f"source {source.name!r}: {printable(file.path)}: {error.what}"
-        return Problem(error.code, what, source.place, error.expected, error.found, hint)
-
-
-def _more(problems: Sequence[Problem], source: FileSource) -> list[Problem]:
-    left = len(problems) - _SHOWN
-    if left <= 0:
-        return []
-    return [Problem("LS428", f"source {source.name!r}: {left} more files cannot be read", source.place)]
+    except (OSError, UnreadableFile) as error:
+        return unreadable(file, source, error, table)

@@ -116,5 +116,7 @@ def unreadable_file(file: FileIdentity, error: OSError) -> Problem:
         "a file that was listed cannot be read",
         expected=f"{printable(file.path)}, as it was listed",
         found=error.strerror or str(error),
-        hint="run again: what is there then is listed anew",
+        hint="give this user the right to read it"
+        if isinstance(error, PermissionError)
+        else "run again: what is there then is listed anew",
     )

@@ -29,6 +29,23 @@ class FileAction(StrEnum):
     TAKEN = "taken"
     SKIPPED = "skipped"
     FORGOTTEN = "forgotten"
+    UNREADABLE = "unreadable"
+    """It could not be read, so there are no rows of it (``on_bad_file: skip``)."""
+    KEPT = "kept"
+    """It was taken, and changed to what could not be read: the rows that were taken stay."""
+
+
+UNREAD = (FileAction.UNREADABLE, FileAction.KEPT)
+"""What the ledger says of files that could not be read: they are tried again once they are others."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A file that is left out because it cannot be read, and why. ``taken``: rows of an earlier version of it were taken."""
+
+    file: FileIdentity
+    reason: str
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

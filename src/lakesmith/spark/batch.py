@@ -22,6 +22,7 @@ from lakesmith.errors import Problem, RunError
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
+from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
@@ -51,7 +52,7 @@ class Batch:
     @property
     def number(self) -> int:
         """The batch's number, for people: one more than that of the batch it continues."""
-        return self.step.base.record.batch + 1 if self.step.base.record else 1
+        return batch_number(self.step)
 
     @property
     def branch(self) -> str:

@@ -7,9 +7,9 @@ so, so that no reader and no later run ever meets them twice or not at all.
 from __future__ import annotations
 
 from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.ledger_lines import asked_entries, ledger_notes, unread_entries
 from lakesmith.execute.observe import LEDGER_PIN, Lake
 from lakesmith.sources.ledger import hash_entries
-from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.derived import prepare_table
 from lakesmith.spark.quarantine import COLUMNS
@@ -21,7 +21,10 @@ from lakesmith.spark.tables import literal
 def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     """Writes the step's lines to the ledger and deletes the rows of the files that are forgotten."""
     prepared = prepare_table(batch, (*batch.step.table.columns, *SYSTEM_COLUMNS)) if _is_new(batch) else []
-    entries = _entries(batch)
+    entries = [
+        *asked_entries(batch.step, batch.attempt, batch.started_ms),
+        *unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root),
+    ]
     base = batch.step.base.record
     pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
     batch.pass_point("after-intent")
@@ -34,29 +37,12 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         by_row=False,
         sidecars={**sidecars, LEDGER_PIN: pin},
         ledger_hash=hash_entries(entries),
-        warnings=(*prepared, *_said(batch)),
+        warnings=(*prepared, *ledger_notes(batch.step)),
     )
 
 
 def _is_new(batch: Batch) -> bool:
     return batch.catalog.table(batch.name.layer, batch.name.name) is None
-
-
-def _entries(batch: Batch) -> list[LedgerEntry]:
-    def entry(file: FileIdentity, source: str, action: FileAction) -> LedgerEntry:
-        return LedgerEntry(file, source, action, batch.attempt, batch.number, batch.started_ms)
-
-    skipped = [
-        entry(file, intake.source.name, FileAction.SKIPPED)
-        for intake in batch.step.intakes
-        for file in intake.skip
-    ]
-    forgotten = [
-        entry(file, intake.source.name, FileAction.FORGOTTEN)
-        for intake in batch.step.intakes
-        for file in intake.forget
-    ]
-    return skipped + forgotten
 
 
 def _delete(batch: Batch, paths: list[str]) -> int:
@@ -83,11 +69,3 @@ def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
     batch.spark.sql(f"DELETE FROM {writer.target} WHERE source_file IN ({listed})")
     batch.pass_point("after-quarantine")
     return {writer.kind.value: writer.pin()}
-
-
-def _said(batch: Batch) -> list[str]:
-    said = []
-    for intake in batch.step.intakes:
-        said += [f"{file.path} is skipped from now on" for file in intake.skip]
-        said += [f"{file.path} was forgotten" for file in intake.forget]
-    return said

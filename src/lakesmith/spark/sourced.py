@@ -6,27 +6,34 @@ looked at again after they were read; and the lines count only when the record t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
+from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
 from lakesmith.execute.observe import LEDGER_PIN, Lake
 from lakesmith.project.definitions import ADDED_COLUMNS, Column
+from lakesmith.sources.bad_files import BadFiles
 from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch import Batch, Draft, live_rows
 from lakesmith.spark.derived import prepare_table, require_free_names
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.tables import literal
 
@@ -49,10 +56,15 @@ class _Intent:
 
 
 def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Writes the rows of the step's files to the working branch."""
-    files = _fingerprinted(batch)
-    batch.say(f"reading {len(files)} file{'s' if len(files) > 1 else ''}")
+    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot be read."""
+    with bad_files_told(batch):
+        return _take_files(batch, lake)
+
+
+def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    batch.say(f"reading {batch.step.file_count} file{'s' if batch.step.file_count > 1 else ''}")
     intake = open_intake(batch)
+    files = _fingerprinted(batch)
     require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
     warnings = [*intake.notes, *prepare_table(batch, (*intake.columns, *SYSTEM_COLUMNS))]
     intent = _declare(batch, lake, files)
@@ -67,8 +79,28 @@ def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         checks=draft.checks,
         files=len(files),
         ledger_hash=intent.lines_hash,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *ledger_notes(batch.step)),
     )
+
+
+@contextmanager
+def bad_files_told(batch: Batch) -> Iterator[None]:
+    """Has a failure over a file say which files of the batch are damaged, all of them: raises BadFiles in its place."""
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        of_a_file = isinstance(error, OSError) and error.errno is None
+        if not of_a_file and unreadable_file(error) is None:
+            raise
+        root = batch.project.root
+        bad = [
+            damaged
+            for intake in batch.step.intakes
+            for damaged in damaged_files(intake.files, intake.source, root, batch.name)
+        ]
+        if not bad:
+            raise
+        raise BadFiles(bad) from error
 
 
 def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
@@ -85,6 +117,7 @@ def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Inten
         LedgerEntry(file, source, FileAction.TAKEN, batch.attempt, batch.number, batch.started_ms)
         for file, source in files.items()
     ]
+    entries += unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root)
     base = batch.step.base.record
     pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
     return _Intent(pin, hash_entries(entries))

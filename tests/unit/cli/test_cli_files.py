@@ -189,4 +189,5 @@ def test_states_have_words() -> None:
         "changed",
         "skipped",
         "forgotten",
+        "unreadable",
     }

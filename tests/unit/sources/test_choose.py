@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakesmith.project.definitions import FileSource, OnChangedFile, TableName
+from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.ledger_view import EMPTY, LedgerView
 from lakesmith.sources.listing import Listing
@@ -29,7 +29,7 @@ def listed(*files: FileIdentity) -> Listing:
 
 
 def non_empty(choice: FileChoice) -> dict[str, list[str]]:
-    names = ("take", "replace", "changed", "ignored_changed", "skipped", "renewed")
+    names = ("take", "replace", "changed", "ignored_changed", "skipped", "unread", "renewed")
     return {name: [file.path for file in getattr(choice, name)] for name in names if getattr(choice, name)}
 
 
@@ -233,3 +233,35 @@ def test_newest_line_is_by_batch_whatever_the_order_they_are_read_in() -> None:
     lines = [line(3, TAKEN), line(1, TAKEN), line(2, SKIPPED)]
     for order in (lines, lines[::-1], lines[1:] + lines[:1]):
         assert EMPTY.plus(order)[FILE.path] == lines[0]
+
+
+UNREADABLE, KEPT = FileAction.UNREADABLE, FileAction.KEPT
+UNREAD_CASES = [
+    ("as it was when it could not be read", UNREADABLE, FILE, OnBadFile.SKIP, {}, {"unread": A}),
+    ("touched, same content", UNREADABLE, TOUCHED, OnBadFile.SKIP, {A[0]: "f00d"}, {"unread": A}),
+    ("with other content", UNREADABLE, TOUCHED, OnBadFile.SKIP, {A[0]: "good"}, {"take": A}),
+    ("longer than it was", UNREADABLE, replace(FILE, size=11), OnBadFile.SKIP, {}, {"take": A}),
+    ("its source does not leave files out any more", UNREADABLE, FILE, OnBadFile.FAIL, {}, {"take": A}),
+    ("taken in an earlier version", KEPT, FILE, OnBadFile.SKIP, {}, {"unread": A}),
+    ("taken in an earlier version, and other now", KEPT, replace(FILE, size=11), OnBadFile.SKIP, {}, {"replace": A}),
+    ("taken before, not left out any more", KEPT, FILE, OnBadFile.FAIL, {}, {"replace": A}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("title", "action", "now", "policy", "known", "expected"), UNREAD_CASES)
+def test_an_unreadable_file_is_left_out_until_it_is_another(
+    title: str,
+    action: FileAction,
+    now: FileIdentity,
+    policy: OnBadFile,
+    known: dict[str, str],
+    expected: dict[str, list[str]],
+    make_source: Make,
+) -> None:
+    source = make_source(on_bad_file=policy, on_changed_file=OnChangedFile.REPLACE)
+    choice = choose_files(source, listed(now), ledger((FILE, action)), known, ORDERS)
+    assert non_empty(choice) == expected, title
+    assert ("unread" in expected) == any("could not be read" in note for note in choice.notes)
+    # Its content is asked for only where its status leaves it open: not in every idle run.
+    uncertain = now != FILE and now.size == FILE.size
+    assert bool(uncertain_files(listed(now), ledger((FILE, action)))) == uncertain
