@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,8 @@ def found(result: RunResult) -> dict[str, tuple[str, str | None]]:
 
 
 def notes(result: RunResult, table: str) -> list[str]:
-    """What the run said of a table it published."""
-    return list(result.published[table].notes)
+    """What the run said of a table it published, without the files that it holds of."""
+    return [re.sub(r" \((among )?landing/[^()]*\)$", "", note) for note in result.published[table].notes]
 
 
 def types(shop: ProjectHarness, table: str) -> dict[str, str]:

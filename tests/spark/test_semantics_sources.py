@@ -148,8 +148,8 @@ def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> Non
     result = shop.must_run()
     notes = "; ".join(result.published["bronze.both"].notes)
     assert "extra" in notes
-    assert "null in their rows: name" in notes
-    assert "size" in notes
+    assert "null in their rows: name, size (landing/web/2.csv)" in notes
+    assert "new (on_new_column: evolve): size (among landing/shop/1.json)" in notes
     rows = [(1, None, 7), (1, "a", None), (2, None, None), (3, "c", 9)]
     assert shop.rows("bronze.both", "id", "name", "size") == rows
     assert result.published["silver.copy"].kind == "append"
@@ -160,8 +160,22 @@ def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> Non
 
     # A file with a column nobody asked for stops its table and leaves it as it was.
     shop.land("landing/strict/2.csv", "id,name,extra\n2,b,x\n")
+    shop.land("landing/strict/3.csv", "extra,name,id\n")
+    shop.land("landing/strict/4.csv", "11,a,b\n")
     result = shop.run()
-    assert (result.code, [problem.code for problem in result.problems]) == (1, ["LS431"])
+    assert [(problem.code, problem.what, problem.found) for problem in result.problems] == [
+        (
+            "LS431",
+            "source 'files': landing/strict/2.csv and 1 more: a column that the table does not have",
+            "extra",
+        ),
+        ("LS431", "source 'files': landing/strict/4.csv: 3 columns that the table does not have", "11, a, b"),
+    ]
+    assert str(result.problems[0].place) == "tables/bronze/strict.yaml:2"
+    hint = result.problems[1].hint or ""
+    assert "if it has no header" in hint and "lakesmith files bronze.strict --skip FILE" in hint
+    (shop.root / "landing/strict/3.csv").unlink()
+    (shop.root / "landing/strict/4.csv").unlink()
     assert shop.rows("bronze.strict") == [(1, "a")]
     shop.write({"tables/bronze/strict.yaml": strict.replace("string}", "string, extra: string}")})
     shop.must_run()

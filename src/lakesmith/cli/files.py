@@ -22,7 +22,7 @@ from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.sources.listing import printable
+from lakesmith.sources.names import printable
 
 SHOWN = 30
 """How many files of each state are shown without ``--all``."""
@@ -81,12 +81,12 @@ def _report(opened: Opened, definition: TableDefinition) -> FileReport:
 def report_lines(name: TableName, report: FileReport, every: bool) -> list[str]:
     """The newest taken files and the first of every other state (all with ``every``), then the totals."""
     if not report.lines:
-        return [f"no file has arrived for {name} yet", *_problem_lines(report)]
+        return [f"no file has arrived for {name} yet", *report.notes, *_problem_lines(report)]
     shown = report.lines if every else _shown(report)
     lines = columns_aligned([_HEADER, *map(_row, shown)], right=frozenset({2, 4}))
     left_out = len(report.lines) - len(shown)
     more = [f"({count(left_out, 'file')} not shown: --all shows them)"] if left_out else []
-    return [*lines, *more, "", _totals(report), *_problem_lines(report)]
+    return [*lines, *more, "", _totals(report), *report.notes, *_problem_lines(report)]
 
 
 def _shown(report: FileReport) -> tuple[FileLine, ...]:
@@ -122,6 +122,7 @@ def report_as_dict(name: TableName, report: FileReport) -> dict[str, Any]:
     return {
         "table": str(name),
         "files": [_line_as_dict(line) for line in report.lines],
+        "notes": list(report.notes),
         "problems": [problem.as_dict() for problem in report.problems],
     }
 

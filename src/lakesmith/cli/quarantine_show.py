@@ -14,7 +14,7 @@ from lakesmith.execute.quarantine_rows import BadRow, Summary, read_bad_rows, su
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
-from lakesmith.sources.listing import escaped
+from lakesmith.sources.names import escaped
 
 _REASONS = 5
 """The most reasons that ``list`` shows of a table; ``--json`` gives all."""

@@ -22,7 +22,7 @@ from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
 from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
-from lakesmith.sources.listing import printable
+from lakesmith.sources.names import printable
 
 
 @dataclass

@@ -55,10 +55,12 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed."""
+    """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed, ``notes`` what the
+    listings left out."""
 
     lines: tuple[FileLine, ...]
     problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def of(self, *states: FileState) -> tuple[FileLine, ...]:
         """The files in one of the states."""
@@ -70,20 +72,24 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     ledger = lake.ledger(table.name, facts)
     lines: dict[str, FileLine] = {}
     problems: list[Problem] = []
+    notes: list[str] = []
     for source in table.sources:
         try:
-            lines |= _source_lines(lake, source, ledger)
+            listing = list_files(source, lake.project.root, time.time_ns())
+            lines |= _source_lines(lake, source, listing, ledger)
+            notes += dict.fromkeys((*listing.notes, *filter(None, [listing.summary])))
         except LakesmithError as error:
             problems += error.problems
     for path in ledger:
         if path not in lines:
             lines[path] = _gone(ledger, path)
-    return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems))
+    return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes))
 
 
-def _source_lines(lake: Lake, source: FileSource, ledger: LedgerView) -> dict[str, FileLine]:
+def _source_lines(
+    lake: Lake, source: FileSource, listing: Listing, ledger: LedgerView
+) -> dict[str, FileLine]:
     root = lake.project.root
-    listing = list_files(source, root, time.time_ns())
     uncertain = uncertain_files(listing, ledger)
     choice = choose_files(source, listing, ledger, fingerprints(uncertain, root) if uncertain else {})
     states = dict(_states(listing, choice))

@@ -9,8 +9,8 @@ from pathlib import Path
 from lakesmith.errors import SourceError
 from lakesmith.plan.steps import TableStep
 from lakesmith.sources.identity import fingerprints
-from lakesmith.sources.listing import printable
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.names import printable
 
 
 def asked_entries(step: TableStep, attempt: str, started_ms: int) -> list[LedgerEntry]:

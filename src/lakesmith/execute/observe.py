@@ -93,7 +93,7 @@ def _gathered(choices: list[tuple[FileSource, Listing, FileChoice]]) -> SourceFa
             facts,
             intakes=(*facts.intakes, FileIntake(source, choice.take, choice.replace)),
             problems=(*facts.problems, *choice.problems),
-            notes=(*facts.notes, *choice.notes),
+            notes=(*facts.notes, *choice.notes, *listing.notes),
             waiting=facts.waiting + len(listing.waiting),
             known=facts.known + len(listing.found),
             skipped=facts.skipped + len(choice.skipped) + len(choice.unread),

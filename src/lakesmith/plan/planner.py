@@ -16,7 +16,7 @@ from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.sources.listing import printable
+from lakesmith.sources.names import printable
 
 FIRST_TIME: Final = "the table is built for the first time"
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileSource, OnBadFile, TableName
-from lakesmith.sources.listing import printable
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.names import printable
 from lakesmith.sources.shape import UnreadableFile
 
 _SHOWN: Final = 20

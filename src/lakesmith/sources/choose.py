@@ -19,8 +19,9 @@ from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName
 from lakesmith.sources.identity import WHOLE_UP_TO
 from lakesmith.sources.ledger_view import LedgerView, Row
-from lakesmith.sources.listing import Listing, printable
+from lakesmith.sources.listing import Listing
 from lakesmith.sources.model import UNREAD, FileAction, FileIdentity
+from lakesmith.sources.names import printable
 
 _NO_FINGERPRINTS: Mapping[str, str] = {}
 _SHOWN = 10

@@ -36,6 +36,12 @@ class ColumnMatch:
     notes: tuple[str, ...] = ()
 
 
+_NO_HEADER = (
+    "it names none of the table's columns: if it has no header, write one into it, or leave it out"
+    " (`lakesmith files TABLE --skip FILE`)"
+)
+
+
 def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewColumn) -> ColumnMatch:
     """Matches by name: spelt the same first, else the same but for case and surrounding spaces, with a note.
 
@@ -60,7 +66,7 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
         else (),
         ignored=tuple(column.name for column in extra) if policy is OnNewColumn.IGNORE else (),
         problems=(
-            *_new_problem(extra, policy),
+            *_new_problem(extra, policy, strange=not spelt and bool(declared)),
             *_clash_problem(clashing),
             *_required_problem(declared, missing),
         ),
@@ -98,16 +104,20 @@ def _clashing(extra: Sequence[NewColumn], declared: Sequence[Column]) -> tuple[s
     return tuple(clashing)
 
 
-def _new_problem(extra: Sequence[NewColumn], policy: OnNewColumn) -> tuple[Problem, ...]:
+def _new_problem(
+    extra: Sequence[NewColumn], policy: OnNewColumn, strange: bool = False
+) -> tuple[Problem, ...]:
     if not extra or policy is not OnNewColumn.FAIL:
         return ()
     return (
         Problem(
             "LS431",
-            f"files have {_columns(extra)} that the table does not have",
+            f"{_columns(extra)} that the table does not have",
             expected="only declared columns (on_new_column: fail)",
             found=_names([column.name for column in extra]),
-            hint="add them to `columns`, or set `on_new_column: evolve` to add new columns as they come, "
+            hint=_NO_HEADER
+            if strange
+            else "add them to `columns`, or set `on_new_column: evolve` to add new columns as they come, "
             "or `on_new_column: ignore` to leave them out",
         ),
     )
@@ -134,7 +144,7 @@ def _required_problem(declared: Sequence[Column], missing: Sequence[str]) -> tup
     return (
         Problem(
             "LS433",
-            "files lack columns that are required",
+            "columns that are required are missing",
             required[0].place,
             expected=_names([column.name for column in required]),
             found="no such column",

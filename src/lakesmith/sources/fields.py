@@ -230,7 +230,7 @@ def _problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: On
     evolves = policy is OnNewColumn.EVOLVE
     return Problem(
         "LS434",
-        f"files have {fields} inside a column that the table {'cannot get' if evolves else 'does not have'}",
+        f"{fields} inside a column that the table {'cannot get' if evolves else 'does not have'}",
         places.get(unknown[0][0]),
         expected=_CAN_EVOLVE if evolves else "only fields that the columns' types name (on_new_column: fail)",
         found=_listed(unknown),

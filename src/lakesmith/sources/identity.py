@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.sources.listing import absolute_path, printable
+from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.names import printable
 from lakesmith.sources.threads import map_in_threads
 
 WHOLE_UP_TO = 4 * 1024 * 1024

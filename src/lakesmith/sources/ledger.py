@@ -29,8 +29,8 @@ from lakesmith.project.definitions import TableName
 from lakesmith.sources import ledger_table
 from lakesmith.sources.ledger_cache import LedgerCache
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, hash_entries
-from lakesmith.sources.listing import printable
 from lakesmith.sources.model import LedgerEntry
+from lakesmith.sources.names import printable
 
 __all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier", "verify_entries"]
 

@@ -19,7 +19,9 @@ from typing import Protocol
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileSource
+from lakesmith.sources.left_out import LeftOut
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.names import printable
 
 TEMPORARY_ENDINGS = (
     ".tmp",
@@ -45,13 +47,15 @@ _SHOWN = 10
 class Listing:
     """What a source holds now. ``found`` and ``waiting`` (younger than ``min_age``) are sorted by path.
 
-    ``ignored`` counts the names that were left out: hidden, temporary, not matching the pattern, links to what is listed
-    anyway, and what is neither a file nor a folder. A folder that is left out counts once.
+    ``ignored`` counts the names that were left out, ``notes`` tell of those that somebody would have expected, and ``summary``
+    of all.
     """
 
     found: tuple[FileIdentity, ...]
     waiting: tuple[FileIdentity, ...] = ()
     ignored: int = 0
+    notes: tuple[str, ...] = ()
+    summary: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class Walk:
 
     files: list[FileIdentity] = field(default_factory=list)
     linked: list[FileIdentity] = field(default_factory=list)
-    ignored: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 class FileSystem(Protocol):
@@ -85,7 +89,11 @@ def list_files(source: FileSource, root: Path, now_ns: int) -> Listing:
     files = sorted([*walk.files, *once], key=attrgetter("path"))
     _refuse_undecodable(files, source)
     found, waiting = _split_by_age(files, source, now_ns)
-    return Listing(found, waiting, walk.ignored + len(walk.linked) - len(once))
+    left_out = walk.left_out
+    notes, summary = tuple(left_out.notes(source)), left_out.summary(source)
+    if summary and not files:
+        notes = (*notes, summary)
+    return Listing(found, waiting, left_out.total, notes, summary)
 
 
 def file_system(source: FileSource) -> FileSystem:
@@ -121,7 +129,8 @@ class LocalFileSystem:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
         _check_folder(folder, source)
-        matches = re.compile(fnmatch.translate(source.pattern)).match
+        pattern = fnmatch.translate(source.pattern)
+        matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match
         walk = Walk()
         real = [_Folder(folder, _shown_path(folder, _absolute(root)), False)]
         linked: list[_Folder] = []
@@ -130,9 +139,9 @@ class LocalFileSystem:
         while real or linked:
             here = real.pop() if real else linked.pop(0)
             if not _enter(here.path, visited, source):
-                walk.ignored += 1
+                _note_again(here, walk.left_out)
                 continue
-            for below in _read_folder(here, matches, source, walk):
+            for below in _read_folder(here, (matches, nearly), source, walk):
                 (linked if below.link else real).append(below)
         return walk
 
@@ -146,24 +155,43 @@ class _Folder:
     link: bool
 
 
-def _read_folder(
-    folder: _Folder, matches: Callable[[str], object], source: FileSource, walk: Walk
-) -> list[_Folder]:
+_Matches = tuple[Callable[[str], object], Callable[[str], object]]
+"""Whether the pattern takes a name, and whether it would without regard to case."""
+
+
+def _note_again(folder: _Folder, left_out: LeftOut) -> None:
+    if folder.link and Path(folder.path).exists():
+        left_out.again.append(folder.shown.rstrip("/"))
+    else:
+        left_out.odd += 1
+
+
+def _read_folder(folder: _Folder, matches: _Matches, source: FileSource, walk: Walk) -> list[_Folder]:
     """Adds the folder's files to ``walk`` and returns the folders in it."""
-    below = []
+    below, left_out = [], walk.left_out
     with _scan(folder.path, source) as entries:
         for entry in entries:
             name = entry.name
             if name[0] in "._" or name.lower().endswith(TEMPORARY_ENDINGS):
-                walk.ignored += 1
+                left_out.dots += name[0] == "."
+                left_out.unfinished += name[0] != "."
             elif entry.is_dir():
                 link = folder.link or entry.is_symlink()
                 below.append(_Folder(entry.path, f"{folder.shown}{name}/", link))
-            elif not matches(name) or (file := _identity(entry, folder.shown)) is None:
-                walk.ignored += 1
+            elif not matches[0](name):
+                left_out.miss(name, folder.shown + name, matches[1])
+            elif (file := _identity(entry, folder.shown)) is None:
+                _note_odd(entry, folder.shown + name, left_out)
             else:
                 (walk.linked if folder.link or entry.is_symlink() else walk.files).append(file)
     return below
+
+
+def _note_odd(entry: os.DirEntry[str], shown: str, left_out: LeftOut) -> None:
+    if entry.is_symlink() and not Path(entry.path).exists():
+        left_out.astray.append(shown)
+    else:
+        left_out.odd += 1
 
 
 def _identity(entry: os.DirEntry[str], shown: str) -> FileIdentity | None:
@@ -245,13 +273,13 @@ def _without_second_names(walk: Walk) -> list[FileIdentity]:
     """The linked files that are not listed by themselves, each once: the first of its links by name."""
     if not walk.linked:
         return []
-    seen = {replace(file, path="") for file in walk.files}
+    seen = {replace(file, path=""): file.path for file in walk.files}
     once = []
     for file in sorted(walk.linked, key=attrgetter("path")):
-        key = replace(file, path="")
-        if key not in seen:
-            seen.add(key)
+        if (known := seen.setdefault(replace(file, path=""), file.path)) is file.path:
             once.append(file)
+        else:
+            walk.left_out.second.append((file.path, known))
     return once
 
 
@@ -278,17 +306,6 @@ def _is_utf8(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def printable(path: str) -> str:
-    """``path`` for a message: bytes that are not text, and line breaks, are shown as escapes."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return escaped(text)
-
-
-def escaped(text: str) -> str:
-    """``text`` with escapes in place of what cannot be printed: tabs, line breaks, control characters."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _split_by_age(

@@ -14,13 +14,13 @@ from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.observe import Lake
+from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.comparable import is_collated
-from lakesmith.spark.grown_types import stored_type
 from lakesmith.spark.history import upsert_versions
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain

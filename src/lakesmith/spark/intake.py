@@ -10,20 +10,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState
-from lakesmith.errors import SourceError
+from lakesmith.plan.grown_types import common_type, remembered
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
 from lakesmith.sources.columns import NewColumn, match_columns
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
+from lakesmith.sources.told import Holders, Told
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.grown_types import common_type, remembered
-from lakesmith.spark.intake_fields import match_fields
+from lakesmith.spark.intake_fields import Held, match_fields
 from lakesmith.spark.read_files import (
     ReadGroup,
     ReadRequest,
     infer_columns,
-    json_columns,
+    json_key_files,
     read_files,
 )
 from lakesmith.spark.replay_json import frame_of
@@ -63,7 +63,7 @@ def open_intake(batch: Batch) -> Intake:
     Raises SourceError when a file cannot be read or has columns, or fields in them, that its source does not allow.
     """
     groups = {
-        intake: group_by_shape(intake.files, intake.source, batch.project.root)
+        intake: group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
         for intake in _with_files(batch)
     }
     columns = known_columns(batch) or _inferred(batch, groups)
@@ -80,7 +80,7 @@ def open_intake(batch: Batch) -> Intake:
 def _agreed(
     batch: Batch,
     groups: Mapping[FileIntake, tuple[ShapeGroup, ...]],
-    found: Mapping[FileIntake, Sequence[FileShape]],
+    found: Mapping[FileIntake, Sequence[Held]],
     columns: tuple[Column, ...],
 ) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     """The columns, with what is new in the files where that is let in, and notes; raises SourceError where it is not."""
@@ -134,20 +134,23 @@ def _matched(
     batch: Batch,
     source: FileSource,
     shapes: Sequence[ShapeGroup],
-    found: Sequence[FileShape],
+    found: Sequence[Held],
     columns: tuple[Column, ...],
     notes: list[str],
 ) -> tuple[Column, ...]:
     """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
     new: dict[str, NewColumn] = {}
-    for shape in found:
+    told = Told(source, batch.name)
+    nothing = tuple(file.path for group in shapes for file in group.files if not file.size)
+    told.add(("there is no byte in it, so no row",) if nothing else (), (), Holders(nothing))
+    for shape, holders in found:
         match = match_columns(columns, shape, source.on_new_column)
-        if match.problems:
-            raise SourceError(match.problems)
-        notes.extend(match.notes)
+        told.add(match.notes, match.problems, holders)
         for column in match.new:
             known = new.get(column.name.lower(), column)
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
+    told.stop()
+    notes.extend(told.notes)
     return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
 
 
@@ -166,28 +169,33 @@ def _typed(
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 
 
-def _shapes(batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup]) -> list[FileShape]:
-    """The shapes to match. JSON files have no header: theirs is the set of keys that occur in them."""
+def _shapes(batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup]) -> list[Held]:
+    """The shapes to match, and what has them. JSON files have no header: theirs is the set of keys that occur in them."""
     if source.format is FileFormat.JSON:
-        keys = json_columns(batch.spark, _request(batch, source, shapes, (), ()))
-        return [FileShape(keys, (None,) * len(keys))]
+        first = json_key_files(batch.spark, _request(batch, source, shapes, (), ()))
+        keys, paths = tuple(sorted(first)), tuple(file.path for group in shapes for file in group.files)
+        return [(FileShape(keys, (None,) * len(keys)), Holders(paths, first))]
     if source.format in _DELIMITED and not source.csv.header:
         return []
-    return [group.shape for group in shapes if group.shape.columns]
+    return [
+        (group.shape, Holders(tuple(file.path for file in group.files)))
+        for group in shapes
+        if group.shape.columns
+    ]
 
 
 def _request(
     batch: Batch,
     source: FileSource,
     shapes: Sequence[ShapeGroup],
-    found: Sequence[FileShape],
+    found: Sequence[Held],
     columns: Sequence[Column],
 ) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
     # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
     groups = _groups([shape for shape in shapes if not shape.shape.empty], columns)
     if source.format is FileFormat.JSON:
-        spelt = tuple(pair for shape in found for pair in _spelt(shape, columns))
+        spelt = tuple(pair for shape, _ in found for pair in _spelt(shape, columns))
         groups = tuple(replace(group, matches=spelt) for group in groups)
     elif source.format in _DELIMITED and not source.csv.header:
         names = tuple(column.name for column in columns)

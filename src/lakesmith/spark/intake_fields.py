@@ -8,7 +8,7 @@ from functools import reduce
 
 from pyspark.sql import SparkSession
 
-from lakesmith.errors import SourceError
+from lakesmith.plan.grown_types import grown
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, FileFormat, OnNewColumn
 from lakesmith.sources.fields import (
@@ -22,15 +22,18 @@ from lakesmith.sources.fields import (
     parse_type,
 )
 from lakesmith.sources.shape import FileShape
-from lakesmith.spark.grown_types import grown
+from lakesmith.sources.told import Holders, Told
 from lakesmith.spark.read_fields import json_field_types, json_unknown_fields
 from lakesmith.spark.read_request import ReadRequest
 
 _Columns = tuple[Column, ...]
 
+Held = tuple[FileShape, Holders]
+"""A shape, and the files that have it."""
+
 
 def match_fields(
-    spark: SparkSession, request: ReadRequest, shapes: Sequence[FileShape], columns: _Columns
+    spark: SparkSession, request: ReadRequest, found: Sequence[Held], columns: _Columns
 ) -> tuple[_Columns, tuple[str, ...]]:
     """Holds what is inside the columns of a source's files against the columns' types.
 
@@ -38,25 +41,35 @@ def match_fields(
     where it does not, or they cannot be added.
     """
     is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
-    unknown, missing = (json_unknown_fields(spark, request), ()) if is_json else _compared(columns, shapes)
-    after = columns
+    unknown, missing = (json_unknown_fields(spark, request), {}) if is_json else _compared(columns, found)
+    after, anywhere = columns, Holders(tuple(file.path for group in request.groups for file in group.files))
     if unknown and policy is OnNewColumn.EVOLVE:
-        types = [file_types(columns, shape) for shape in shapes]
-        after = _evolved(columns, [json_field_types(spark, request, unknown)] if is_json else types)
-        unknown = _absent(after, unknown) if is_json else _compared(after, shapes)[0]
-    match = judge_fields(columns, unknown, missing, policy)
-    if match.problems:
-        raise SourceError(match.problems)
-    return after, (*match.notes, *_said(columns, after))
+        types = [file_types(columns, shape) for shape, _ in found]
+        after = _evolved(columns, [json_field_types(spark, request, tuple(unknown))] if is_json else types)
+        unknown = _absent(after, unknown) if is_json else _compared(after, found)[0]
+    told = Told(request.source)
+    match = judge_fields(columns, tuple(unknown), tuple(missing), policy)
+    told.add((), match.problems, _holders(unknown))
+    told.stop()
+    about = _holders({**missing, **unknown}) if match.notes else anywhere
+    told.add((*match.notes, *_said(columns, after)), (), about)
+    return after, tuple(told.notes)
 
 
-def _compared(
-    columns: _Columns, shapes: Sequence[FileShape]
-) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
-    """The fields that only files have, and those that some file has not."""
-    each = [compare_fields(columns, shape) for shape in shapes]
-    unknown, missing = (dict.fromkeys(path for pair in each for path in pair[side]) for side in (0, 1))
-    return tuple(unknown), tuple(missing)
+def _holders(paths: Mapping[FieldPath, tuple[str, ...]]) -> Holders:
+    return Holders(tuple(dict.fromkeys(file for files in paths.values() for file in files)))
+
+
+_Where = dict[FieldPath, tuple[str, ...]]
+
+
+def _compared(columns: _Columns, found: Sequence[Held]) -> tuple[_Where, _Where]:
+    """The fields that only files have, and those that some file has not, each with these files."""
+    sides: tuple[_Where, _Where] = ({}, {})
+    for shape, holders in found:
+        for side, paths in zip(sides, compare_fields(columns, shape), strict=True):
+            side.update({path: (*side.get(path, ()), *holders.paths) for path in paths})
+    return sides
 
 
 def _evolved(columns: _Columns, found: Sequence[Mapping[str, SqlType]]) -> _Columns:
@@ -74,10 +87,10 @@ def _with_fields(column: Column, found: Sequence[SqlType]) -> Column:
     return replace(column, type=after.text) if after is not before else column
 
 
-def _absent(columns: _Columns, paths: Sequence[FieldPath]) -> tuple[FieldPath, ...]:
+def _absent(columns: _Columns, paths: _Where) -> _Where:
     """Those of the fields that the columns do not have, under exactly these names."""
     types = {column.name: parse_type(column.type or "string") for column in columns}
-    return tuple(path for path in paths if not _has(types[path[0]], path[1:]))
+    return {path: files for path, files in paths.items() if not _has(types[path[0]], path[1:])}
 
 
 def _has(kind: SqlType, path: FieldPath) -> bool:

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.sources.fields import FieldPath, SqlType, composed, parse_type
 from lakesmith.spark.read_infer import inferred_json
-from lakesmith.spark.read_json import json_lines, spellings
-from lakesmith.spark.read_request import ReadRequest
+from lakesmith.spark.read_json import json_lines, one_file, spellings
+from lakesmith.spark.read_request import SOURCE_FILE, ReadRequest
 from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import literal
 
@@ -27,8 +27,9 @@ _FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
 """A number with a point. As a variant ``1.0`` is 1, unless it has an exponent. (A key with such in it is not found, so a string.)"""
 
 
-def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> tuple[FieldPath, ...]:
-    """The fields in structs of the declared columns, at any depth, whose keys their types do not name.
+def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[FieldPath, tuple[str, ...]]:
+    """The fields in structs of the declared columns, at any depth, whose keys their types do not name; each with a file that has
+    it, in words.
 
     Reads every line, unless no column has a struct in it. Keys match as they are read: exactly. A line that is no JSON object
     has no fields, and neither has a value that is no object where a struct is declared: such rows are bad, their texts kept.
@@ -36,9 +37,9 @@ def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> tuple[Fiel
     walk = _Walk()
     found = _walked(spark, request, walk, VALUE)
     if found is None:
-        return ()
-    keys = sorted((each.struct, each.key) for each in found.distinct().collect())
-    return tuple(dict.fromkeys((*walk.structs[struct], key) for struct, key in keys))
+        return {}
+    keys = sorted(map(tuple, found.groupBy("struct", "key").agg(one_file()).collect()))
+    return {(*walk.structs[struct], key): (file,) for struct, key, file in keys}
 
 
 def json_field_types(
@@ -70,7 +71,7 @@ def _walked(spark: SparkSession, request: ReadRequest, walk: _Walk, text: str) -
     if lines is None:
         return None
     row = _bound(_as(f"try_parse_json({text})", _OBJECT), "row", f"concat({', '.join(asked)})")
-    return lines.selectExpr(f"inline({row})")
+    return lines.selectExpr(SOURCE_FILE, f"inline({row})")
 
 
 def _only(kind: SqlType, path: FieldPath, types: dict[FieldPath, SqlType]) -> SqlType:

@@ -14,7 +14,7 @@ from lakesmith.spark.read_columnar import columnar_rows
 from lakesmith.spark.read_csv import csv_rows
 from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.read_infer import infer_columns
-from lakesmith.spark.read_json import json_columns, json_rows
+from lakesmith.spark.read_json import json_columns, json_key_files, json_rows
 from lakesmith.spark.read_request import RAW, REASONS, ReadGroup, ReadRequest
 from lakesmith.spark.read_sql import name
 from lakesmith.spark.read_types import plain
@@ -24,6 +24,7 @@ __all__ = [
     "ReadRequest",
     "infer_columns",
     "json_columns",
+    "json_key_files",
     "read_files",
     "result_schema",
     "unreadable_file",

@@ -21,9 +21,9 @@ from pyspark.sql.types import (
     _parse_datatype_json_string,
 )
 
+from lakesmith.plan.grown_types import common_type
 from lakesmith.project.definitions import Column, FileFormat, FileSource
 from lakesmith.sources.fields import SqlType
-from lakesmith.spark.grown_types import common_type
 from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.read_csv import csv_texts, formats
 from lakesmith.spark.read_json import json_sample

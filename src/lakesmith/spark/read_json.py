@@ -10,10 +10,11 @@ Unknown keys are no matter here, at whatever depth: ``json_columns`` and ``json_
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakesmith.spark.read_nested import exact, exact_or_null, reading_type
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_FILE, ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import VALUE, Scan, owned_by, read_portions, scan_session, text_records
 from lakesmith.spark.read_sql import any_of, case, literal, name, options
 from lakesmith.spark.read_types import plain, precision_and_scale, reason
@@ -48,6 +49,21 @@ def json_columns(spark: SparkSession, request: ReadRequest) -> tuple[str, ...]:
         return ()
     keys = lines.selectExpr(f"explode(json_object_keys({VALUE})) AS key").distinct()
     return tuple(sorted(row.key for row in keys.collect()))
+
+
+def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
+    """The top-level keys, each with one of the files that have it, in words: ``a.json``, or ``a.json and others``."""
+    lines = json_lines(spark, request)
+    if lines is None:
+        return {}
+    keys = lines.selectExpr(SOURCE_FILE, f"explode(json_object_keys({VALUE})) AS key").groupBy("key")
+    return {row.key: row.file for row in keys.agg(one_file()).collect()}
+
+
+def one_file() -> Column:
+    """Of a group of rows, one of the files that they are from, and whether there are others, in words: ``file``."""
+    first, last = F.min(SOURCE_FILE), F.max(SOURCE_FILE)
+    return F.concat(first, F.when(first == last, "").otherwise(" and others")).alias("file")
 
 
 def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFrame | None:

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Pin
+from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
 from lakesmith.sources.fields import parse_type
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.grown_types import stored_type
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, read_pinned
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from lakesmith.execute.events import (
 from lakesmith.execute.runner import TRIES, Walk
 from lakesmith.execute.session import Run
 from lakesmith.plan.steps import Strategy, TableStep, UpToDate, Waiting
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import OnBadFile, TableName
+from lakesmith.sources.bad_files import BadFile, BadFiles
+from lakesmith.sources.model import FileIdentity
 
 SHOP = {
     "bronze__orders": "files",
@@ -277,3 +279,50 @@ def test_a_full_refresh_is_done_though_nothing_is_new(shop: Shop) -> None:
     assert shop.walk() == 0
     assert shop.engine.done[0] == ("silver.orders", Strategy.FULL)
     assert [name for name, _ in shop.engine.done] == ["silver.orders", "gold.both", "gold.top"]
+
+
+def test_files_that_cannot_be_read_are_left_out_and_the_others_taken(shop: Shop) -> None:
+    name, bad_file = TableName("bronze", "orders"), FileIdentity("bad.csv.gz", 1, 1)
+    source = replace(shop.graph.node(name).definition.sources[0], on_bad_file=OnBadFile.SKIP)
+    shop.lake.land("bronze.orders", "bad.csv.gz")
+    found = [BadFile(bad_file, source, Problem("LS422", "it is damaged"), lasting=True)]
+
+    def fail() -> None:
+        raise BadFiles(found)
+
+    shop.engine.before["bronze.orders"] = [fail]
+    assert shop.walk("bronze.orders") == 0
+    assert shop.told(TableRedone) == ["bronze.orders"]
+    assert shop.lake.taken[name] == {"1.csv"}
+    # Where it is not to be left out, or is known already, the table fails.
+    shop.lake.land("bronze.orders", "2.csv")
+    for instead in (
+        replace(found[0], lasting=False),
+        replace(found[0], source=replace(source, on_bad_file=OnBadFile.FAIL)),
+    ):
+        found[:] = [instead]
+        shop.engine.before["bronze.orders"] = [fail]
+        assert shop.walk("bronze.orders") == 1
+    assert shop.told(TableFailed) == ["bronze.orders"]
+
+
+def test_a_batch_of_which_no_file_can_be_read_only_keeps_that_on_record(shop: Shop) -> None:
+    name = TableName("bronze", "orders")
+    assert shop.walk("bronze.orders") == 0
+    shop.lake.land("bronze.orders", "bad.csv.gz")
+    decider = shop.decider()
+    step = decider.decide(name)
+    assert isinstance(step, TableStep)
+    bad = BadFile(
+        step.intakes[0].take[0],
+        replace(step.intakes[0].source, on_bad_file=OnBadFile.SKIP),
+        Problem("LS422", "it is damaged"),
+        lasting=True,
+    )
+    assert decider.leave_out(step, BadFiles([bad]))
+    assert not decider.leave_out(step, BadFiles([bad]))
+    step = decider.decide(name)
+    assert isinstance(step, TableStep)
+    assert (step.strategy, step.file_count) == (Strategy.LEDGER, 0)
+    (unread,) = step.intakes[0].unread
+    assert (unread.file.path, unread.reason, unread.taken) == ("bad.csv.gz", "it is damaged", False)

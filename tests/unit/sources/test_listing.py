@@ -250,3 +250,50 @@ def test_a_folder_that_may_not_be_read_is_refused(tmp_path: Path, make_source: M
             list_files(make_source(), tmp_path, time.time_ns())
     finally:
         closed.chmod(0o755)
+
+
+def test_what_somebody_would_have_expected_is_said_when_it_is_left_out(
+    tmp_path: Path, make_source: Make, put: Put
+) -> None:
+    folder = put("landing/orders/2024/monday.csv").parent.parent
+    (folder / "latest.csv").symlink_to("2024/monday.csv")
+    (folder / "newest.csv").symlink_to("latest.csv")
+    (folder / "astray.csv").symlink_to("nothing.csv")
+    (folder / "this-year").symlink_to("2024")
+    outside = put("elsewhere/x.csv")
+    (folder / "from-outside.csv").symlink_to(outside)
+    put("landing/orders/A.CSV")
+    put("landing/orders/b.csv.gz")
+    put("landing/orders/readme.txt")
+    put("landing/orders/_SUCCESS")
+    os.mkfifo(folder / "pipe.csv")
+    listing = list_files(make_source(pattern="*.csv"), tmp_path, time.time_ns())
+    names = [file.path.removeprefix("landing/orders/") for file in listing.found]
+    assert names == ["2024/monday.csv", "from-outside.csv"]
+    start = "source 'orders': left out: landing/orders/"
+    assert listing.notes == (
+        f"{start}latest.csv and 1 more, a link to a file that is taken under its own name (landing/orders/2024/monday.csv)",
+        f"{start}this-year, a link to a folder that is searched under its own name",
+        f"{start}astray.csv, a link that leads nowhere",
+        f"{start}A.CSV and 1 more, which the pattern '*.csv' misses by its case, or by the ending of its compression",
+    )
+    assert listing.summary == (
+        "source 'orders' leaves out names in landing/orders/: 1 with an underscore first, or as of files being written, 3 not matched by '*.csv',"
+        " 3 links to what is listed itself, 1 links that lead nowhere, 1 no regular files"
+    )
+    assert listing.ignored == 9
+
+
+def test_what_is_left_out_as_usual_is_said_only_where_no_file_is_left(
+    tmp_path: Path, make_source: Make, put: Put
+) -> None:
+    put("landing/orders/.gitkeep")
+    assert list_files(make_source(), tmp_path, time.time_ns()).summary is None
+    put("landing/orders/_SUCCESS")
+    put("landing/orders/readme.txt")
+    source = make_source(pattern="*.csv")
+    (note,) = list_files(source, tmp_path, time.time_ns()).notes
+    assert "1 with an underscore first, or as of files being written, 1 not matched by '*.csv'" in note
+    put("landing/orders/a.csv")
+    listing = list_files(source, tmp_path, time.time_ns())
+    assert (listing.notes, listing.summary) == ((), note)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lakesmith.plan.grown_types import common_type, grown, remembered
 from lakesmith.sources.fields import parse_type
-from lakesmith.spark.grown_types import common_type, grown, remembered
 
 GROWN = [
     # title, the column's type, the file's, what becomes of it

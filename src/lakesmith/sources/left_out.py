@@ -1,0 +1,75 @@
+"""What a listing leaves out: counted, and said where somebody would have expected the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from lakesmith.project.definitions import FileSource
+from lakesmith.sources.names import named
+
+_COMPRESSED = (".gz", ".bz2")
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """The names that a listing left out. A folder that is left out counts once.
+
+    ``dots``: names that begin with a dot, which nobody expects; ``unfinished``: with an underscore, or as of files being written;
+    ``unmatched``: not as the pattern wants it, ``nearly`` those of them that miss it by their case or
+    by a compression's ending; ``odd``: pipes, devices, what went away meanwhile. Of links: ``astray`` lead nowhere, ``second``
+    (link, file) to a file that is listed itself, ``again`` to a folder that is.
+    """
+
+    dots: int = 0
+    unfinished: int = 0
+    unmatched: int = 0
+    odd: int = 0
+    nearly: list[str] = field(default_factory=list)
+    astray: list[str] = field(default_factory=list)
+    second: list[tuple[str, str]] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """How many they are."""
+        links = len(self.astray) + len(self.second) + len(self.again)
+        return self.dots + self.unfinished + self.unmatched + self.odd + links
+
+    def miss(self, name: str, shown: str, matches: Callable[[str], object]) -> None:
+        """A name that the pattern does not take; ``matches`` tells it without regard to case."""
+        self.unmatched += 1
+        if matches(name) or (name.lower().endswith(_COMPRESSED) and matches(name.rpartition(".")[0])):
+            self.nearly.append(shown)
+
+    def notes(self, source: FileSource) -> Iterator[str]:
+        """What is to be said in every run."""
+        start = f"source {source.name!r}: left out: "
+        if self.second:
+            links = sorted(self.second)
+            yield (
+                f"{start}{named([link for link, _ in links])}, a link to a file that is taken under its own name"
+                f" ({links[0][1]})"
+            )
+        for paths, why in (
+            (self.again, "a link to a folder that is searched under its own name"),
+            (self.astray, "a link that leads nowhere"),
+            (
+                self.nearly,
+                f"which the pattern {source.pattern!r} misses by its case, or by the ending of its compression",
+            ),
+        ):
+            if paths:
+                yield f"{start}{named(sorted(paths))}, {why}"
+
+    def summary(self, source: FileSource) -> str | None:
+        """All that was left out, by reason, for who asks what became of the files; None: nothing was."""
+        counts = (
+            (self.unfinished, "with an underscore first, or as of files being written"),
+            (self.unmatched, f"not matched by {source.pattern!r}"),
+            (len(self.second) + len(self.again), "links to what is listed itself"),
+            (len(self.astray), "links that lead nowhere"),
+            (self.odd, "no regular files"),
+        )
+        told = ", ".join(f"{number} {why}" for number, why in counts if number)
+        return f"source {source.name!r} leaves out names in {source.path}: {told}" if told else None

@@ -1,0 +1,62 @@
+"""What is to be said of files: each thing once, with one of the files that it holds of, and how many more there are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import FileSource, TableName
+from lakesmith.sources.names import named, printable
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Files of one shape. ``first``: of files that are only known together (JSON lines), by key one file that has it."""
+
+    paths: tuple[str, ...]
+    first: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, names: str | None) -> str:
+        """Where the keys ``names``, a list in a text, are found."""
+        key = (names or "").split(", ")[0]
+        return printable(self.first[key]) if key in self.first else f"among {named(self.paths)}"
+
+
+@dataclass(slots=True)
+class Told:
+    """Gathers what is said of a source's files. Files that are known one by one are put together under what is said of them."""
+
+    source: FileSource
+    table: TableName | None = None
+    _notes: dict[str, dict[str, None]] = field(default_factory=dict)
+    _problems: dict[Problem, dict[str, None]] = field(default_factory=dict)
+
+    def add(self, notes: Iterable[str], problems: Iterable[Problem], holders: Holders) -> None:
+        """Notes and problems that hold of these files."""
+        together = bool(holders.first)
+        for note in notes:
+            paths = (f"among {named(holders.paths)}",) if together else holders.paths
+            self._notes.setdefault(note, {}).update(dict.fromkeys(paths))
+        for problem in problems:
+            paths = (holders.of(problem.found),) if together else holders.paths
+            self._problems.setdefault(problem, {}).update(dict.fromkeys(paths))
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes, each with its files."""
+        return [f"{note} ({named(tuple(paths))})" for note, paths in self._notes.items()]
+
+    def stop(self) -> None:
+        """Raises SourceError with the problems, each with its files, if there are any; the first 20."""
+        if self._problems:
+            told = list(self._problems.items())[:_SHOWN]
+            raise SourceError([self._placed(problem, tuple(paths)) for problem, paths in told])
+
+    def _placed(self, problem: Problem, paths: tuple[str, ...]) -> Problem:
+        what = f"source {self.source.name!r}: {named(paths)}: {problem.what}"
+        hint = (problem.hint or "").replace(" TABLE ", f" {self.table or 'TABLE'} ")
+        return replace(problem, what=what, place=problem.place or self.source.place, hint=hint or None)
