@@ -39,6 +39,27 @@ def columns_that_count(
     return tuple(dict.fromkeys((*others, *counting, *coming, *going, *(moved if whole else ()))))
 
 
+def how_they_differ(names: Sequence[str], before: Sequence[ColumnState], now: Sequence[ColumnState]) -> str:
+    """What became of these columns, in words.
+
+    >>> how_they_differ(["b"], [], [ColumnState(1, "b", "int", False)])
+    'a new column: b'
+    """
+    old, new = ({column.name for column in columns} for columns in (before, now))
+    kinds = {"new": new - old, "lost": old - new, "other": old & new}
+    told = {kind: [name for name in names if name in of] for kind, of in kinds.items()}
+    words = (
+        ("new", "a new column", "new columns"),
+        ("lost", "lost a column", "lost columns"),
+        ("other", "a changed column", "changed columns"),
+    )
+    return " and ".join(
+        f"{one if len(told[kind]) == 1 else several}: {', '.join(told[kind])}"
+        for kind, one, several in words
+        if told[kind]
+    )
+
+
 def _moved(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
     """The columns that stand in another place among those that are still there."""
     ids = {column.field_id for column in before} & {column.field_id for column in now}

@@ -9,9 +9,10 @@ from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, c
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
+from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
-from lakesmith.plan.input_columns import columns_that_count
+from lakesmith.plan.input_columns import columns_that_count, how_they_differ
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
@@ -32,6 +33,7 @@ def plan_sourced(
         facts.problem
         or _other_origin(table, facts)
         or cut_problem(table, facts)
+        or type_problem(table, facts.state)
         or next(iter(sources.problems), None)
     )
     if problem is not None:
@@ -292,7 +294,9 @@ def changed_columns(
         if before is None and pin.snapshot is not None and had_others:
             return f"which columns {name} had when it was last read is not known any more"
         if names := columns_that_count(table, query, before or state.columns, state.columns):
-            return f"columns of {name} that it computes with have changed: {', '.join(names)}"
+            why = "its Python may use" if query.named is None else "it computes with"
+            what = how_they_differ(names, before or state.columns, state.columns)
+            return f"its input {name} has {what}, which {why}"
     return None
 
 

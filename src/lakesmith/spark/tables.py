@@ -167,7 +167,7 @@ def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> li
                 expected=f"{old}, or a type it widens to without new data",
                 found=column.type,
                 hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh {name};"
-                " if its rows come from files, give it another name, which takes them anew",
+                f" if its rows come from files, lakesmith drop {name} has the next run take them anew",
             )
         )
     for change in changes:

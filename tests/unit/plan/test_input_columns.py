@@ -9,7 +9,7 @@ import pytest
 
 from lakesmith.catalog.state import ColumnState
 from lakesmith.graph.sql_computed import computed_columns, named_columns
-from lakesmith.plan.input_columns import columns_that_count
+from lakesmith.plan.input_columns import columns_that_count, how_they_differ
 from lakesmith.plan.query import Query
 from lakesmith.project.definitions import Place, TableDefinition, TableName
 
@@ -149,3 +149,19 @@ def test_a_field_that_goes_counts_wherever_its_column_goes() -> None:
     query = Query((), True, "f", computed=(), named=("*",))
     assert columns_that_count(TABLE, query, deep, less) == ("address",)
     assert columns_that_count(TABLE, query, less, deep) == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (MORE, "a new column: tip"),
+        (WIDER, "a changed column: id"),
+        (RENAMED, "a new column: number and lost a column: id"),
+        (BEFORE[:1], "lost columns: Price, address"),
+    ],
+)
+def test_of_a_query_that_may_use_any_column_is_said_what_became_of_them(
+    now: tuple[ColumnState, ...], said: str
+) -> None:
+    names = columns_that_count(TABLE, Query((), None, "f"), BEFORE, now)
+    assert how_they_differ(names, BEFORE, now) == said

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Place, Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
-from lakesmith.plan.planner import plan_derived, plan_sourced
+from lakesmith.plan.planner import changed_columns, plan_derived, plan_sourced
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import (
@@ -22,7 +23,7 @@ from lakesmith.plan.steps import (
     UpToDate,
     Waiting,
 )
-from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import Column, FileFormat, FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity
 
 if TYPE_CHECKING:
@@ -344,6 +345,61 @@ def test_what_is_wrong_with_a_source_refuses_its_table(orders: Table) -> None:
     problem = Problem("LS410", "1 file changed")
     decision = sourced(orders.facts(), SourceFacts((FileIntake(SOURCE, (ONE,)),), (problem,)))
     assert decision == Refused(SOURCED, problem)
+
+
+def test_a_python_table_is_rebuilt_for_a_new_column_and_that_is_called_what_it_is(
+    customers: Table, orders: Table
+) -> None:
+    customers.publish(orders=orders)
+    state, facts = orders.facts().state, customers.facts()
+    record = facts.base.record
+    assert state is not None
+    assert record is not None
+    before = (ColumnState(1, "id", "int", False),)
+    now = (*before, ColumnState(2, "channel", "string", False))
+    states = {ORDERS: replace(state, columns=now, schemas={0: before, 1: now}, schema_id=1)}
+    record = replace(record, inputs={str(ORDERS): replace(record.inputs[str(ORDERS)], schema=0)})
+    assert changed_columns(PLAIN, PYTHON, states, record) == (
+        "its input bronze.orders has a new column: channel, which its Python may use"
+    )
+    passed_on = replace(PYTHON, computed=("id",), named=("id",))
+    assert changed_columns(PLAIN, passed_on, states, record) is None
+
+
+@pytest.mark.parametrize(
+    ("there", "declared", "right"),
+    [
+        ("string", "bigint", False),
+        ("bigint", "int", False),
+        ("int", "bigint", True),
+        ("float", "double", True),
+        ("decimal(10,2)", "decimal(12,2)", True),
+        ("decimal(10,2)", "decimal(12,4)", False),
+        ("timestamp", "timestamp", True),
+        ("struct<a:int,evolved:string>", "struct<a:bigint>", True),
+        ("struct<a:int>", "struct<a:string>", False),
+        ("map<int,string>", "map<bigint,string>", False),
+    ],
+)
+@pytest.mark.parametrize("files", [(), (FileIdentity("2.csv", 1, 1),)])
+def test_a_declared_type_that_the_table_cannot_get_is_told_before_anything_runs(
+    orders: Table, there: str, declared: str, right: bool, files: tuple[FileIdentity, ...]
+) -> None:
+    at = Place("tables/bronze/orders.yaml", 4)
+    table = replace(SOURCED, columns=(Column("Note", declared, place=at), Column("new", "date", place=at)))
+    facts = orders.facts()
+    assert facts.state is not None
+    facts = replace(facts, state=replace(facts.state, columns=(ColumnState(1, "note", there, False),)))
+    decision = plan_sourced(table, "v1", facts, SourceFacts((FileIntake(SOURCED.sources[0], files),)))
+    if right:
+        assert not isinstance(decision, Refused)
+        return
+    assert isinstance(decision, Refused)
+    problem = decision.problem
+    assert (problem.code, problem.place, problem.found) == ("LS507", at, declared)
+    assert (problem.expected or "").startswith(there)
+    assert "lakesmith drop bronze.orders" in (problem.hint or "")
+    assert "--full-refresh" not in (problem.hint or "")
 
 
 def test_what_is_wrong_with_the_table_comes_first(customers: Table) -> None:
