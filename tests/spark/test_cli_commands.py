@@ -16,11 +16,14 @@ import pytest
 from harness import ProjectHarness
 
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.metadata import local_path
+from lakesmith.catalog.state import TableState
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.execute.events import Listener
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.execute.observe import Lake
+from lakesmith.spark import open as spark_open
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.session import SessionHandle
 
@@ -334,6 +337,128 @@ def test_skipping_a_file_that_cannot_be_read(shop: Shop) -> None:
     # And back again: then it is in the way once more.
     shop.must("files", "bronze.orders", "--forget", "poison.csv")
     assert shop.call("run", "bronze.orders").code == 1
+
+
+POISON = "not,the,columns,of,it,all\n1,2,3,4,5,6\n"
+
+
+@pytest.fixture
+def past(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A table with two batches, and a file that is in its way; no command but ``run`` and ``query`` may start a JVM."""
+    for hour in ("20240531_22", "20240531_23"):
+        shop.arrive(hour)
+        shop.must("run", "bronze.orders")
+    shop.harness.land("landing/orders/poison.csv", POISON)
+
+    def no_jvm(*_: object) -> SparkEngine:
+        raise AssertionError("a JVM was started")
+
+    start = spark_open.open_engine
+    call = shop.call
+
+    def without(*words: str) -> Said:
+        monkeypatch.setattr(spark_open, "open_engine", start if words[0] == "run" else no_jvm)
+        return call(*words)
+
+    return Shop(shop.harness, without)
+
+
+def test_a_file_that_was_never_taken_is_skipped_and_forgotten_without_a_jvm(past: Shop) -> None:
+    before, table = past.harness.rows("bronze.orders"), "lake.bronze.orders"
+    state = past.harness.state("bronze.orders")
+    said = past.must("files", "bronze.orders", "--skip", "poison.csv").out
+    assert "published batch 3" in said
+    record, after = past.harness.record("bronze.orders"), past.harness.state("bronze.orders")
+    assert (record.batch, record.kind, record.account.rows_after) == (3, "ledger", 20)
+    assert record.parent == state.head.record.attempt  # type: ignore[union-attr]
+    assert (after.columns, after.uuid, after.properties) == (state.columns, state.uuid, state.properties)
+    assert set(after.refs) == {"main", "lakesmith_record"}
+    # What Iceberg itself makes of it: the rows, by whatever way, the history, and the ids that rows have for good.
+    spark = past.harness.spark
+    assert past.harness.rows("bronze.orders") == before
+    assert past.harness.frame("bronze.orders", as_of=after.refs["main"]).count() == 20
+    assert [row[0] for row in spark.sql(f"SELECT snapshot_id FROM {table}.history").collect()] == [
+        number for number, _ in after.published
+    ]
+    assert spark.sql(f"SELECT * FROM {table}.metadata_log_entries").count() > 1
+    ids = [row[0] for row in spark.sql(f"SELECT _row_id FROM {table}").collect()]
+    assert past.must("run", "bronze.orders").out.splitlines()[-1].startswith("nothing to do")
+    assert "forgotten" in past.must("files", "bronze.orders", "--forget", "poison.csv").out
+    (past.root / "landing/orders/poison.csv").unlink()
+    past.arrive("20240601_00")
+    past.must("run", "bronze.orders")
+    rows = spark.sql(f"SELECT _row_id FROM {table}").collect()
+    assert len({row[0] for row in rows}) == len(rows) == past.harness.count("bronze.orders") > 20
+    assert set(ids) <= {row[0] for row in rows}
+    spark.sql(
+        "CALL lake.system.expire_snapshots(table => 'bronze.orders', older_than => TIMESTAMP '2999-01-01', retain_last => 1)"
+    ).collect()
+    assert past.harness.count("bronze.orders") == past.harness.frame("bronze.orders").count() == len(rows)
+    past.must("run", "bronze.orders")
+
+
+def test_rows_that_have_to_go_are_deleted_by_spark(past: Shop) -> None:
+    taken = "orders_20240531_23.csv"
+    assert (
+        "rows that were taken from skipped files stay"
+        in past.must("files", "bronze.orders", "--skip", taken).out
+    )
+    # It is skipped now, and there are rows of it all the same.
+    failed = past.call("files", "bronze.orders", "--forget", taken)
+    assert (failed.code, "a JVM was started" in failed.err) == (1, True)
+
+
+@pytest.mark.parametrize("point", ["after-intent", "before-swap", "after-publish"])
+def test_a_skip_without_a_jvm_that_is_cut_off(past: Shop, point: str) -> None:
+    before = past.harness.state("bronze.orders")
+
+    def fail() -> None:
+        raise OSError("no more")
+
+    arrange(point, fail)
+    try:
+        assert past.call("files", "bronze.orders", "--skip", "poison.csv").code == 1
+    finally:
+        clear()
+    done = point == "after-publish"
+    assert (past.harness.state("bronze.orders") == before) is not done
+    assert past.call("run", "bronze.orders").code == (0 if done else 1)
+    past.must("files", "bronze.orders", "--skip", "poison.csv")
+    past.must("run", "bronze.orders")
+    assert past.harness.count("bronze.orders") == 20
+    assert past.must("files", "bronze.orders", "--json").data["files"][-1]["state"] == "skipped"
+
+
+def test_a_skip_without_a_jvm_gives_way_to_other_writers(past: Shop) -> None:
+    spark, done = past.harness.spark, []
+
+    def interfere() -> None:
+        # First something that leaves main where it is, then something that moves it: the batch goes on from both.
+        done.append(len(done))
+        if len(done) == 1:
+            spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('theirs' = 'kept')").collect()
+        if len(done) == 2:
+            spark.sql("INSERT INTO lake.bronze.orders SELECT * FROM lake.bronze.orders LIMIT 1").collect()
+
+    arrange("before-swap", interfere)
+    try:
+        past.must("files", "bronze.orders", "--skip", "poison.csv")
+    finally:
+        clear()
+    assert len(done) == 3
+    state = past.harness.state("bronze.orders")
+    assert state.properties["theirs"] == "kept"
+    assert past.harness.count("bronze.orders") == past.harness.frame("bronze.orders").count() == 21
+    # Of the tries that lost, nothing is left.
+    folder = past.root / ".lakesmith/warehouse/bronze/orders/metadata"
+    assert not [path for path in folder.glob("*.metadata.json") if str(path) not in _named(state, folder)]
+    past.must("run", "bronze.orders")
+
+
+def _named(state: TableState, folder: Path) -> set[str]:
+    data = json.loads(local_path(state.metadata_location).read_text())
+    locations = [state.metadata_location, *(entry["metadata-file"] for entry in data["metadata-log"])]
+    return {str(local_path(location)) for location in locations}
 
 
 def test_exit_codes_of_a_run(shop: Shop) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from lakesmith.catalog.metadata import load_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem, StateError
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _IS_TABLE = " AND coalesce(iceberg_type, 'TABLE') = 'TABLE'"
 _TABLES = f"FROM iceberg_tables WHERE catalog_name = ?{_IS_TABLE}"
 _LOCATION = f"SELECT metadata_location {_TABLES} AND table_namespace = ? AND table_name = ?"
+_SWAP = (
+    "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?"
+    " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
+)
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -74,6 +79,26 @@ class LocalCatalog:
         self.prepare()
         url = URL.create("sqlite", database=str(self.db), query={"timeout": str(self.busy_seconds)})
         return SqlCatalog(CATALOG_NAME, uri=url.render_as_string(), warehouse=f"file://{self.warehouse}")
+
+    def swap(self, layer: str, name: str, commit: RecordCommit) -> bool:
+        """Makes a commit that is written: the table's metadata is the new file, if it is still the one that the commit began at.
+
+        False, with what was written removed, when it is not. Raises as ``Catalog`` says; the outcome is then looked at first.
+        """
+        moved = (commit.location, commit.base, CATALOG_NAME, layer, name, commit.base)
+        try:
+            with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection, connection:
+                made = connection.execute(_SWAP, moved).rowcount == 1
+        except sqlite3.Error as error:
+            made = self._location(layer, name) == commit.location
+            if not made:
+                commit.undo()
+                raise self._problem(error) from error
+        if made:
+            commit.tidy()
+        else:
+            commit.undo()
+        return made
 
     def prepare(self) -> None:
         """Makes the file and the warehouse folder. Readers and a writer must not block each other, hence WAL.

@@ -13,6 +13,9 @@ MAIN = "main"
 RECORD_TAG = "lakesmith_record"
 """The tag that is moved with every publish: it protects the newest record from anyone's expiry."""
 
+BRANCH_PREFIX = "lakesmith_work_"
+"""Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,18 @@ from lakesmith.cli.run_json import event_as_dict
 from lakesmith.cli.run_view import open_view
 from lakesmith.cli.text import columns_aligned, count, iso, moment, size
 from lakesmith.errors import Problem, RunError, UsageError
-from lakesmith.execute.engine import Outdated
+from lakesmith.execute.engine import Engine, Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
 from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
+from lakesmith.execute.ledger_publish import publish_ledger
 from lakesmith.execute.ledger_step import ledger_step
+from lakesmith.execute.session import LazyEngine
 from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.names import printable
+from lakesmith.spark.failures import explain_failure
 
 SHOWN = 30
 """How many files of each state are shown without ``--all``."""
@@ -170,22 +173,35 @@ def _published(
     options: FilesOptions,
     under: tuple[ProjectLock, Listener],
 ) -> TablePublished:
-    from lakesmith.spark import open as spark_open
-
     lock, listener = under
-    little = table_bytes(opened.lake, (definition.name,)) <= LITTLE_BYTES
-    engine = spark_open.open_engine(opened.lake, lock, listener, little)
+    engine = LazyEngine(lambda: _engine(opened, definition, lock, listener))
     try:
         for _ in range(_TRIES):
             step = _step(opened, definition, _report(opened, definition), options)
             listener(TableStarted(step))
             try:
-                return TablePublished(definition.name, step, engine.run_step(step, listener), 0.0)
+                report = _without_spark(opened, step) or engine().run_step(step, listener)
+                return TablePublished(definition.name, step, report, 0.0)
             except Outdated:
                 continue
         raise _never_still(definition.name)
     finally:
         engine.close()
+
+
+def _without_spark(opened: Opened, step: TableStep) -> BatchReport | None:
+    try:
+        return publish_ledger(opened.lake, step)
+    except OSError as error:
+        problem = explain_failure(error, None, opened.project.secrets)
+        raise RunError(replace(problem, what=f"{step.name}: {problem.what}")) from error
+
+
+def _engine(opened: Opened, definition: TableDefinition, lock: ProjectLock, listener: Listener) -> Engine:
+    from lakesmith.spark import open as spark_open
+
+    little = table_bytes(opened.lake, (definition.name,)) <= LITTLE_BYTES
+    return spark_open.open_engine(opened.lake, lock, listener, little)
 
 
 def _never_still(name: TableName) -> RunError:

@@ -85,6 +85,14 @@ class LedgerStore:
         self._cache.save(new, before.plus(entries))
         return new
 
+    def ever_taken(self, table: TableName, pin: Pin | None, paths: Sequence[str]) -> bool:
+        """Whether any of the files was ever taken, up to the pinned version: their newest lines need not tell. Raises as ``read``."""
+        if pin is None or pin.snapshot is None:
+            return False
+        snapshot = pin.snapshot
+        ledger = _retry(table, lambda: ledger_table.load(self._writer, table, pin))
+        return ledger_table.any_taken(ledger, snapshot, paths)
+
     @cached_property
     def _writer(self) -> Any:
         return self._catalog.writer()

@@ -12,7 +12,7 @@ from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, Row, row_of
-from lakesmith.sources.model import LedgerEntry
+from lakesmith.sources.model import FileAction, LedgerEntry
 
 NAMESPACE = "lakesmith"
 """The namespace of lakesmith's own tables."""
@@ -104,6 +104,15 @@ def read_view(ledger: Any, snapshot: int) -> LedgerView:
     columns = [rows.column(name).to_pylist() for name, _ in COLUMNS]
     paths, rest = columns[0], zip(*columns[1:], strict=True)
     return EMPTY.plus_rows(zip(paths, rest, strict=True))
+
+
+def any_taken(ledger: Any, snapshot: int, paths: Sequence[str]) -> bool:
+    """Whether a line of the ledger at ``snapshot`` says of one of the files that it was taken."""
+    from pyiceberg import expressions
+
+    terms: Any = expressions
+    taken = terms.EqualTo("action", FileAction.TAKEN.value) & terms.In("path", set(paths))
+    return bool(ledger.scan(row_filter=taken, snapshot_id=snapshot).to_arrow().num_rows)
 
 
 def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str) -> int:

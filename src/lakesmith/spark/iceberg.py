@@ -12,16 +12,13 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.state import MAIN, RECORD_TAG
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
-
-BRANCH_PREFIX: Final = "lakesmith_work_"
-"""Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
 
 _PUBLISH_TRIES: Final = 30
 

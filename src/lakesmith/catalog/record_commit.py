@@ -1,0 +1,160 @@
+"""A record's snapshot, without rows, committed without a JVM: a manifest list and a metadata file, ready for the catalog to swap in.
+
+PyIceberg cannot write tables of format 3. What is needed here is little, and the specification says all of it
+(https://iceberg.apache.org/spec/#table-metadata): a snapshot that has its parent's manifests and carries the record, main and
+the record's tag on it. Everything else of the metadata stays as it was, whatever it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from lakesmith.catalog.avro_list import with_header
+from lakesmith.catalog.metadata import local_path
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
+
+_FILE: Final = re.compile(r"(?P<folder>.*/)(?P<version>\d+)-[0-9a-f-]+\.metadata\.json")
+_PREVIOUS_MAX: Final = "write.metadata.previous-versions-max"
+_DELETES_OLD: Final = "write.metadata.delete-after-commit.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCommit:
+    """A commit that is written and not yet made: swapping ``base`` for ``location`` in the catalog makes it.
+
+    ``dropped`` are older metadata files that nobody needs once it is made, as the table's settings have it.
+    """
+
+    base: str
+    location: str
+    snapshot: int
+    manifest_list: str
+    dropped: tuple[str, ...] = ()
+
+    def undo(self) -> None:
+        """Removes what was written: the swap was not made."""
+        _remove(self.location, self.manifest_list)
+
+    def tidy(self) -> None:
+        """Removes the metadata files that are not needed any more."""
+        _remove(*self.dropped)
+
+
+def can_be_written(state: TableState) -> bool:
+    """Whether such a commit can be written exactly: the table has rows or had some, and nothing of its metadata is unknown here."""
+    head = state.head
+    if head is None or state.format_version not in (2, 3) or not _FILE.fullmatch(state.metadata_location):
+        return False
+    if "write.metadata.path" in state.properties or not head.manifest_list:
+        return False
+    entry = _snapshot(_read(state), head.snapshot_id)
+    # In a table that came from format 2, the next commit gives the manifests their first row ids.
+    return "key-id" not in entry and (state.format_version == 2 or entry.get("first-row-id") is not None)
+
+
+def write_commit(state: TableState, summary: Mapping[str, str]) -> RecordCommit:
+    """Writes the files of the commit; the catalog knows nothing of them yet. Raises OSError."""
+    data, match, head = _read(state), _FILE.fullmatch(state.metadata_location), state.head
+    if match is None or head is None:
+        raise ValueError(f"a record cannot be committed so to {state.name}")
+    number, unique = random.getrandbits(62) + 1, uuid.uuid4()
+    manifest_list = f"{match['folder']}snap-{number}-1-{unique}.avro"
+    after, dropped = _after(
+        data, state.metadata_location, _new_snapshot(data, number, manifest_list, summary)
+    )
+    location = f"{match['folder']}{int(match['version']) + 1:05}-{unique}.metadata.json"
+    commit = RecordCommit(state.metadata_location, location, number, manifest_list, dropped)
+    try:
+        ids = {
+            "snapshot-id": str(number),
+            "parent-snapshot-id": str(head.snapshot_id),
+            "sequence-number": str(after["last-sequence-number"]),
+        }
+        _write(manifest_list, with_header(local_path(head.manifest_list).read_bytes(), ids))
+        _write(location, json.dumps(after).encode())
+    except OSError:
+        commit.undo()
+        raise
+    return commit
+
+
+def _read(state: TableState) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(local_path(state.metadata_location).read_bytes())
+    return data
+
+
+def _snapshot(data: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return next(entry for entry in data["snapshots"] if entry["snapshot-id"] == number)
+
+
+def _new_snapshot(
+    data: Mapping[str, Any], number: int, manifest_list: str, summary: Mapping[str, str]
+) -> dict[str, Any]:
+    parent = _snapshot(data, data["refs"][MAIN]["snapshot-id"])
+    totals = {key: value for key, value in parent["summary"].items() if key.startswith("total-")}
+    lineage = {"first-row-id": data["next-row-id"], "added-rows": 0} if data["format-version"] >= 3 else {}
+    return {
+        "sequence-number": data["last-sequence-number"] + 1,
+        "snapshot-id": number,
+        "parent-snapshot-id": parent["snapshot-id"],
+        # Never before the last change: Iceberg refuses metadata whose clock runs backwards.
+        "timestamp-ms": max(time.time_ns() // 1_000_000, data["last-updated-ms"]),
+        "summary": {"operation": "append", "changed-partition-count": "0", **totals, **summary},
+        "manifest-list": manifest_list,
+        "schema-id": data["current-schema-id"],
+        **lineage,
+    }
+
+
+def _after(
+    data: Mapping[str, Any], location: str, snapshot: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The metadata with the snapshot as main's head, and the metadata files that go with it."""
+    number, now = snapshot["snapshot-id"], snapshot["timestamp-ms"]
+    refs = {name: ref for name, ref in data["refs"].items() if not name.startswith(BRANCH_PREFIX)}
+    refs |= {
+        MAIN: {**data["refs"][MAIN], "snapshot-id": number},
+        RECORD_TAG: {"snapshot-id": number, "type": "tag"},
+    }
+    log = [
+        *data.get("metadata-log", ()),
+        {"timestamp-ms": data["last-updated-ms"], "metadata-file": location},
+    ]
+    keep = max(1, int(data["properties"].get(_PREVIOUS_MAX, "100")))
+    dropped = log[:-keep] if data["properties"].get(_DELETES_OLD, "false") == "true" else []
+    after = {
+        **data,
+        "last-sequence-number": snapshot["sequence-number"],
+        "last-updated-ms": now,
+        "current-snapshot-id": number,
+        "refs": refs,
+        "snapshots": [*data["snapshots"], snapshot],
+        "snapshot-log": [*data.get("snapshot-log", ()), {"snapshot-id": number, "timestamp-ms": now}],
+        "metadata-log": log[-keep:],
+    }
+    return after, tuple(entry["metadata-file"] for entry in dropped)
+
+
+def _remove(*locations: str) -> None:
+    """With the checksums that Hadoop puts beside its files."""
+    for path in map(local_path, locations):
+        for file in (path, path.with_name(f".{path.name}.crc")):
+            file.unlink(missing_ok=True)
+
+
+def _write(location: str, content: bytes) -> None:
+    """Writes a file that is not there yet, down to the disk: the catalog is about to name it."""
+    path: Path = local_path(location)
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
