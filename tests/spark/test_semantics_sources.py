@@ -174,6 +174,12 @@ def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> Non
     assert str(result.problems[0].place) == "tables/bronze/strict.yaml:2"
     hint = result.problems[1].hint or ""
     assert "if it has no header" in hint and "lakesmith files bronze.strict --skip FILE" in hint
+    shop.write(
+        {"tables/bronze/strict.yaml": _source("landing/strict/", "csv", more=", on_new_column: evolve")}
+    )
+    assert [(problem.code, problem.what) for problem in shop.run("bronze.strict").problems] == [
+        ("LS435", "source 'files': landing/strict/4.csv: its first line names none of the table's columns")
+    ]
     (shop.root / "landing/strict/3.csv").unlink()
     (shop.root / "landing/strict/4.csv").unlink()
     assert shop.rows("bronze.strict") == [(1, "a")]

@@ -74,6 +74,26 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
     )
 
 
+def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
+    """LS435 for a delimited file, let in by its source, whose first line names no column of the table: it has columns that all are new.
+
+    Without a header its first row would be taken for one, and all others would be nulls.
+    """
+    names = [*(column.name for column in match.new), *match.ignored]
+    if match.present or not match.missing or not names:
+        return ()
+    return (
+        Problem(
+            "LS435",
+            "its first line names none of the table's columns",
+            expected=f"a header with some of {_names(match.missing)}",
+            found=_names(names),
+            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); or declare its columns, if these"
+            " are their names",
+        ),
+    )
+
+
 def _spellings(declared: Sequence[Column], shape: FileShape) -> dict[str, str]:
     """Declared name -> the file's name for it. A column of the file is given away once, exact spellings first."""
     spelt = {column.name: column.name for column in declared if column.name in shape.columns}

@@ -13,7 +13,7 @@ from lakesmith.catalog.state import ColumnState
 from lakesmith.plan.grown_types import common_type, remembered
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
-from lakesmith.sources.columns import NewColumn, match_columns
+from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
@@ -145,7 +145,8 @@ def _matched(
     told.add(("there is no byte in it, so no row",) if nothing else (), (), Holders(nothing))
     for shape, holders in found:
         match = match_columns(columns, shape, source.on_new_column)
-        told.add(match.notes, match.problems, holders)
+        headless = no_header_problem(match) if source.format in _DELIMITED else ()
+        told.add(match.notes, (*match.problems, *headless), holders)
         for column in match.new:
             known = new.get(column.name.lower(), column)
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))

@@ -6,7 +6,7 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
-from lakesmith.sources.columns import NewColumn, match_columns
+from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
 from lakesmith.sources.shape import FileShape
 
 
@@ -71,3 +71,26 @@ def test_the_problem_of_a_new_column_names_it_and_the_choices() -> None:
     assert problem.found == "b, c"
     assert "on_new_column: evolve" in (problem.hint or "")
     assert "on_new_column: ignore" in (problem.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("declared", "file", "policy", "refused"),
+    [
+        ("id name", "11,a", EVOLVE, True),
+        ("id name", "11,a", IGNORE, True),
+        ("id name", "ID,a", EVOLVE, False),
+        ("id name", "", EVOLVE, False),
+        ("", "11,a", EVOLVE, False),
+        ("id name", "11,a", OnNewColumn.FAIL, False),
+    ],
+)
+def test_a_file_that_seems_to_have_no_header_is_refused_whatever_is_let_in(
+    declared: str, file: str, policy: OnNewColumn, refused: bool
+) -> None:
+    names = tuple(file.split(",")) if file else ()
+    columns = [Column(name, "string") for name in declared.split()]
+    match = match_columns(columns, FileShape(names, (None,) * len(names)), policy)
+    problems = no_header_problem(match)
+    assert [(problem.code, problem.found) for problem in problems] == (
+        [("LS435", "11, a")] if refused else []
+    )

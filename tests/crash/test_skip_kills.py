@@ -1,0 +1,64 @@
+"""A file that is skipped without a JVM, by a process that is killed: it is skipped on record or it is not, and nothing else moves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import run
+
+pytestmark = pytest.mark.crash
+
+TABLE = "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: bigint}\n"
+POINTS = {"after-intent": False, "before-swap": False, "after-publish": True}
+"""Where the process is killed, and whether the file is skipped then."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that has taken a file, and one in its way for each point."""
+    root = tmp_path_factory.mktemp("skip") / "shop"
+    (root / "tables" / "bronze").mkdir(parents=True)
+    (root / "landing").mkdir()
+    (root / "lakesmith.yaml").write_text("name: shop\ntargets: {local: {}}\n")
+    (root / "tables/bronze/orders.yaml").write_text(TABLE)
+    (root / "landing/good.csv").write_text("id\n1\n2\n")
+    first = run(root)
+    assert first.code == 0, first.output
+    for point in POINTS:
+        (root / f"landing/{point}.csv").write_text("other\n1\n")
+    return root
+
+
+def head(root: Path) -> Any:
+    """Main's head as PyIceberg reads it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    state = root / ".lakesmith"
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{state}/catalog.db", warehouse=f"file://{state}/warehouse")
+    return catalog.load_table(("bronze", "orders")).current_snapshot()
+
+
+def states(root: Path) -> dict[str, str]:
+    """What ``files`` says of each."""
+    ended = run(root, command=("files", "bronze.orders", "--json"))
+    return {Path(file["path"]).stem: file["state"] for file in json.loads(ended.output)["files"]}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_skip_is_whole_or_nothing(root: Path, point: str) -> None:
+    before, skip = head(root), ("files", "bronze.orders", "--skip", f"{point}.csv")
+    killed = run(root, f"{point}:kill", skip)
+    assert killed.code == -9, killed.output
+    done = POINTS[point]
+    assert (head(root).snapshot_id != before.snapshot_id) is done
+    assert states(root)[point] == ("skipped" if done else "waiting")
+    again = run(root, command=skip)
+    assert again.code == 0, again.output
+    after = head(root)
+    assert after.sequence_number == before.sequence_number + (2 if done else 1)
+    assert after.summary["total-records"] == before.summary["total-records"] == "2"
+    assert states(root)[point] == "skipped"
+    assert "Spark is ready" not in again.output
