@@ -67,9 +67,9 @@ class LeftOut:
         counts = (
             (self.unfinished, "with an underscore first, or as of files being written"),
             (self.unmatched, f"not matched by {source.pattern!r}"),
-            (len(self.second) + len(self.again), "links to what is listed itself"),
-            (len(self.astray), "links that lead nowhere"),
-            (self.odd, "no regular files"),
+            (len(self.second) + len(self.again), "of links to what is listed itself"),
+            (len(self.astray), "of links that lead nowhere"),
+            (self.odd, "of what is no file"),
         )
-        told = ", ".join(f"{number} {why}" for number, why in counts if number)
-        return f"source {source.name!r} leaves out names in {source.path}: {told}" if told else None
+        told = ", ".join(f"{why} ({number})" for number, why in counts if number)
+        return f"source {source.name!r} leaves out in {source.path}: names {told}" if told else None

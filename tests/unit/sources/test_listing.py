@@ -278,8 +278,9 @@ def test_what_somebody_would_have_expected_is_said_when_it_is_left_out(
         f"{start}A.CSV and 1 more, which the pattern '*.csv' misses by its case, or by the ending of its compression",
     )
     assert listing.summary == (
-        "source 'orders' leaves out names in landing/orders/: 1 with an underscore first, or as of files being written, 3 not matched by '*.csv',"
-        " 3 links to what is listed itself, 1 links that lead nowhere, 1 no regular files"
+        "source 'orders' leaves out in landing/orders/: names with an underscore first, or as of files being written (1),"
+        " not matched by '*.csv' (3), of links to what is listed itself (3), of links that lead nowhere (1),"
+        " of what is no file (1)"
     )
     assert listing.ignored == 9
 
@@ -293,7 +294,7 @@ def test_what_is_left_out_as_usual_is_said_only_where_no_file_is_left(
     put("landing/orders/readme.txt")
     source = make_source(pattern="*.csv")
     (note,) = list_files(source, tmp_path, time.time_ns()).notes
-    assert "1 with an underscore first, or as of files being written, 1 not matched by '*.csv'" in note
+    assert "as of files being written (1), not matched by '*.csv' (1)" in note
     put("landing/orders/a.csv")
     listing = list_files(source, tmp_path, time.time_ns())
     assert (listing.notes, listing.summary) == ((), note)
