@@ -125,6 +125,7 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
         "spark.sql.legacy.javaCharsets": "true",
         "spark.sql.legacy.codingErrorAction": "true",
         "spark.sql.variant.allowDuplicateKeys": "false",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
     }.items():
         clone.conf.set(key, str(value))
     return clone
