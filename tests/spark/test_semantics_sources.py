@@ -255,3 +255,17 @@ def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -
     assert shop.rows("silver.odd", *columns) == []
     shop.must_run(full=["silver.odd", "silver.plain"])
     assert shop.rows("silver.odd", *columns) == []
+
+
+def test_a_damaged_file_is_named_with_its_way_out(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(
+        tmp_path / "shop", session, {"tables/bronze/orders.yaml": _source("landing/orders/", "csv")}
+    )
+    whole = gzip.compress(("id,name\n" + "".join(f"{i},{i * i}\n" for i in range(50_000))).encode())
+    shop.land("landing/orders/1.csv", "id,name\n1,a\n")
+    # Its end is a beginning once more, so that nothing but reading it all finds it out.
+    shop.land("landing/orders/cut [2].csv.gz", whole[:-5000] + b"\0" * 5000)
+    (problem,) = shop.run().problems
+    said = "\n".join(problem.lines())
+    assert (problem.code, "landing/orders/cut [2].csv.gz: " in problem.what) == ("LS601", True), said
+    assert "--skip landing/orders/cut [2].csv.gz" in said, said
