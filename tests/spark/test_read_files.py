@@ -62,6 +62,20 @@ NAMES = [
     "a,b.csv",
     "it's.csv",
     "day=1/p.csv",
+    "rep [12:30].csv",
+    "rep [12-30].csv",
+    "{a:b}.csv",
+    "*:?.csv",
+    "x:y/[z].csv",
+    "[x]/y:z.csv",
+    "back\\slash.csv",
+    "back\\[1:2].csv",
+    "${env:HOME}.csv",
+    "$HOME;`id`|&.csv",
+    "tab\tnew\nline.csv",
+    "file:x.csv",
+    "süß:[é]😀.csv",
+    ' "quoted" .csv',
 ]
 
 

@@ -374,3 +374,17 @@ def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_who
     shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n4,d\n"))
     shop.must_run()
     assert shop.rows("bronze.orders", "id") == [(3,), (4,)]
+
+
+def test_a_damaged_file_is_named_with_its_way_out(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(
+        tmp_path / "shop", session, {"tables/bronze/orders.yaml": _source("landing/orders/", "csv")}
+    )
+    whole = gzip.compress(("id,name\n" + "".join(f"{i},{i * i}\n" for i in range(50_000))).encode())
+    shop.land("landing/orders/1.csv", "id,name\n1,a\n")
+    # Its end is a beginning once more, so that nothing but reading it all finds it out.
+    shop.land("landing/orders/cut [2].csv.gz", whole[:-5000] + b"\0" * 5000)
+    (problem,) = shop.run().problems
+    said = "\n".join(problem.lines())
+    assert (problem.code, "landing/orders/cut [2].csv.gz: " in problem.what) == ("LS422", True), said
+    assert "--skip landing/orders/cut [2].csv.gz" in said, said

@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import typer
 
 from lakesmith.cli.usage import ClickProblem, usage_problem
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.unforeseen import DEBUG, redacted, unforeseen
 from lakesmith.project.definitions import STATE_DIR, Project
 
 INTERRUPTED = 130
@@ -25,9 +25,6 @@ INTERRUPTED = 130
 
 PIPE_CLOSED = 1
 """The exit code when the reader of the output went away, as Click has it and Python's documentation advises."""
-
-DEBUG = "LAKESMITH_DEBUG"
-"""Set to 1: an error nobody foresaw is shown with its stack trace."""
 
 _opened: list[Project] = []
 
@@ -89,33 +86,20 @@ def _reader_went_away() -> int:
 
 
 def _unforeseen(error: Exception) -> Problem:
-    trace = _redacted("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) == "1":
-        print(trace, file=sys.stderr)
-    said = _redacted(str(error)).strip().splitlines() or [""]
-    return Problem(
-        "LS900",
-        f"lakesmith failed in a way nobody foresaw: {type(error).__name__}: {said[0][:300]}",
-        found=_logged(trace),
-        hint=f"please report it with that file; {DEBUG}=1 shows the stack trace here",
-    )
+        print(_redacted("".join(traceback.format_exception(error))), file=sys.stderr)
+    return unforeseen(error, _log_folder(), _secrets())
 
 
-def _logged(trace: str) -> str | None:
-    """Where the stack trace was written; None when it could not be."""
-    folder = _opened[0].state_dir / "logs" if _opened else Path(STATE_DIR, "logs")
-    if not _opened and not folder.parent.is_dir():
-        return None
-    file = folder / f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{_redacted(' '.join(sys.argv))}\n\n{trace}", encoding="utf-8")
-    except OSError:
-        return None
-    return f"the stack trace is in {file}"
+def _log_folder() -> Path | None:
+    """Where a stack trace belongs; None outside of a project."""
+    state_dir = _opened[0].state_dir if _opened else Path(STATE_DIR)
+    return state_dir / "logs" if _opened or state_dir.is_dir() else None
+
+
+def _secrets() -> tuple[str, ...]:
+    return _opened[0].secrets if _opened else ()
 
 
 def _redacted(text: str) -> str:
-    for secret in sorted(_opened[0].secrets if _opened else (), key=len, reverse=True):
-        text = text.replace(secret, "***") if secret.strip() else text
-    return text
+    return redacted(text, _secrets())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.observe import Lake
+from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
@@ -18,7 +20,7 @@ from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
-from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
+from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, Waiting
 from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
@@ -65,8 +67,21 @@ class Decider:
                 if isinstance(decisions.get(upstream), TableStep | Waiting)
             )
             definition = self.graph.node(name).definition
-            decisions[name] = Waiting(definition, busy) if busy else self.decide(name)
+            decisions[name] = Waiting(definition, busy) if busy else self.decide_or_refuse(name)
         return tuple(decisions.values())
+
+    def decide_or_refuse(self, name: TableName) -> Decision:
+        """One of many: what is wrong with it does not keep the others from being planned."""
+        definition = self.graph.node(name).definition
+        try:
+            return self.decide(name)
+        except (LockedError, EnvironmentProblem):
+            # That is of the lake or the machine, not of the table.
+            raise
+        except LakesmithError as error:
+            return Refused(definition, error.problems[0])
+        except Exception as error:  # noqa: BLE001 - nor does what nobody foresaw
+            return Refused(definition, unforeseen_of(error, definition, self.lake.project))
 
     def query(self, node: Node) -> Query:
         """What planning has to know of the table's query, and of what it refused in this run."""

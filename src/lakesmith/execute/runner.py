@@ -21,6 +21,7 @@ from lakesmith.execute.events import (
     TableStarted,
 )
 from lakesmith.execute.faults import reach
+from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.bad_files import BadFiles
@@ -78,9 +79,16 @@ class Walk:
         try:
             self._bring_once(name)
         except LakesmithError as error:
-            self.listener(TableFailed(name, error.problems, error.exit_code, time.monotonic() - started))
-            return error.exit_code
+            return self._failed_by(name, error, started)
+        except Exception as error:  # noqa: BLE001 - whatever happens to one table, the others go on
+            definition = self.decider.graph.node(name).definition
+            problem = unforeseen_of(error, definition, self.decider.lake.project)
+            return self._failed_by(name, RunError(problem), started)
         return 0
+
+    def _failed_by(self, name: TableName, error: LakesmithError, started: float) -> int:
+        self.listener(TableFailed(name, error.problems, error.exit_code, time.monotonic() - started))
+        return error.exit_code
 
     def _bring_once(self, name: TableName) -> None:
         for _ in range(TRIES):

@@ -77,7 +77,7 @@ def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableSt
 
 def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
     lake, facts = decider.lake, decider.lake.facts(name)
-    decision = decider.decide(name)
+    decision = decider.decide_or_refuse(name)
     inputs = input_positions(lake, facts, decider.graph.node(name).inputs)
     late = tuple(
         up for up in decider.graph.node(name).inputs if known[up].standing is not Standing.UP_TO_DATE

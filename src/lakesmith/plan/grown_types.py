@@ -7,10 +7,11 @@ from typing import Final
 
 from lakesmith.plan.widening import type_changes
 from lakesmith.sources.fields import SqlType, composed, paired, parse_type
+from lakesmith.sources.shape import NANOS
 
 _Parts = list[tuple[str, SqlType]]
 
-_IN_A_TABLE: Final = {"tinyint": "int", "smallint": "int", "void": "string"}
+_IN_A_TABLE: Final = {"tinyint": "int", "smallint": "int", "void": "string", **NANOS}
 """Types that files have and a table has not."""
 
 
@@ -79,6 +80,11 @@ def _can_be_added(kind: SqlType) -> bool:
     names = [name.casefold() for name, _ in kind.parts]
     unlike = all(map(str.strip, names)) and len(set(names)) == len(names)
     return unlike and all(_can_be_added(part) for _, part in kind.parts)
+
+
+def table_type(found: str) -> str:
+    """The type of a column that is new, as a table has it."""
+    return _in_a_table(parse_type(found)).text
 
 
 def stored_type(kind: SqlType) -> SqlType:

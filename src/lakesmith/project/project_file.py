@@ -16,6 +16,14 @@ from lakesmith.project.variables import Filler
 from lakesmith.project.yaml_reader import Document, read_yaml
 
 LOCAL = "local"
+_FIXED = {
+    "spark.sql.variable.substitute": (
+        "false: ${...} in a text or a name is what it says",
+        "${vars.NAME} is filled in by lakesmith",
+    ),
+    "spark.sql.parser.escapedStringLiterals": ("false", "write r'...' where a backslash means itself"),
+}
+"""Settings of Spark that stay off, because with them texts would say something else: what is expected, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,8 @@ class Header:
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
     """Reads ``lakesmith.yaml`` for the target called ``target``, or for the default one.
 
-    Raises ProjectError with everything that is wrong: LS119 there is no such file, LS120 no such target, LS101 to LS107.
+    Raises ProjectError with everything that is wrong: LS119 there is no such file, LS120 no such target, LS122 a setting
+    of Spark that would change what texts say, LS101 to LS107.
     """
     if not files.exists(PROJECT_FILE):
         hint = "go to the project's folder or name it with --project; lakesmith init makes a new one"
@@ -56,6 +65,7 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         *filler.problems,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
+        *_spark_problems(model, document),
     )
     if problems:
         raise ProjectError(problems)
@@ -111,6 +121,17 @@ def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
             yield Problem(
                 "LS103", what, place, hint="it keeps everything in .lakesmith/ of the project's folder"
             )
+
+
+def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+    for name, settings in model.targets.items():
+        given = settings.spark if settings else {}
+        for key in given.keys() & _FIXED.keys():
+            value, (expected, instead) = _text(given[key]), _FIXED[key]
+            if value.strip().lower() != "false":
+                place = document.place("targets", name, "spark", key)
+                hint = f"leave the setting out; {instead}"
+                yield Problem("LS122", f"{key} cannot be turned on", place, expected, value, hint)
 
 
 def _variables(document: Document) -> dict[str, str]:

@@ -63,11 +63,8 @@ def quoted_name(column: str) -> str:
 
 
 def quoted_string(text: str) -> str:
-    r"""A string as a Spark SQL literal (``spark.sql.parser.escapedStringLiterals`` being off, its default).
-
-    ``${`` is written with an escape, because Spark substitutes variables in the text before it is parsed.
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    """A string as a Spark SQL literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 

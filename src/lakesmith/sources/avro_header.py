@@ -34,6 +34,8 @@ _LOGICAL = {
     ("long", "timestamp-micros"): "timestamp",
     ("long", "local-timestamp-millis"): "timestamp_ntz",
     ("long", "local-timestamp-micros"): "timestamp_ntz",
+    ("long", "timestamp-nanos"): "timestamp_ns",
+    ("long", "local-timestamp-nanos"): "timestamp_ntz_ns",
 }
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -52,7 +54,9 @@ def read_avro_shape(path: Path) -> FileShape:
         raise _damaged(f"a schema that is not a record: {json.dumps(schema)[:60]}")
     columns, types = _fields(schema)
     check_names(columns)
-    return FileShape(columns, types, empty)
+    pairs = zip(columns, types, strict=True)
+    unreadable = tuple((name, "a record that contains itself") for name, type_ in pairs if type_ is None)
+    return FileShape(columns, types, empty, unreadable)
 
 
 def check_avro_blocks(path: Path) -> None:

@@ -53,7 +53,9 @@ def read_parquet_shape(path: Path) -> FileShape:
     check_names(tuple(schema.names))
     int96 = any(footer.schema.column(i).physical_type == "INT96" for i in range(footer.num_columns))
     types = tuple(_spark_type(field.type, int96) for field in schema)
-    return FileShape(tuple(schema.names), types, empty=footer.num_rows == 0)
+    pairs = zip(schema, types, strict=True)
+    unreadable = tuple((field.name, str(field.type)) for field, type_ in pairs if type_ is None)
+    return FileShape(tuple(schema.names), types, footer.num_rows == 0, unreadable)
 
 
 def _spark_type(kind: Any, int96: bool) -> str | None:
@@ -81,8 +83,10 @@ def _spark_type(kind: Any, int96: bool) -> str | None:
     return _TYPES.get(str(kind))
 
 
-def _timestamp(kind: Any, int96: bool) -> str | None:
-    # Arrow shows INT96 as nanoseconds without a zone. Nanoseconds in 64 bits, Spark refuses to read.
+def _timestamp(kind: Any, int96: bool) -> str:
+    # Arrow shows INT96 as nanoseconds without a zone.
+    if kind.unit == "ns" and not (int96 and kind.tz is None):
+        return "timestamp_ns" if kind.tz else "timestamp_ntz_ns"
     if kind.unit == "ns":
-        return "timestamp" if int96 and kind.tz is None else None
+        return "timestamp"
     return "timestamp" if kind.tz else "timestamp_ntz"

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"}
+"""Types of files that Spark has none for and reads as a number of nanoseconds: what they are called here, and in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
     """The columns of a file, in the file's order.
 
-    ``types`` are Spark SQL types, None where the format has none (CSV) or Spark has none for it. A file without a header
-    and a JSON file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
+    ``types`` are Spark SQL types (or one of ``NANOS``), None where the format has none (CSV) or Spark has none for it; those
+    columns are in ``unreadable``, with their types as the format has them. A file without a header and a JSON file have no
+    columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
     """
 
     columns: tuple[str, ...] = ()
     types: tuple[str | None, ...] = ()
     empty: bool = False
+    unreadable: tuple[tuple[str, str], ...] = ()
 
 
 class UnreadableFile(Exception):

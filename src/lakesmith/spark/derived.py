@@ -25,9 +25,9 @@ from lakesmith.spark.history import upsert_versions
 from lakesmith.spark.iceberg import SchemaChange
 from lakesmith.spark.plain import write_plain
 from lakesmith.spark.queries import QueryRows, Retyped, query_rows
-from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.rebuild import rebuild_keyed, rebuild_versions
 from lakesmith.spark.refresh_keys import refresh_keys
+from lakesmith.spark.sql_types import sql_type
 from lakesmith.spark.tables import (
     STAND_IN,
     change_settings,

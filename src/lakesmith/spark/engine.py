@@ -15,10 +15,13 @@ from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.observe import Lake
 from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.names import printable
 from lakesmith.spark.batch import Batch, Draft, finish
 from lakesmith.spark.derived import advance, derive
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.ledger_batch import change_ledger
+from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.replay import drop, replay
 from lakesmith.spark.rules import failed_filter
 from lakesmith.spark.session import SessionHandle
@@ -85,10 +88,20 @@ class SparkEngine:
         return ()
 
 
+def _landing_file(lake: Lake, step: TableStep, error: BaseException) -> str | None:
+    """The landing file that could not be read, as its source names it."""
+    path = unreadable_file(error)
+    files = (file.path for intake in step.intakes for file in intake.files) if path else ()
+    return next((file for file in files if str(absolute_path(file, lake.project.root)) == path), None)
+
+
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
     """What failed, with the project's secrets hidden: Spark may quote the settings and values it was given."""
     secrets = lake.project.secrets
     if problem := failed_filter(error, step.table, secrets):
         return QualityError(problem)
     problem = explain_failure(error, Path(session.log_path), secrets)
+    if landed := _landing_file(lake, step, error):
+        skip = f"replace it by a whole one, or leave it out: lakesmith files {step.name} --skip {printable(landed)}"
+        problem = replace(problem, hint="; ".join(part for part in (skip, problem.hint) if part))
     return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.spark.read_failure import file_in
 
 LOG_TAIL_BYTES = 4096
 LONGEST = 600
@@ -92,7 +93,7 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
 
     Args:
         exc: the exception as it was caught.
-        log_path: Spark's log, named in the hint.
+        log_path: Spark's log. The whole text of the exception goes there, and the hint names it.
         secrets: values that must not be shown.
 
     Returns:
@@ -107,7 +108,7 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
     root, outer = causes[-1], causes[0]
     said = _shortened(redact(str(root), secrets))
     around = _shortened(redact(str(outer), secrets)) if _adds(outer, root) else None
-    log = f"Spark's log: {log_path}" if log_path else None
+    log = _logged(text, log_path, secrets)
     return Problem(
         code=code,
         what=what if code == "LS604" else f"{what}: {said}",
@@ -247,7 +248,21 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "this machine's clock stands before the table's last change",
             f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
         )
-    return "LS601", "Spark failed", None
+    file = file_in(text)
+    return "LS601", f"Spark could not read {file}" if file else "Spark failed", None
+
+
+def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | None:
+    """Writes the whole text to Spark's log, which has nothing of what fails before a task does; says where it is."""
+    if log_path is None:
+        return None
+    try:
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with log_path.open("a", encoding="utf-8", errors="replace") as log:
+            log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f} lakesmith: {redact(text, secrets)}\n")
+    except OSError:
+        return None
+    return f"Spark's log: {log_path}"
 
 
 def _out_of_memory() -> tuple[str, str, str]:

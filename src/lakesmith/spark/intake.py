@@ -10,13 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState
-from lakesmith.plan.grown_types import common_type, remembered
+from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
 from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
+from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.intake_fields import Held, match_fields
 from lakesmith.spark.read_files import (
@@ -66,7 +67,10 @@ def open_intake(batch: Batch) -> Intake:
         intake: group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
         for intake in _with_files(batch)
     }
-    columns = known_columns(batch) or _inferred(batch, groups)
+    columns = known_columns(batch)
+    for intake, shapes in groups.items():
+        require_readable(batch.name, intake.source, shapes, columns)
+    columns = columns or _inferred(batch, groups)
     found = {intake: _shapes(batch, intake.source, shapes) for intake, shapes in groups.items()}
     columns, notes = _agreed(batch, groups, found, columns)
     requests = [
@@ -164,7 +168,7 @@ def _typed(
 ) -> tuple[Column, ...]:
     """New columns with a type: the file's own, or, where it says nothing, what its values look like."""
     if all(column.type for column in new):
-        return tuple(Column(column.name, column.type) for column in new)
+        return tuple(Column(column.name, table_type(column.type or "string")) for column in new)
     inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root)
     types = {column.name.lower(): column.type for column in inferred}
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
@@ -212,7 +216,7 @@ def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[Re
             tuple(kind or "" for kind in group.shape.types),
             _spelt(group.shape, columns),
         )
-        for group in shapes
+        for group in map(without_unreadable, shapes)
     )
 
 

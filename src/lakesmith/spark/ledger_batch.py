@@ -12,10 +12,10 @@ from lakesmith.execute.observe import LEDGER_PIN, Lake
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.derived import prepare_table
+from lakesmith.spark.earlier_rows import delete_rows_of, is_of, require_none_of
 from lakesmith.spark.quarantine import COLUMNS
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
 from lakesmith.spark.sourced import SYSTEM_COLUMNS
-from lakesmith.spark.tables import literal
 
 
 def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
@@ -30,7 +30,7 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     batch.pass_point("after-intent")
     table_uuid = batch.open_branch()
     forgotten = [file.path for intake in batch.step.intakes for file in intake.forget]
-    deleted = _delete(batch, forgotten) if forgotten else 0
+    deleted = _delete(batch, lake, forgotten) if forgotten else 0
     sidecars = _clear_quarantine(batch, forgotten) if forgotten else {}
     return table_uuid, Draft(
         Account(deleted=deleted),
@@ -45,18 +45,12 @@ def _is_new(batch: Batch) -> bool:
     return batch.catalog.table(batch.name.layer, batch.name.name) is None
 
 
-def _delete(batch: Batch, paths: list[str]) -> int:
-    """Deletes the files' rows on the branch; returns how many there were, counted apart from the deleting."""
+def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
+    """Deletes the files' rows on the branch; returns how many there were."""
     if batch.step.base.snapshot is None:
         return 0
     batch.say(f"deleting the rows of {len(paths)} forgotten file{'s' if len(paths) > 1 else ''}")
-    where = f"WHERE _source_file IN ({', '.join(map(literal, paths))})"
-    found = batch.spark.sql(f"SELECT count(*) FROM {batch.target} {where}").head()
-    count = int(found[0]) if found else 0
-    if count:
-        batch.spark.sql(f"DELETE FROM {batch.target} {where}")
-    batch.pass_point("after-delete")
-    return count
+    return delete_rows_of(batch, lake, paths)
 
 
 def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
@@ -65,7 +59,7 @@ def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
         return {}
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
     writer.open()
-    listed = ", ".join(map(literal, paths))
-    batch.spark.sql(f"DELETE FROM {writer.target} WHERE source_file IN ({listed})")
+    writer.clear(is_of("source_file", paths))
+    require_none_of(batch, writer.target, "source_file", paths)
     batch.pass_point("after-quarantine")
     return {writer.kind.value: writer.pin()}

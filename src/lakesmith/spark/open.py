@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
@@ -14,11 +16,14 @@ from lakesmith.project.definitions import Project
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
+_FILLED_IN = re.compile(r"\$\{\S+?\}")
+
 
 def session_settings(project: Project, little: bool = False) -> SessionSettings:
     """What a session for the project's target is made of; ``little``: for little data.
 
-    Raises EnvironmentProblem LS305 for a target whose catalog Spark is not set up for here.
+    Raises EnvironmentProblem LS305 for a target whose catalog Spark is not set up for here, LS308 for a folder that Spark would
+    take for another.
     """
     if project.target.type != "local":
         raise EnvironmentProblem(
@@ -32,12 +37,27 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
             )
         )
     state_dir = project.state_dir
+    _require_plain(state_dir)
     return SessionSettings(
         catalogs=local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
         log_path=state_dir / "logs" / "spark.log",
         conf=dict(project.target.spark),
         little=little,
     )
+
+
+def _require_plain(folder: Path) -> None:
+    """Spark fills in ``${env:HOME}`` in its settings, and there is no way to write that it should not."""
+    if found := _FILLED_IN.search(str(folder)):
+        raise EnvironmentProblem(
+            Problem(
+                "LS308",
+                f"the project's folder has {found[0]} in its name, which Spark would fill in and write elsewhere",
+                expected="a path without ${...}",
+                found=str(folder),
+                hint="rename the folder",
+            )
+        )
 
 
 def open_session(project: Project, little: bool = False) -> SessionHandle:

@@ -15,10 +15,10 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, OnBadRow
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch import Batch
+from lakesmith.spark.earlier_rows import is_of, require_none_of
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.replay_json import exact_json, types_of
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
-from lakesmith.spark.tables import literal
 
 REASONS: Final = "_reasons"
 """The column that holds why a row is bad: an array of strings, empty for a good row."""
@@ -83,7 +83,7 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
     starts from an empty quarantine; a file that was changed in place is judged anew, so its earlier bad rows go. Where
     there are no bad rows and never were, nothing is made and the result is empty.
 
-    Raises RunError LS611 when another number of rows arrived there than were found bad.
+    Raises RunError LS611 when another number of rows arrived there than were found bad, LS619 when earlier ones stay.
     """
     anew = batch.step.strategy is Strategy.FULL
     replaced = [file.path for intake in batch.step.intakes for file in intake.replace]
@@ -95,7 +95,8 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
     if anew:
         writer.clear()
     elif replaced:
-        writer.clear(f"source_file IN ({', '.join(map(literal, replaced))})")
+        writer.clear(is_of("source_file", replaced))
+        require_none_of(batch, writer.target, "source_file", replaced)
     if bad:
         writer.append(_quarantine_rows(batch, rows, columns))
     if writer.count_added() != bad:

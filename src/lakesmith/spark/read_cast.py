@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
-
 from lakesmith.plan.widening import type_changes
-from lakesmith.sources.fields import FieldPath, SqlType, composed, paired
+from lakesmith.sources.fields import FieldPath, SqlType, paired
+from lakesmith.spark import read_nanos as nanos
 from lakesmith.spark.read_sql import literal, name
 from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, precision_and_scale
 
@@ -26,25 +25,14 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 class Misfit:
     """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
 
-    ``test`` is SQL that is true in a row where one is; ``found`` is SQL of the first such value's text.
+    ``test`` is SQL that is true in a row where one is; ``found`` is SQL of the first such value's text, ``why`` what is said besides.
     """
 
     path: FieldPath
     type: str
     test: str
     found: str
-
-
-def sql_type(kind: DataType) -> SqlType:
-    """A type as Spark has it, taken apart; names are quoted in its ``text`` where they need it."""
-    match kind:
-        case StructType():
-            return composed("struct", [(field.name, sql_type(field.dataType)) for field in kind])
-        case ArrayType():
-            return composed("array", [("element", sql_type(kind.elementType))])
-        case MapType():
-            return composed("map", [("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType))])
-    return SqlType(text=kind.simpleString())
+    why: str | None = None
 
 
 def as_declared(read: str, found: SqlType, declared: SqlType) -> str:
@@ -63,7 +51,9 @@ def misfits(
         return
     if not declared.outer or found.outer != declared.outer:
         made = value or _converted(read, found, declared, depth)
-        yield Misfit(path, plain(declared.text), _lost(read, made, found, declared), _text(read, found))
+        type_ = plain(declared.text)
+        why = nanos.why_inexact(found, type_)
+        yield Misfit(path, type_, _lost(read, made, found, declared), _text(read, found), why)
     elif declared.outer == "struct":
         pairs, theirs = paired(declared, found), dict(found.parts)
         for field, kind in declared.parts:
@@ -157,6 +147,10 @@ def _only_widens(found: SqlType, declared: SqlType) -> bool:
 
 def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
     from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        value, micros = nanos.micros(read, found), nanos.in_micros(found)
+        whole = nanos.text(read, found) if kind == "string" else _leaf(value, micros, declared)
+        return value if _same(micros, declared) else whole
     if from_type == "string" and not declared.outer:
         return exact_from_text(read, kind, _ISO)
     return f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
@@ -165,10 +159,20 @@ def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
 def _lost(read: str, value: str, found: SqlType, declared: SqlType) -> str:
     """SQL that is true when ``value`` does not say what the file does."""
     from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        return _lost_of_nanos(read, value, found, declared)
     lost = f"{value} IS NULL"
     if kind != "string" and _related(from_type, kind):
         lost = f"{lost} OR NOT (try_cast({value} AS {from_type}) <=> {read})"
     return f"{read} IS NOT NULL AND ({lost})"
+
+
+def _lost_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    odd, micros = f"coalesce({nanos.inexact(read)}, false)", nanos.in_micros(found)
+    if _same(micros, declared):
+        return odd
+    within = _lost(nanos.micros(read, found), value, micros, declared)
+    return within if plain(declared.text) == "string" else f"({within}) OR {odd}"
 
 
 def _related(from_type: str, kind: str) -> bool:
@@ -183,4 +187,6 @@ def _is_number(kind: str) -> bool:
 
 
 def _text(read: str, found: SqlType) -> str:
+    if nanos.is_nanos(found):
+        return nanos.text(read, found)
     return f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"

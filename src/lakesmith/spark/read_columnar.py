@@ -8,13 +8,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import FileFormat
-from lakesmith.sources.fields import dotted, parse_type
-from lakesmith.spark.read_cast import Misfit, as_declared, misfits, sql_type
+from lakesmith.sources.fields import SqlType, dotted, parse_type
+from lakesmith.spark.read_cast import Misfit, as_declared, misfits
+from lakesmith.spark.read_nanos import has_nanos, read_as
 from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
-from lakesmith.spark.read_sql import any_of, case, name
+from lakesmith.spark.read_sql import any_of, case, literal, name
 from lakesmith.spark.read_types import reason
 from lakesmith.spark.replay_json import exact_json
+from lakesmith.spark.sql_types import sql_type
 
 
 def columnar_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
@@ -36,7 +38,8 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
         if index is None:
             typed.append(f"CAST(NULL AS {type_}) AS t{i}")
             continue
-        field, theirs, ours = f"f{index}", sql_type(schema[names[index]].dataType), parse_type(type_)
+        field, ours = f"f{index}", parse_type(type_)
+        theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
         typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
         for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
             wrong.append(misfit.test)
@@ -57,6 +60,12 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     )
 
 
+def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
+    """The column's type where that is another than Spark reads it as."""
+    kind = parse_type(group.file_types[index]) if group.file_types else None
+    return kind if kind and has_nanos(kind) else None
+
+
 def _provenance(scan: Scan, group: ReadGroup) -> tuple[str, ...]:
     if scan.request.records is not None:
         return PROVENANCE
@@ -71,10 +80,13 @@ def _load(scan: Scan, group: ReadGroup) -> DataFrame:
     reader = scan.reader(str(scan.request.source.format), group.files)
     if group.file_types:
         pairs = zip(group.file_columns, group.file_types, strict=True)
-        reader = reader.schema(", ".join(f"{name(column)} {type_}" for column, type_ in pairs))
+        reader = reader.schema(
+            ", ".join(f"{name(column)} {read_as(parse_type(of)).text}" for column, of in pairs)
+        )
     return reader.load(absolute_paths(group.files, scan.request))
 
 
 def _reason(misfit: Misfit) -> str:
     place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
-    return reason(place, misfit.type, misfit.found)
+    said = reason(place, misfit.type, misfit.found)
+    return f"concat({said}, {literal(f' ({misfit.why})')})" if misfit.why else said

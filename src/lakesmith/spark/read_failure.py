@@ -20,10 +20,17 @@ def unreadable_file(error: BaseException) -> str | None:
     seen: BaseException | None = error
     while seen is not None:
         for text in (str(seen), _java_trace(seen)):
-            for pattern in _FILE_IN_MESSAGE:
-                if found := pattern.search(text):
-                    return _plain_path(found.group(1))
+            if found := file_in(text):
+                return found
         seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def file_in(text: str) -> str | None:
+    """As ``unreadable_file``, of the text of an exception."""
+    for pattern in _FILE_IN_MESSAGE:
+        if found := pattern.search(text):
+            return _plain_path(found.group(1))
     return None
 
 

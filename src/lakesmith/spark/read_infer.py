@@ -21,16 +21,16 @@ from pyspark.sql.types import (
     _parse_datatype_json_string,
 )
 
-from lakesmith.plan.grown_types import common_type
+from lakesmith.plan.grown_types import common_type, table_type
 from lakesmith.project.definitions import Column, FileFormat, FileSource
 from lakesmith.sources.fields import SqlType
-from lakesmith.spark.read_cast import sql_type
 from lakesmith.spark.read_csv import csv_texts, formats
 from lakesmith.spark.read_json import json_sample
 from lakesmith.spark.read_request import ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import literal, name
 from lakesmith.spark.read_types import TextFormats, exact_from_text
+from lakesmith.spark.sql_types import sql_type
 
 SAMPLE_ROWS = 10_000
 SAMPLE_FILES = 20
@@ -53,7 +53,7 @@ def infer_columns(
     timestamps become that. Parquet and Avro: by the groups' ``file_types``, the wider where they differ.
     """
     if source.format in (FileFormat.PARQUET, FileFormat.AVRO):
-        return _columns(_common_types(groups))
+        return _columns({column: table_type(kind) for column, kind in _common_types(groups).items()})
     few = tuple(replace(group, files=group.files[:SAMPLE_FILES]) for group in groups[:SAMPLE_FILES])
     if source.format is FileFormat.JSON:
         return _json_columns(spark, ReadRequest(source, root, few, ()))

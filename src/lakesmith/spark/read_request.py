@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql.types import StructField
+
 from lakesmith.project.definitions import FileSource
+from lakesmith.sources.fields import parse_type
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read_sql import name
+from lakesmith.spark.read_nanos import read_as
+from lakesmith.spark.read_sql import literal, name
+from lakesmith.spark.sql_types import sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,11 +43,11 @@ class ReadGroup:
 
     @property
     def types(self) -> str | None:
-        """The columns with their types as DDL; None where they are not known."""
+        """The columns with the types they are read as, as DDL; None where they are not known. ``file_type`` is their way back."""
         if not self.file_types or not all(self.file_types):
             return None
         pairs = zip(self.file_columns, self.file_types, strict=True)
-        return ", ".join(f"{name(column)} {type_}" for column, type_ in pairs)
+        return ", ".join(f"{name(column)} {_read_type(type_)}" for column, type_ in pairs)
 
     def index(self, column: str) -> int | None:
         """Which of ``file_columns`` holds the declared ``column``: matched, of the same name, or the same but for case."""
@@ -52,6 +57,17 @@ class ReadGroup:
             if len(found) == 1:
                 return found[0]
         return None
+
+
+def _read_type(file_type: str) -> str:
+    """As DDL; what the file has and Spark has not goes into the comment."""
+    plain = read_as(parse_type(file_type)).text
+    return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
+
+
+def file_type(field: StructField) -> str:
+    """The type that a column of ``ReadGroup.types`` has in the file."""
+    return str(field.metadata.get("comment") or sql_type(field.dataType).text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,12 @@ class Scan:
         it long out of date. The raw one does neither; but it is made anew for every file, so only where it is needed.
         """
         plain = self.session.read.format(format_)
-        if not any(_needs_raw_access(_absolute(file.path, self.request)) for file in files):
+        paths = [_absolute(file.path, self.request) for file in files]
+        if not any(map(_needs_raw_access, paths)):
             return plain
         raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
-        return raw.option("fs.file.impl.disable.cache", "true")
+        raw = raw.option("fs.file.impl.disable.cache", "true")
+        return raw.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else raw
 
     def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
         """The group's records in as many partitions as their work is worth; what is large stays as it is.
@@ -123,6 +125,7 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
         "spark.sql.legacy.javaCharsets": "true",
         "spark.sql.legacy.codingErrorAction": "true",
         "spark.sql.variant.allowDuplicateKeys": "false",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
     }.items():
         clone.conf.set(key, str(value))
     return clone
@@ -220,10 +223,19 @@ def _needs_raw_access(path: str) -> bool:
 def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
     """The files as Spark takes them: absolute, with a scheme, nothing encoded, what would be a pattern escaped.
 
-    Turning patterns off (``__globPaths__``) is no way: Spark then takes *all* paths once more for each path that looks
-    like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
+    Turning patterns off (``__globPaths__``) is no way for several files: Spark then takes *all* paths once more for each path
+    that looks like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
     """
-    return ["file:" + _PATTERN.sub(r"\\\g<0>", _absolute(file.path, request)) for file in files]
+    return ["file:" + _escaped(_absolute(file.path, request)) for file in files]
+
+
+def _escaped(path: str) -> str:
+    return path if _is_read_alone(path) else _PATTERN.sub(r"\\\g<0>", path)
+
+
+def _is_read_alone(path: str) -> bool:
+    """Hadoop cannot follow a pattern, escaped or not, to a name with a colon: such a file is read as no pattern, by itself."""
+    return ":" in path and _PATTERN.search(path) is not None
 
 
 def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
@@ -282,8 +294,9 @@ def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
     groups = []
     for group in request.groups:
         files = tuple(file for file in group.files if file.size > 0 and _portion(file, request) is portion)
-        if files:
-            groups.append(replace(group, files=files))
+        alone = dict.fromkeys(file for file in files if _is_read_alone(_absolute(file.path, request)))
+        together = tuple(file for file in files if file not in alone)
+        groups += [replace(group, files=part) for part in (together, *((file,) for file in alone)) if part]
     return groups
 
 

@@ -6,17 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lakesmith.spark.iceberg import quoted
+from lakesmith.spark.tables import literal
+
+__all__ = ["any_of", "case", "literal", "name", "not_null", "options"]
 
 name = quoted
 """A quoted identifier."""
-
-
-def literal(text: str) -> str:
-    """A string literal, whatever is in it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000")
-    # Spark fills in variables before it reads a text: ``${env:HOME}``.
-    escaped = escaped.replace("${", "\\u0024{")
-    return f"'{escaped}'"
 
 
 def options(pairs: Iterable[tuple[str, str]]) -> str:

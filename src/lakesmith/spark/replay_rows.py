@@ -29,6 +29,7 @@ from lakesmith.spark.read_request import (
     SOURCE_FILE,
     SOURCE_MODIFIED_AT,
     SOURCE_POSITION,
+    file_type,
 )
 from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import name
@@ -141,12 +142,15 @@ def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
 def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
     types = form.types or ""
     parsed = rows.selectExpr(f"{read_json('coalesce(raw, `row`)', types)} AS _row", ID, *_PROVENANCE)
-    names = parse_types(types).names
+    fields = parse_types(types).fields
+    names = [field.name for field in fields]
     match = _matched(columns, names)
     records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
     request = _request(batch, form, records, columns)
     typed = replace(request, source=replace(form.source, format=FileFormat.PARQUET))
-    again = read_files(batch.spark, _grouped(typed, names, match))
+    grouped = _grouped(typed, names, match)
+    grouped = replace(grouped, groups=(replace(grouped.groups[0], file_types=tuple(map(file_type, fields))),))
+    again = read_files(batch.spark, grouped)
     return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
 
 

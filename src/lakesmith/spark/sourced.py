@@ -27,15 +27,15 @@ from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.whole import damaged_files
-from lakesmith.spark.batch import Batch, Draft, live_rows
+from lakesmith.spark.batch import Batch, Draft
 from lakesmith.spark.derived import prepare_table, require_free_names
+from lakesmith.spark.earlier_rows import delete_rows_of
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.rules import add_reasons
-from lakesmith.spark.tables import literal
 
 SYSTEM_COLUMNS = (
     Column("_source_file", "string", "the landing file the row came from"),
@@ -70,7 +70,7 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     intent = _declare(batch, lake, files)
     batch.pass_point("after-intent")
     table_uuid = batch.open_branch()
-    replaced = _delete_replaced(batch)
+    replaced = _delete_replaced(batch, lake)
     draft = _write(batch, intake, replaced)
     _require_same(batch, files)
     return table_uuid, Draft(
@@ -123,19 +123,13 @@ def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Inten
     return _Intent(pin, hash_entries(entries))
 
 
-def _delete_replaced(batch: Batch) -> int:
+def _delete_replaced(batch: Batch, lake: Lake) -> int:
     """Deletes the rows of files that were changed in place and are taken anew; returns how many."""
     paths = [file.path for intake in batch.step.intakes for file in intake.replace]
     if not paths or batch.step.base.snapshot is None:
         return 0
     batch.say(f"deleting the earlier rows of {len(paths)} changed files")
-    listed = ", ".join(map(literal, paths))
-    batch.spark.sql(f"DELETE FROM {batch.target} WHERE _source_file IN ({listed})")
-    batch.pass_point("after-delete")
-    # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows once more.
-    state = batch.state()
-    before = live_rows(batch, state, batch.step.base.snapshot)
-    return before - live_rows(batch, state, state.refs[batch.branch])
+    return delete_rows_of(batch, lake, paths)
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:

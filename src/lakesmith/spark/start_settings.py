@@ -51,6 +51,14 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+FIXED: Mapping[str, str] = {
+    # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask for.
+    "spark.sql.variable.substitute": "false",
+    # Backslashes would mean themselves, also those that a quote of a literal stands behind.
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""What no other setting changes, in any session: a project that sets it otherwise is refused when it is loaded."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
@@ -102,7 +110,7 @@ def session_conf(settings: SessionSettings, local_folder: Path) -> dict[str, str
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }
-    return {**DEFAULTS, **local, **settings.catalogs, **settings.conf}
+    return {**DEFAULTS, **local, **settings.catalogs, **settings.conf, **FIXED}
 
 
 def default_memory_mb() -> int:

@@ -35,8 +35,8 @@ _KEEP: Final = "_lakesmith_keep"
 
 
 def literal(text: str) -> str:
-    """A string literal for Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """A string literal for Spark SQL, whatever is in it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
 
 
 def create_table(

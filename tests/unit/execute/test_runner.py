@@ -16,6 +16,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import NotIncremental, Outdated
 from lakesmith.execute.events import (
     Event,
+    RunFinished,
     TableCurrent,
     TableFailed,
     TableHeld,
@@ -156,6 +157,38 @@ def test_a_refused_table_fails_with_its_problem(shop: Shop) -> None:
     (failed,) = (event for event in shop.events if isinstance(event, TableFailed))
     assert (failed.problems, failed.exit_code) == ((problem,), 1)
     assert "silver.cities" in shop.told(TablePublished)
+
+
+@pytest.mark.parametrize("where", ["planning", "listing", "batch"])
+def test_what_nobody_foresaw_of_one_table_fails_it_alone(shop: Shop, where: str) -> None:
+    """And the summary is told, which comes with the run's last event."""
+    wrong = ValueError("not a type of Spark SQL: ''")
+    whole, name = type(shop.lake), TableName("bronze", "orders")
+
+    def broken(method: Callable[..., Any], pick: Callable[[Any], TableName]) -> Callable[..., Any]:
+        def call(lake: Any, of: Any, *more: Any) -> Any:
+            if pick(of) == name:
+                raise wrong
+            return method(lake, of, *more)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        if where == "planning":
+            patch.setattr(whole, "facts", broken(whole.facts, lambda of: of))
+        elif where == "listing":
+            patch.setattr(whole, "source_facts", broken(whole.source_facts, lambda of: of.name))
+        else:
+            shop.engine.before = {str(name): [raising(wrong)]}
+        assert run(shop) == 1
+    (failed,) = (event for event in shop.events if isinstance(event, TableFailed))
+    (problem,) = failed.problems
+    assert (problem.code, str(problem.place)) == ("LS900", "tables/bronze/orders.yaml:1")
+    assert problem.what == f"{name} failed in a way nobody foresaw: ValueError: {wrong}"
+    (log,) = (shop.root / ".lakesmith/logs").glob("error-*.log")
+    assert str(log) in (problem.found or "") and "Traceback" in log.read_text()
+    assert sorted(shop.told(TablePublished)) == ["bronze.cities", "silver.cities"]
+    assert isinstance(shop.events[-1], RunFinished)
 
 
 def test_a_table_whose_inputs_have_no_data_waits_without_failing(tmp_path: Path) -> None:

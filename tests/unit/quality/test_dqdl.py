@@ -53,7 +53,7 @@ PREDICATES = {
     "a string": ('ColumnValues "s" = "x"', "coalesce(CAST(`s` AS STRING) = 'x', false)"),
     "a string with quotes, backslashes and a variable of Spark's": (
         r'ColumnValues "s" = "it\'s \"a\\b\" \c ${x}"'.replace(r"\'", "'"),
-        r"""coalesce(CAST(`s` AS STRING) = 'it\'s "a\\b" \\c \u0024{x}', false)""",
+        r"""coalesce(CAST(`s` AS STRING) = 'it\'s "a\\b" \\c ${x}', false)""",
     ),
     "not a string: NULL passes": (
         'ColumnValues "s" != "x"',

@@ -130,7 +130,12 @@ PARQUET = [
     (pa.timestamp("us", "UTC"), MOMENT.replace(tzinfo=ZONE), "timestamp"),
     (pa.timestamp("ms", "UTC"), MOMENT.replace(microsecond=0, tzinfo=ZONE), "timestamp"),
     (pa.timestamp("us"), MOMENT, "timestamp_ntz"),
-    (pa.timestamp("ns"), MOMENT, None),
+    (pa.timestamp("ns"), MOMENT, "timestamp_ntz_ns"),
+    (pa.timestamp("ns", "UTC"), MOMENT.replace(tzinfo=ZONE), "timestamp_ns"),
+    (pa.time64("ns"), MOMENT.time(), None),
+    (pa.time32("ms"), MOMENT.time().replace(microsecond=0), None),
+    (pa.float16(), None, None),
+    (pa.uuid(), b"0" * 16, None),
     (pa.duration("us"), datetime.timedelta(1), "bigint"),
     (pa.time64("us"), MOMENT.time(), None),
     (pa.null(), None, "int"),
@@ -141,7 +146,8 @@ PARQUET = [
     (pa.list_(pa.int32()), [1], "array<int>"),
     (pa.map_(pa.string(), pa.int64()), [("x", 1)], "map<string,bigint>"),
     (pa.struct([("a", pa.int32()), ("b c", pa.list_(pa.string()))]), {"a": 1, "b c": ["x"]}, "struct<a:int,`b c`:array<string>>"),
-    (pa.struct([("a", pa.timestamp("ns"))]), {"a": MOMENT}, None),
+    (pa.struct([("a", pa.timestamp("ns"))]), {"a": MOMENT}, "struct<a:timestamp_ntz_ns>"),
+    (pa.list_(pa.time64("us")), [MOMENT.time()], None),
 ]  # fmt: skip
 
 
@@ -153,6 +159,7 @@ def test_parquet_types_are_those_spark_reads(
     pq.write_table(pa.table({"x": array}), tmp_path / "a.parquet")
     shape = read_parquet_shape(tmp_path / "a.parquet")
     assert (shape.columns, shape.types, shape.empty) == (("x",), (spark,), False)
+    assert shape.unreadable == ((("x", str(arrow).replace("item", "element")),) if spark is None else ())
 
 
 def test_timestamps_of_96_bits(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ EXPECTED = [
     (
         "parquet",
         "LS601",
-        "Spark failed: RuntimeException: file:/data/x.parquet is not a Parquet file. Expected magic number at tail, but "
+        "Spark could not read /data/x.parquet: RuntimeException: file:/data/x.parquet is not a Parquet file. Expected magic number at tail, but "
         "found [32, 97, 108, 108]",
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///data/x.parquet.",
     ),
@@ -75,10 +75,24 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("name", "code", "what", "found"), EXPECTED, ids=[row[0] for row in EXPECTED])
-def test_the_root_cause_is_told(name: str, code: str, what: str, found: str | None) -> None:
-    problem = explain_failure(caught(name), Path("run/spark.log"))
+def test_the_root_cause_is_told(name: str, code: str, what: str, found: str | None, tmp_path: Path) -> None:
+    log = tmp_path / "run/spark.log"
+    problem = explain_failure(caught(name), log)
     assert (problem.code, problem.what, problem.found) == (code, what, found)
-    assert "Spark's log: run/spark.log" in (problem.hint or "")
+    assert f"Spark's log: {log}" in (problem.hint or "")
+    # It says more than the problem does, whether Spark wrote something there or not.
+    assert str(caught(name)).split("JVM stacktrace:")[0].strip() in log.read_text()
+
+
+def test_no_log_is_named_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("no folder")
+    assert explain_failure(ValueError("what is this"), tmp_path / "run/spark.log").hint is None
+
+
+def test_the_log_has_no_secrets(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    explain_failure(ValueError("it says s3cret"), log, secrets=["s3cret"])
+    assert "it says ***" in log.read_text()
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(TEXTS.glob("*.txt"))])

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
+from lakesmith.graph.load import load
 from lakesmith.spark import jars as jars_module
 from lakesmith.spark.jars import cached_jars, ensure_jars, is_whole_jar, jars_folder
 from lakesmith.spark.java import JavaRuntime
+from lakesmith.spark.open import session_settings
 from lakesmith.spark.start_archive import (
     KEPT,
     Archive,
@@ -252,6 +254,25 @@ def test_settings_of_the_target_win_over_defaults() -> None:
     assert conf["spark.sql.session.timeZone"] == "Asia/Tokyo"
     assert conf["spark.sql.ansi.enabled"] == "true"
     assert conf["spark.master"] == "local[*]"
+
+
+def test_texts_mean_what_they_say_whatever_is_set() -> None:
+    wrong = {"spark.sql.variable.substitute": "true", "spark.sql.parser.escapedStringLiterals": "true"}
+    conf = session_conf(settings(**wrong), Path("/tmp/x"))
+    assert {conf[key] for key in wrong} == {"false"}
+
+
+def test_a_folder_that_spark_would_take_for_another(tmp_path: Path) -> None:
+    for name, fits in (("${env:HOME}", False), ("a$b", True), ("${", True)):
+        root = tmp_path / name
+        root.mkdir()
+        (root / "lakesmith.yaml").write_text("name: shop\n")
+        project = load(root, None, {})[0]
+        if fits:
+            assert session_settings(project).log_path.is_relative_to(root)
+            continue
+        with pytest.raises(EnvironmentProblem, match="LS308"):
+            session_settings(project)
 
 
 def test_the_embedded_catalog_waits_for_locks_and_is_never_cached() -> None:

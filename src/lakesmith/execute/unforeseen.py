@@ -1,0 +1,59 @@
+"""What nobody foresaw: told in one line (LS900), with its stack trace in a file of the project's logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lakesmith.errors import Problem
+from lakesmith.project.definitions import Project, TableDefinition
+
+DEBUG = "LAKESMITH_DEBUG"
+"""Set to 1: an error nobody foresaw is shown with its stack trace."""
+
+
+def unforeseen(
+    error: Exception, folder: Path | None, secrets: Iterable[str], who: str = "lakesmith"
+) -> Problem:
+    """LS900: what an exception says, and where its stack trace was written (into ``folder``, None: nowhere)."""
+    said = redacted(str(error), secrets).strip().splitlines() or [""]
+    return Problem(
+        "LS900",
+        f"{who} failed in a way nobody foresaw: {type(error).__name__}: {said[0][:300]}",
+        found=_logged(redacted("".join(traceback.format_exception(error)), secrets), folder, secrets),
+        hint=f"please report it with that file; {DEBUG}=1 shows the stack trace here",
+    )
+
+
+def unforeseen_of(error: Exception, table: TableDefinition, project: Project) -> Problem:
+    """LS900 of one table: the others go on."""
+    problem = unforeseen(error, project.state_dir / "logs", project.secrets, str(table.name))
+    if os.environ.get(DEBUG) == "1":
+        print(redacted("".join(traceback.format_exception(error)), project.secrets), file=sys.stderr)
+    return replace(problem, place=table.place)
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """The text without the secrets."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***") if secret.strip() else text
+    return text
+
+
+def _logged(trace: str, folder: Path | None, secrets: Iterable[str]) -> str | None:
+    """Where the stack trace was written, after those of the same second; None when it could not be."""
+    if folder is None:
+        return None
+    file = folder / f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as log:
+            log.write(f"{redacted(' '.join(sys.argv), secrets)}\n\n{trace}\n")
+    except OSError:
+        return None
+    return f"the stack trace is in {file}"

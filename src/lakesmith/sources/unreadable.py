@@ -1,0 +1,70 @@
+"""Columns of typed files that Spark has no type for: refused where the table wants them, left out where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import Column, FileSource, OnNewColumn, TableName
+from lakesmith.sources.columns import match_columns
+from lakesmith.sources.headers import ShapeGroup
+from lakesmith.sources.names import printable
+
+_SHOWN = 20
+_LONGEST = 200
+
+
+def require_readable(
+    table: TableName, source: FileSource, groups: Sequence[ShapeGroup], columns: Sequence[Column]
+) -> None:
+    """Raises SourceError LS436 for each column that the table wants of a file and that cannot be read.
+
+    ``columns`` are those the table has; none: all of the files' are wanted. So are new ones that the source lets in.
+    """
+    problems = [
+        _problem(table, source, group, name, kind, columns)
+        for group in groups
+        for name, kind in group.shape.unreadable
+        if not group.shape.empty and _is_wanted(group, name, source, columns)
+    ]
+    if problems:
+        raise SourceError(problems[:_SHOWN])
+
+
+def without_unreadable(group: ShapeGroup) -> ShapeGroup:
+    """The group as if its files did not have the columns that cannot be read."""
+    left_out = {name for name, _ in group.shape.unreadable}
+    if not left_out:
+        return group
+    pairs = zip(group.shape.columns, group.shape.types, strict=True)
+    kept = [(name, kind) for name, kind in pairs if name not in left_out]
+    names, kinds = tuple(name for name, _ in kept), tuple(kind for _, kind in kept)
+    return replace(group, shape=replace(group.shape, columns=names, types=kinds, unreadable=()))
+
+
+def _is_wanted(group: ShapeGroup, name: str, source: FileSource, columns: Sequence[Column]) -> bool:
+    if not columns:
+        return True
+    match = match_columns(columns, group.shape, OnNewColumn.IGNORE)
+    is_new = name not in {theirs for _, theirs in match.present}
+    return not is_new or source.on_new_column is OnNewColumn.EVOLVE
+
+
+def _problem(
+    table: TableName, source: FileSource, group: ShapeGroup, name: str, kind: str, columns: Sequence[Column]
+) -> Problem:
+    match = match_columns(columns, group.shape, OnNewColumn.IGNORE)
+    ours = next((ours for ours, theirs in match.present if theirs == name), None)
+    place = next((column.place for column in columns if column.name == ours), None)
+    path = printable(group.files[0].path)
+    more = f" and {len(group.files) - 1} more files" if len(group.files) > 1 else ""
+    return Problem(
+        "LS436",
+        f"source {source.name!r}: {path}{more}: column {name} cannot be read",
+        place or source.place,
+        expected="a type that Spark can read",
+        found=kind[:_LONGEST],
+        hint=f"have it written as another type, or leave it out (declare the columns, without it, and `on_new_column: ignore`); "
+        f"or `lakesmith files {table} --skip {path}` leaves this file out",
+    )

@@ -1,0 +1,57 @@
+"""Timestamps of files in nanoseconds: Spark reads them as whole numbers since 1970, and holds microseconds."""
+
+from __future__ import annotations
+
+from lakesmith.sources.fields import SqlType, composed
+from lakesmith.sources.shape import NANOS
+
+_MORE_DIGITS = "more than six digits of a second"
+
+
+def is_nanos(kind: SqlType) -> bool:
+    """Whether a type of a file is one of nanoseconds."""
+    return kind.text in NANOS
+
+
+def has_nanos(kind: SqlType) -> bool:
+    """Whether such a type is in it, at any depth."""
+    return is_nanos(kind) or any(has_nanos(part) for _, part in kind.parts)
+
+
+def read_as(kind: SqlType) -> SqlType:
+    """The type of a file as Spark is asked to read it."""
+    if kind.outer and has_nanos(kind):
+        return composed(kind.outer, [(name, read_as(part)) for name, part in kind.parts])
+    return SqlType(text="bigint") if is_nanos(kind) else kind
+
+
+def in_micros(kind: SqlType) -> SqlType:
+    """The type that ``micros`` gives."""
+    return SqlType(text=NANOS[kind.text])
+
+
+def micros(read: str, kind: SqlType) -> str:
+    """SQL of the timestamp, what is less than a microsecond cut off: always towards the past, also before 1970."""
+    whole = f"({read} div 1000 - IF({read} % 1000 < 0, 1, 0))"
+    if NANOS[kind.text] == "timestamp":
+        return f"timestamp_micros({whole})"
+    # Not by way of a timestamp: its clock is that of the session's zone.
+    return f"(TIMESTAMP_NTZ '1970-01-01 00:00:00' + {whole} * INTERVAL '0.000001' SECOND)"
+
+
+def inexact(read: str) -> str:
+    """SQL that is true where microseconds do not say it all. The one place that decides what becomes of such a value."""
+    return f"{read} % 1000 <> 0"
+
+
+def why_inexact(kind: SqlType, declared: str) -> str | None:
+    """What is said of an inexact value besides the value itself."""
+    return _MORE_DIGITS if NANOS.get(kind.text) == declared else None
+
+
+def text(read: str, kind: SqlType) -> str:
+    """SQL of its text with all of its digits."""
+    value = micros(read, kind)
+    digits = f"lpad(CAST(pmod({read}, 1000000000) AS STRING), 9, '0')"
+    exact = f"concat(date_format({value}, 'yyyy-MM-dd HH:mm:ss'), '.', {digits})"
+    return f"IF({inexact(read)}, {exact}, CAST({value} AS STRING))"
