@@ -7,6 +7,8 @@ a third of a millisecond, and an idle command has a second in all. The table is 
 
 from __future__ import annotations
 
+import atexit
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -19,6 +21,7 @@ from lakesmith.catalog.metadata import load_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem, StateError
+from lakesmith.project.scratch import can_write
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -31,6 +34,7 @@ _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_na
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NO_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _PRIMARY_CODE = 0xFF
+_COPY = "lakesmith-catalog-"
 
 
 class LocalCatalog:
@@ -68,11 +72,34 @@ class LocalCatalog:
 
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog over the same file; makes the file and the warehouse when they are missing."""
+        self.prepare()
+        return self._pyiceberg(self.db)
+
+    def reader(self) -> PyIcebergCatalog:
+        """PyIceberg's catalog to read with: over a copy of the file where that cannot be written (see ``copied``)."""
+        return self.writer() if self.can_write() else self._pyiceberg(self.copied())
+
+    def can_write(self) -> bool:
+        """Whether this user may write to the file, or make it. Nothing is written to find out."""
+        return can_write(self.db.parent) and (not self.db.exists() or os.access(self.db, os.W_OK))
+
+    def copied(self) -> Path:
+        """A copy of the file as it is now, which goes away with this process: SQLite and those that use it read a file in WAL mode
+        only where they can write beside it. Raises EnvironmentProblem LS320 when it cannot be read.
+        """
+        folder = tempfile.mkdtemp(prefix=_COPY)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            self._copy_to(Path(folder))
+        except (OSError, sqlite3.Error) as error:
+            raise self._problem(error) from error
+        return Path(folder, self.db.name)
+
+    def _pyiceberg(self, db: Path) -> PyIcebergCatalog:
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import URL
 
-        self.prepare()
-        url = URL.create("sqlite", database=str(self.db), query={"timeout": str(self.busy_seconds)})
+        url = URL.create("sqlite", database=str(db), query={"timeout": str(self.busy_seconds)})
         return SqlCatalog(CATALOG_NAME, uri=url.render_as_string(), warehouse=f"file://{self.warehouse}")
 
     def prepare(self) -> None:
@@ -120,12 +147,15 @@ class LocalCatalog:
     def _read_copy(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         """Reads a copy. A file in WAL mode cannot be read where its side files are missing and cannot be made: in a
         folder that is read-only. (``immutable=1`` would read it too, but leave out what is still in the WAL.)"""
-        with tempfile.TemporaryDirectory(prefix="lakesmith-catalog-") as folder:
-            for suffix in ("", "-wal"):
-                source = self.db.with_name(self.db.name + suffix)
-                if source.exists():
-                    shutil.copyfile(source, Path(folder, self.db.name + suffix))
+        with tempfile.TemporaryDirectory(prefix=_COPY) as folder:
+            self._copy_to(Path(folder))
             return self._select(Path(folder, self.db.name), sql, arguments)
+
+    def _copy_to(self, folder: Path) -> None:
+        for suffix in ("", "-wal"):
+            source = self.db.with_name(self.db.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, folder / source.name)
 
     def _select(self, db: Path, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         uri = f"file:{quote(str(db.absolute()))}?mode=ro"

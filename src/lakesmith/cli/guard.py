@@ -19,6 +19,7 @@ import typer
 from lakesmith.cli.usage import ClickProblem, usage_problem
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.project.definitions import STATE_DIR, Project
+from lakesmith.project.scratch import scratch_folder
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""
@@ -103,9 +104,9 @@ def _unforeseen(error: Exception) -> Problem:
 
 def _logged(trace: str) -> str | None:
     """Where the stack trace was written; None when it could not be."""
-    folder = _opened[0].state_dir / "logs" if _opened else Path(STATE_DIR, "logs")
-    if not _opened and not folder.parent.is_dir():
+    if not _opened and not Path(STATE_DIR).is_dir():
         return None
+    folder = scratch_folder(_opened[0].root if _opened else Path()) / "logs"
     file = folder / f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from lakesmith.errors import LakesmithError
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
+from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.ledger import LedgerStore, LedgerView
@@ -35,7 +36,8 @@ class Lake:
     def open(cls, project: Project) -> Lake:
         """Opens the target's catalog; nothing is contacted or made yet."""
         catalog = open_catalog(project)
-        return cls(project, catalog, LedgerStore(catalog, project.state_dir / "cache"))
+        folders = (scratch_folder(project.root) / "cache", project.state_dir / "cache")
+        return cls(project, catalog, LedgerStore(catalog, *folders))
 
     def facts(self, name: TableName) -> TableFacts:
         """The table as it is now; what is wrong with it is in ``problem``."""
