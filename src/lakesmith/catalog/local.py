@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _IS_TABLE = " AND coalesce(iceberg_type, 'TABLE') = 'TABLE'"
 _TABLES = f"FROM iceberg_tables WHERE catalog_name = ?{_IS_TABLE}"
 _LOCATION = f"SELECT metadata_location {_TABLES} AND table_namespace = ? AND table_name = ?"
+_ALL = f"SELECT metadata_location {_TABLES}"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -55,12 +56,12 @@ class LocalCatalog:
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        location = self._location(layer, name)
+        location = self.location(layer, name)
         while location is not None:
             try:
                 return self._state(f"{layer}.{name}", location)
             except FileNotFoundError as error:
-                gone, location = location, self._location(layer, name)
+                gone, location = location, self.location(layer, name)
                 # A commit in between may have deleted the old metadata file; the same one gone twice is a loss.
                 if location == gone:
                     raise _lost(f"{layer}.{name}", gone) from error
@@ -69,6 +70,10 @@ class LocalCatalog:
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
         return tuple(row[0] for row in self._rows(_NAMES, layer))
+
+    def locations(self) -> frozenset[str]:
+        """Where the metadata of every table is. Raises as ``Catalog`` says."""
+        return frozenset(row[0] for row in self._rows(_ALL))
 
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog over the same file; makes the file and the warehouse when they are missing."""
@@ -92,7 +97,7 @@ class LocalCatalog:
         try:
             self._copy_to(Path(folder))
         except (OSError, sqlite3.Error) as error:
-            raise self._problem(error) from error
+            raise self.problem(error) from error
         return Path(folder, self.db.name)
 
     def _pyiceberg(self, db: Path) -> PyIcebergCatalog:
@@ -113,9 +118,10 @@ class LocalCatalog:
             with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
         except (OSError, sqlite3.Error) as error:
-            raise self._problem(error) from error
+            raise self.problem(error) from error
 
-    def _location(self, layer: str, name: str) -> str | None:
+    def location(self, layer: str, name: str) -> str | None:
+        """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as ``Catalog`` says."""
         rows = self._rows(_LOCATION, layer, name)
         return rows[0][0] if rows else None
 
@@ -134,7 +140,7 @@ class LocalCatalog:
             if "no such column: iceberg_type" in str(error):
                 # Schema V0, which knows no views. Spark makes a catalog so, and adds the column a moment later.
                 return self._rows(sql.replace(_IS_TABLE, ""), *arguments)
-            raise self._problem(error) from error
+            raise self.problem(error) from error
 
     def _read(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         try:
@@ -162,7 +168,8 @@ class LocalCatalog:
         with closing(sqlite3.connect(uri, uri=True, timeout=self.busy_seconds)) as connection:
             return connection.execute(sql, arguments).fetchall()
 
-    def _problem(self, error: OSError | sqlite3.Error) -> LakesmithError:
+    def problem(self, error: OSError | sqlite3.Error) -> LakesmithError:
+        """What it means that the file cannot be read or written: LS702 or LS320."""
         if isinstance(error, sqlite3.Error) and _code(error) in _LOCKED:
             return LockedError(
                 Problem(
@@ -197,6 +204,6 @@ def _lost(name: str, location: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",
-            hint="restore the warehouse's files, or drop the table from the catalog to have it built anew",
+            hint=f"restore the warehouse's files, or give the table up to have it built anew: lakesmith drop {name}",
         )
     )

@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from lakesmith.catalog.progress import TAKE_AGAIN
+from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -134,7 +134,7 @@ def verify_entries(table: TableName, entries: Iterable[LedgerEntry], expected: s
                 f"{table}: its file ledger does not hold the lines its record was written with",
                 expected=f"lines with the hash {expected}",
                 found=found,
-                hint=f"`lakesmith files {table}` shows the ledger; {TAKE_AGAIN}",
+                hint=f"`lakesmith files {table}` shows the ledger; {take_again(table)}",
             )
         )
 
