@@ -110,10 +110,11 @@ def _drop(ground: Ground, dropping: _Dropping, command: str, purge: bool) -> lis
     state_dir = ground.project.state_dir
     if purge:
         begin(state_dir, Unfinished(command, (str(dropping.name),), tuple(map(str, folders))))
+    change_entries(ground.catalog, dropping.entries, ())
+    # Killed before this, the table counts as lost, which is said: better than one that is there and is noted as dropped.
     for folder, uuid in dropping.folders:
         for each in [uuid] if uuid is not None else tables_in(folder):
             mark(folder, each, None)
-    change_entries(ground.catalog, dropping.entries, ())
     kept = [folder for folder in folders if not purge or not _purged(ground, folder)]
     finish(state_dir)
     return kept

@@ -64,6 +64,19 @@ def test_a_dropped_table_takes_its_files_again(cli: Cli, lake: IcebergLake) -> N
     assert cli("drop", "bronze.orders", "--yes", "--project", lake.root).err.startswith("LS250")
 
 
+def test_a_drop_that_was_killed_is_asked_about(
+    cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("drop", "bronze.orders", "--yes", "--project", lake.root)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakesmith.cli.drop.mark", _kill)
+        with pytest.raises(Killed):
+            cli(*words)
+    assert _status(cli, lake)["bronze.orders"][0] == "refused"
+    assert cli(*words).code == 0
+    assert _status(cli, lake)["bronze.orders"] == ("behind", "2 new files waiting")
+
+
 def test_a_purge_that_was_killed_is_finished_and_not_built_upon(
     cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
