@@ -23,7 +23,7 @@ from typing import Any
 from lakesmith.catalog.entries import folder_of
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.marks import marked_name
-from lakesmith.catalog.metadata import parse_metadata, read_metadata
+from lakesmith.catalog.metadata import local_path, parse_metadata, read_metadata
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import SUMMARY_KEY, Pin, Record
 from lakesmith.catalog.state import TableState
@@ -82,7 +82,7 @@ def lost_tables(catalog: LocalCatalog) -> tuple[Lost, ...]:
     versions = [versions for folder in folders for versions in _versions(folder)]
     pins = _pins([*_entered(catalog), *(each.state for one in versions for each in one)])
     found = [newest(one, pins) for one in versions]
-    counted = (each for each in found if _counts(each, pins))
+    counted = (each for each in found if _counts(catalog, each, pins))
     by_name = groupby(
         sorted(counted, key=lambda each: (each.name, each.version.updated_ms)), lambda each: each.name
     )
@@ -143,6 +143,9 @@ def _versions(folder: Path) -> Iterator[list[Version]]:
     for path in sorted((folder / "metadata").glob("*.metadata.json")):
         try:
             version = _version(str(path), read_metadata(path))
+            # A project that was copied: its metadata speaks of files in the other place.
+            if not folder.samefile(local_path(version.state.location)):
+                continue
         except (OSError, EOFError, ValueError, LakesmithError):
             continue
         found.setdefault(version.state.uuid, []).append(version)
@@ -183,9 +186,9 @@ def _pinned(state: TableState, pins: Pins) -> int:
     return sum((state.uuid, snapshot) in pins for snapshot in state.snapshots)
 
 
-def _counts(lost: Lost, pins: Pins) -> bool:
+def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
     """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed leaves others."""
-    if not lost.name.name:
+    if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
         return False
     if lost.name.layer == RESERVED_LAYER:
         return _pinned(lost.state, pins) > 0

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lakesmith.catalog.entries import Entry, change_entries, find_entries, folder_of
+from lakesmith.catalog.entries import Entry, change_entries, folder_of
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.marks import unmark
@@ -36,8 +36,7 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
             entries = [
                 Entry(each.name, f"file://{Path(each.state.metadata_location).absolute()}") for each in found
             ]
-            there = find_entries(ground.catalog, [entry.name for entry in entries])
-            change_entries(ground.catalog, there, entries)
+            change_entries(ground.catalog, (), entries)
             for each in found:
                 unmark(folder_of(each.state.metadata_location), each.state.uuid)
     if as_json:

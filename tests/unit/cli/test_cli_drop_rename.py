@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,17 @@ def test_a_lost_table_can_be_given_up(cli: Cli, lake: IcebergLake) -> None:
     assert (said.code, said.err) == (0, "")
     assert _status(cli, lake)["bronze.orders"] == ("behind", "2 new files waiting")
     assert not (lake.root / ".lakesmith/warehouse/bronze/orders").exists()
+
+
+def test_a_copied_project_is_not_taken_for_one_that_lost_its_catalog(
+    cli: Cli, lake: IcebergLake, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(lake.root, copy)
+    assert cli("register", "--project", copy).out == "every table in the warehouse is in the catalog\n"
+    for file in copy.glob(".lakesmith/catalog.db*"):
+        file.unlink()
+    assert cli("register", "--project", copy).out == "every table in the warehouse is in the catalog\n"
 
 
 def test_a_batch_that_failed_leaves_nothing_to_register(cli: Cli, lake: IcebergLake) -> None:
