@@ -191,7 +191,7 @@ def test_a_rollback_into_the_middle_of_a_batch_doubles_nothing(lake: Lake, table
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_that_was_dropped_is_built_anew(lake: Lake, table: str) -> None:
-    lake.sql(f"DROP TABLE lake.{table}")
+    lake.sql(f"DROP TABLE lake.{table} PURGE")
     lake.land_and_run()
     lake.check_complete()
 
@@ -200,7 +200,7 @@ def test_a_table_that_was_dropped_is_built_anew(lake: Lake, table: str) -> None:
     ("table", "point"), [(BRONZE, "after-branch"), (KEYED, "after-data"), (PLAIN, "before-swap")]
 )
 def test_a_table_that_is_dropped_in_the_middle_of_a_batch(lake: Lake, table: str, point: str) -> None:
-    at_first(point, table, lambda: lake.sql(f"DROP TABLE lake.{table}"))
+    at_first(point, table, lambda: lake.sql(f"DROP TABLE lake.{table} PURGE"))
     lake.shop.land()
     result = lake.project.run()
     if result.code:
@@ -212,7 +212,7 @@ def test_a_table_that_is_dropped_in_the_middle_of_a_batch(lake: Lake, table: str
 @pytest.mark.parametrize("point", ["after-data", "before-swap"])
 def test_a_table_that_is_created_again_in_the_middle_of_a_batch(own_lake: Lake, point: str) -> None:
     def again() -> None:
-        own_lake.sql(f"DROP TABLE lake.{KEYED}")
+        own_lake.sql(f"DROP TABLE lake.{KEYED} PURGE")
         own_lake.sql(
             f"CREATE TABLE lake.{KEYED} (order_id bigint, customer string, amount bigint, op string, "
             "changed_at timestamp) USING iceberg TBLPROPERTIES ('format-version' = '3', 'lakesmith.project' = 'shop')"
@@ -225,13 +225,13 @@ def test_a_table_that_is_created_again_in_the_middle_of_a_batch(own_lake: Lake, 
 
 
 def test_a_table_of_others_in_the_place_of_ours_is_left_alone(own_lake: Lake) -> None:
-    own_lake.sql(f"DROP TABLE lake.{KEYED}")
+    own_lake.sql(f"DROP TABLE lake.{KEYED} PURGE")
     own_lake.sql(f"CREATE TABLE lake.{KEYED} USING iceberg AS SELECT 1 AS x")
     own_lake.shop.land()
     result = own_lake.project.run()
     assert (result.code, [problem.code for problem in result.problems]) == (1, ["LS503"])
     assert own_lake.project.rows(KEYED) == [(1,)]
-    own_lake.sql(f"DROP TABLE lake.{KEYED}")
+    own_lake.sql(f"DROP TABLE lake.{KEYED} PURGE")
     own_lake.project.must_run()
     own_lake.check_complete()
 

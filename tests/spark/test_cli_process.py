@@ -8,6 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import ProjectHarness
+
+from read_only import python_held_to_modes, read_only
+
+if TYPE_CHECKING:
+    from lakesmith.spark.session import SessionHandle
 
 LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"]
 FILES = {
@@ -57,3 +65,18 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
     status = start(tmp_path, "status", "--json")
     (table,) = json.loads(status.communicate(timeout=30)[0])["tables"]
     assert (table["batch"], table["files_waiting"], table["rows"]) in ((None, 1, None), (None, 1, 0))
+
+
+def test_a_query_on_a_project_that_cannot_be_written(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop.land("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")
+    shop.must_run()
+    words = ["query", "SELECT id, name FROM bronze.orders", "--json", "--project", str(shop.root)]
+    script = f"import sys; sys.argv[1:] = {words!r}; from lakesmith.cli.main import main; main()"
+
+    with read_only(shop.root):
+        done = python_held_to_modes(script, {})
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == [{"id": 1, "name": "Ann"}]
+    assert not (shop.root / ".lakesmith" / "logs").exists()

@@ -7,6 +7,8 @@ a third of a millisecond, and an idle command has a second in all. The table is 
 
 from __future__ import annotations
 
+import atexit
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -20,6 +22,7 @@ from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem, StateError
+from lakesmith.project.scratch import can_write
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -31,11 +34,13 @@ _SWAP = (
     "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?"
     " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
 )
+_ALL = f"SELECT metadata_location {_TABLES}"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NO_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _PRIMARY_CODE = 0xFF
+_COPY = "lakesmith-catalog-"
 
 
 class LocalCatalog:
@@ -56,12 +61,12 @@ class LocalCatalog:
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        location = self._location(layer, name)
+        location = self.location(layer, name)
         while location is not None:
             try:
                 return self._state(f"{layer}.{name}", location)
             except FileNotFoundError as error:
-                gone, location = location, self._location(layer, name)
+                gone, location = location, self.location(layer, name)
                 # A commit in between may have deleted the old metadata file; the same one gone twice is a loss.
                 if location == gone:
                     raise _lost(f"{layer}.{name}", gone) from error
@@ -71,13 +76,40 @@ class LocalCatalog:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
         return tuple(row[0] for row in self._rows(_NAMES, layer))
 
+    def locations(self) -> frozenset[str]:
+        """Where the metadata of every table is. Raises as ``Catalog`` says."""
+        return frozenset(row[0] for row in self._rows(_ALL))
+
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog over the same file; makes the file and the warehouse when they are missing."""
+        self.prepare()
+        return self._pyiceberg(self.db)
+
+    def reader(self) -> PyIcebergCatalog:
+        """PyIceberg's catalog to read with: over a copy of the file where that cannot be written (see ``copied``)."""
+        return self.writer() if self.can_write() else self._pyiceberg(self.copied())
+
+    def can_write(self) -> bool:
+        """Whether this user may write to the file, or make it. Nothing is written to find out."""
+        return can_write(self.db.parent) and (not self.db.exists() or os.access(self.db, os.W_OK))
+
+    def copied(self) -> Path:
+        """A copy of the file as it is now, which goes away with this process: SQLite and those that use it read a file in WAL mode
+        only where they can write beside it. Raises EnvironmentProblem LS320 when it cannot be read.
+        """
+        folder = tempfile.mkdtemp(prefix=_COPY)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            self._copy_to(Path(folder))
+        except (OSError, sqlite3.Error) as error:
+            raise self.problem(error) from error
+        return Path(folder, self.db.name)
+
+    def _pyiceberg(self, db: Path) -> PyIcebergCatalog:
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import URL
 
-        self.prepare()
-        url = URL.create("sqlite", database=str(self.db), query={"timeout": str(self.busy_seconds)})
+        url = URL.create("sqlite", database=str(db), query={"timeout": str(self.busy_seconds)})
         return SqlCatalog(CATALOG_NAME, uri=url.render_as_string(), warehouse=f"file://{self.warehouse}")
 
     def swap(self, layer: str, name: str, commit: RecordCommit) -> bool:
@@ -90,10 +122,10 @@ class LocalCatalog:
             with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection, connection:
                 made = connection.execute(_SWAP, moved).rowcount == 1
         except sqlite3.Error as error:
-            made = self._location(layer, name) == commit.location
+            made = self.location(layer, name) == commit.location
             if not made:
                 commit.undo()
-                raise self._problem(error) from error
+                raise self.problem(error) from error
         if made:
             commit.tidy()
         else:
@@ -111,9 +143,10 @@ class LocalCatalog:
             with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
         except (OSError, sqlite3.Error) as error:
-            raise self._problem(error) from error
+            raise self.problem(error) from error
 
-    def _location(self, layer: str, name: str) -> str | None:
+    def location(self, layer: str, name: str) -> str | None:
+        """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as ``Catalog`` says."""
         rows = self._rows(_LOCATION, layer, name)
         return rows[0][0] if rows else None
 
@@ -132,7 +165,7 @@ class LocalCatalog:
             if "no such column: iceberg_type" in str(error):
                 # Schema V0, which knows no views. Spark makes a catalog so, and adds the column a moment later.
                 return self._rows(sql.replace(_IS_TABLE, ""), *arguments)
-            raise self._problem(error) from error
+            raise self.problem(error) from error
 
     def _read(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         try:
@@ -145,19 +178,23 @@ class LocalCatalog:
     def _read_copy(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         """Reads a copy. A file in WAL mode cannot be read where its side files are missing and cannot be made: in a
         folder that is read-only. (``immutable=1`` would read it too, but leave out what is still in the WAL.)"""
-        with tempfile.TemporaryDirectory(prefix="lakesmith-catalog-") as folder:
-            for suffix in ("", "-wal"):
-                source = self.db.with_name(self.db.name + suffix)
-                if source.exists():
-                    shutil.copyfile(source, Path(folder, self.db.name + suffix))
+        with tempfile.TemporaryDirectory(prefix=_COPY) as folder:
+            self._copy_to(Path(folder))
             return self._select(Path(folder, self.db.name), sql, arguments)
+
+    def _copy_to(self, folder: Path) -> None:
+        for suffix in ("", "-wal"):
+            source = self.db.with_name(self.db.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, folder / source.name)
 
     def _select(self, db: Path, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         uri = f"file:{quote(str(db.absolute()))}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=self.busy_seconds)) as connection:
             return connection.execute(sql, arguments).fetchall()
 
-    def _problem(self, error: OSError | sqlite3.Error) -> LakesmithError:
+    def problem(self, error: OSError | sqlite3.Error) -> LakesmithError:
+        """What it means that the file cannot be read or written: LS702 or LS320."""
         if isinstance(error, sqlite3.Error) and _code(error) in _LOCKED:
             return LockedError(
                 Problem(
@@ -192,6 +229,6 @@ def _lost(name: str, location: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",
-            hint="restore the warehouse's files, or drop the table from the catalog to have it built anew",
+            hint=f"restore the warehouse's files, or give the table up to have it built anew: lakesmith drop {name}",
         )
     )

@@ -42,15 +42,21 @@ def load_metadata(name: str, location: str) -> TableState:
         StateError: LS504, the file cannot be read or is not table metadata.
     """
     try:
-        content = local_path(location).read_bytes()
-        if content.startswith(_GZIP_MAGIC):
-            content = gzip.decompress(content)
-        data = json.loads(content)
+        data = read_metadata(local_path(location))
     except FileNotFoundError:
         raise
     except (OSError, EOFError, ValueError) as error:
         raise _unreadable(name, location, str(error)) from error
     return parse_metadata(name, location, data)
+
+
+def read_metadata(location: str | Path) -> dict[str, Any]:
+    """The JSON in a metadata file, plain or gzip'd. Raises OSError, EOFError or ValueError."""
+    content = (local_path(location) if isinstance(location, str) else location).read_bytes()
+    data: dict[str, Any] = json.loads(
+        gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
+    )
+    return data
 
 
 def local_path(location: str) -> Path:
@@ -231,6 +237,6 @@ def _unreadable(name: str, location: str, found: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=f"table metadata of format 1 to {NEWEST_FORMAT} in {location}",
             found=found,
-            hint="restore the file, or register an earlier metadata file of the table in the catalog",
+            hint=f"restore the file, or give the table up to have it built anew: lakesmith drop {name}",
         )
     )

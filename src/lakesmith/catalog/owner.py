@@ -19,5 +19,5 @@ def foreign_owner(state: TableState, project: str) -> Problem | None:
         f"{state.name} exists and belongs to somebody else; it is never overwritten",
         expected=f"no table of that name, or one made by project {project!r}",
         found=f"a table of project {owner!r}" if owner else "a table that was not made by lakesmith",
-        hint="rename your table, drop the other one, or choose another target",
+        hint="give your table another name, or choose another target; what made the other one can drop it",
     )

@@ -9,8 +9,11 @@ from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import Problem, StateError
 
-TAKE_AGAIN = "or drop the table, and every file that is still in its landing folders is taken again"
-"""The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
+
+def take_again(table: object) -> str:
+    """The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
+    return f"or 'lakesmith drop {table}', and every file that is still in its landing folders is taken again"
+
 
 _CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 _TOTALS = ("total-data-files", "total-records", "total-delete-files")
@@ -160,7 +163,7 @@ def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
 def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
     rollback = "roll main back to a snapshot with a record"
     rebuild = f"rebuild it with 'lakesmith run --full-refresh {state.name}'"
-    first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, TAKE_AGAIN)
+    first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, take_again(state.name))
     return StateError(
         Problem(
             "LS501",

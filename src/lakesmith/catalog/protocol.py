@@ -26,5 +26,8 @@ class Catalog(Protocol):
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer (a namespace), sorted; none for a layer that does not exist."""
 
+    def reader(self) -> PyIcebergCatalog:
+        """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import, too."""
+
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog, for writes of the metadata plane. Slow to import: only when there is something to write."""

@@ -42,6 +42,10 @@ class RemoteCatalog:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
         return self._ask(lambda: self._list(layer))
 
+    def reader(self) -> PyIcebergCatalog:
+        """PyIceberg's catalog itself."""
+        return self.writer()
+
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog itself."""
         return self._ask(lambda: self._catalog)

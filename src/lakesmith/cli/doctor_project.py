@@ -38,7 +38,7 @@ def project_checks(opened: Opened) -> Iterator[Check]:
 
 def _folder(root: Path) -> Check:
     if not os.access(root, os.W_OK):
-        hint = "make the folder writable for you: lakesmith keeps its tables and logs in .lakesmith/"
+        hint = "what only reads works; to run, make the folder writable for you: the lake is in .lakesmith/"
         return Check("project folder", Verdict.PROBLEM, f"{root} cannot be written", hint)
     return disk_check("project folder", root)
 

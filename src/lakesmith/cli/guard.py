@@ -19,6 +19,7 @@ from lakesmith.cli.usage import ClickProblem, usage_problem
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.unforeseen import DEBUG, redacted, unforeseen
 from lakesmith.project.definitions import STATE_DIR, Project
+from lakesmith.project.scratch import scratch_folder
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""
@@ -93,8 +94,9 @@ def _unforeseen(error: Exception) -> Problem:
 
 def _log_folder() -> Path | None:
     """Where a stack trace belongs; None outside of a project."""
-    state_dir = _opened[0].state_dir if _opened else Path(STATE_DIR)
-    return state_dir / "logs" if _opened or state_dir.is_dir() else None
+    if not _opened and not Path(STATE_DIR).is_dir():
+        return None
+    return scratch_folder(_opened[0].root if _opened else Path()) / "logs"
 
 
 def _secrets() -> tuple[str, ...]:

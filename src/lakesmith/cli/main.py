@@ -30,6 +30,7 @@ SelectArgument = Annotated[
     typer.Argument(help="Tables: bronze.orders, silver.*, +gold.x (and upstream), x+ (and downstream)."),
 ]
 TableArgument = Annotated[str, typer.Argument(help="A table: bronze.orders.", show_default=False)]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 HERE = Path()
 
 
@@ -173,6 +174,49 @@ def verify(
     from lakesmith.cli.verify import verify_command
 
     raise typer.Exit(verify_command(project, target, tuple(select or ()), json))
+
+
+@app.command()
+def drop(
+    table: TableArgument,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete its data files, too.")] = False,
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Drop a table from the lake, with its quarantine and file ledger; its files stay unless they are purged."""
+    from lakesmith.cli.drop import DropOptions, drop_command
+
+    raise typer.Exit(drop_command(project, target, table, DropOptions(purge, yes), json))
+
+
+@app.command()
+def rename(
+    old: TableArgument,
+    new: Annotated[str, typer.Argument(help="Its new name: bronze.sales.", show_default=False)],
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Give a table another name, in the lake and in the project; its next run goes on where it was."""
+    from lakesmith.cli.rename import rename_command
+
+    raise typer.Exit(rename_command(project, target, (old, new), yes, json))
+
+
+@app.command()
+def register(
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Enter tables in the catalog whose files are in the warehouse: for when the catalog was lost."""
+    from lakesmith.cli.register import register_command
+
+    raise typer.Exit(register_command(project, target, yes, json))
 
 
 @app.command()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.lost import lost_problem
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import Pin
+from lakesmith.catalog.unfinished import require_finished
 from lakesmith.errors import LakesmithError
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
+from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.ledger import LedgerStore, LedgerView
@@ -35,13 +39,19 @@ class Lake:
     def open(cls, project: Project) -> Lake:
         """Opens the target's catalog; nothing is contacted or made yet."""
         catalog = open_catalog(project)
-        return cls(project, catalog, LedgerStore(catalog, project.state_dir / "cache"))
+        folders = (scratch_folder(project.root) / "cache", project.state_dir / "cache")
+        return cls(project, catalog, LedgerStore(catalog, *folders))
 
     def facts(self, name: TableName) -> TableFacts:
-        """The table as it is now; what is wrong with it is in ``problem``."""
+        """The table as it is now; what is wrong with it is in ``problem``.
+
+        Raises StateError LS513 for a table whose drop or rename was begun and not finished.
+        """
+        require_finished(self.project.state_dir, name)
         state = self.catalog.table(name.layer, name.name)
         if state is None:
-            return TableFacts()
+            local = self.catalog if isinstance(self.catalog, LocalCatalog) else None
+            return TableFacts(problem=lost_problem(local, name) if local else None)
         if foreign := foreign_owner(state, self.project.name):
             return TableFacts(state, problem=foreign)
         try:

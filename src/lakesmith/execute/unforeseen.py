@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Project, TableDefinition
+from lakesmith.project.scratch import scratch_folder
 
 DEBUG = "LAKESMITH_DEBUG"
 """Set to 1: an error nobody foresaw is shown with its stack trace."""
@@ -32,7 +33,7 @@ def unforeseen(
 
 def unforeseen_of(error: Exception, table: TableDefinition, project: Project) -> Problem:
     """LS900 of one table: the others go on."""
-    problem = unforeseen(error, project.state_dir / "logs", project.secrets, str(table.name))
+    problem = unforeseen(error, scratch_folder(project.root) / "logs", project.secrets, str(table.name))
     if os.environ.get(DEBUG) == "1":
         print(redacted("".join(traceback.format_exception(error)), project.secrets), file=sys.stderr)
     return replace(problem, place=table.place)

@@ -13,12 +13,13 @@ from lakesmith.graph.check_references import cycle_problems, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.graph import Graph, build_graph
 from lakesmith.project.cache import load_cached
-from lakesmith.project.definitions import STATE_DIR, Project
+from lakesmith.project.definitions import Project
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.loaded import LoadedProject, sorted_problems
+from lakesmith.project.scratch import scratch_folder
 
 CACHE = "cache"
-"""The folder inside ``.lakesmith/`` for what can be made again at any time."""
+"""The folder inside ``.lakesmith/`` (see ``project.scratch``) for what can be made again at any time."""
 
 
 def load(
@@ -29,7 +30,7 @@ def load(
     Raises:
         ProjectError: with every problem of the project, sorted by place: those of ``load_project``, LS130 to LS136.
     """
-    folder = root.absolute() / STATE_DIR / CACHE
+    folder = scratch_folder(root.absolute()) / CACHE
     loaded = load_cached(FolderFiles(root.absolute()), target, environ, folder)
     cache = AnalysisCache(folder)
     analysed = analyse_queries(loaded.project, cache.analyse)

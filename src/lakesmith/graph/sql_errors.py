@@ -8,7 +8,7 @@ is told by the parser's own finding, without the names of its classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lakesmith.graph.sql_tokens import SqlParseError, Token, TokenKind, error_at, position
 from lakesmith.graph.sql_words import KEYWORDS
@@ -109,12 +109,22 @@ def _may_be_clause(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _keyword_as_name(sql: str, tokens: Sequence[Token], at: int, found: str) -> SqlParseError | None:
-    token = tokens[at]
+    token: Token | None = tokens[at]
     is_alias = at > 0 and tokens[at - 1].upper == "AS" and found.startswith("Invalid expression")
-    if not is_alias or token.upper not in _CLAUSES:
+    if not is_alias or tokens[at].upper not in _CLAUSES:
+        token = next((near for near in _dotted(tokens, at) if near.upper in KEYWORDS), None)
+    if token is None:
         return None
     hint = f"put it in backticks: `{token.text}`"
     return error_at(sql, token.start, f"{token.upper} is a keyword and no name", hint)
+
+
+def _dotted(tokens: Sequence[Token], at: int) -> Iterator[Token]:
+    """The words at the place or right beside it that are parts of a dotted name."""
+    for index in range(max(0, at - 1), min(at + 2, len(tokens))):
+        beside = (*tokens[max(0, index - 1) : index], *tokens[index + 1 : index + 2])
+        if tokens[index].kind is TokenKind.WORD and any(token.text == "." for token in beside):
+            yield tokens[index]
 
 
 def _comma(sql: str, tokens: Sequence[Token], at: int) -> SqlParseError | None:

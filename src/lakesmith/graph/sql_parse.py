@@ -21,6 +21,8 @@ from lakesmith.graph.sql_errors import SPARK_MAY, check_commas, parse_error
 from lakesmith.graph.sql_tokens import SqlParseError, Token, TokenKind, error_at, position, tokenize
 
 _STARTS = frozenset({"SELECT", "WITH", "FROM", "("})
+_SWALLOWED = frozenset({"DESCRIBE", "FROM", "JOIN", "LATERAL"})
+"""Names of layers that sqlglot takes for keywords, so that it reads another table, or none."""
 _ONE_SELECT = "write one SELECT (or WITH ... SELECT); a table's settings go into its .yaml file"
 
 
@@ -102,6 +104,14 @@ def _check_words(sql: str, tokens: tuple[Token, ...]) -> None:
             raise error_at(
                 sql, token.start, f"{token.upper} cannot be used in a table's query", "write FROM layer.table"
             )
+        if (
+            token.upper in _SWALLOWED
+            and after.text == "."
+            and before
+            and before.upper in (",", "FROM", "JOIN")
+        ):
+            hint = f"put it in backticks: `{token.text}`"
+            raise error_at(sql, token.start, f"{token.upper} is a keyword and no name", hint)
         if token.upper == "IDENTIFIER" and after.text == "(":
             raise error_at(
                 sql, token.start, "IDENTIFIER(...) hides which table or column is meant", "write the name"

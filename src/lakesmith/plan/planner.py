@@ -97,7 +97,7 @@ def _other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
         place=table.place,
         expected=f"a table that takes its rows from {was}",
         found=f"one that takes them from {now}",
-        hint="give the new one another name, or drop the old one in the catalog",
+        hint=f"give the new one another name, or the old one (lakesmith rename), or give the old one up: lakesmith drop {table.name}",
     )
 
 

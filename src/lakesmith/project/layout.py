@@ -15,6 +15,9 @@ DEFAULTS = "_defaults.yaml"
 _SUFFIXES = (".yaml", ".sql", ".py")
 _ALMOST = {".yml": ".yaml"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_LONGEST = 200
+"""Characters of a layer and a table together: the folders of its quarantine and its file ledger are called by both, and no file
+system takes names of more than 255."""
 RESERVED_LAYER = "lakesmith"
 """The namespace in which a table's own helpers live."""
 
@@ -94,6 +97,10 @@ def _misplaced(path: PurePosixPath) -> Problem | None:
     if wrong is not None:
         expected = "lower-case letters, digits and _, a letter first"
         return Problem("LS110", f"a table cannot be called {parts[0]}.{path.stem}", place, expected, wrong)
+    if len(parts[0]) + len(path.stem) > _LONGEST:
+        what = f"the name of the table {path.stem[:40]}… is too long"
+        found = f"{len(parts[0]) + len(path.stem)} characters"
+        return Problem("LS110", what, place, f"at most {_LONGEST} characters, its layer's included", found)
     if parts[0] == RESERVED_LAYER:
         return Problem("LS110", f"the layer {RESERVED_LAYER!r} is lakesmith's own", place, "another folder")
     return None

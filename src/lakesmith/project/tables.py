@@ -176,7 +176,8 @@ class TableBuilder:
         A copy is a table of data; when and from which file a row came stays with the table it came to.
         """
         left_out = f" EXCEPT ({', '.join(ADDED_COLUMNS)})" if table in self._sourced else ""
-        return SqlQuery(f"SELECT *{left_out} FROM {table}", place)
+        # In backticks: layers and tables may be called as words of SQL are.
+        return SqlQuery(f"SELECT *{left_out} FROM `{table.layer}`.`{table.name}`", place)
 
     def _python(self, path: str) -> PythonQuery | None:
         own = self._draft.settings

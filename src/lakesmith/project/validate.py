@@ -100,7 +100,8 @@ def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
     expected = _EXPECTED.get(kind) or _from_context(error)
     if error["loc"][-1] in _SCALARS:
         expected = "a single value: a text, a number, true or false"
-    if kind == "string_type" and error["loc"][-1] not in _SCALARS and isinstance(given, (bool, int, float)):
+    of_list = isinstance(error["loc"][-1], int)
+    if kind == "string_type" and error["loc"][-1] not in _SCALARS and _is_unquoted(given, of_list):
         hint = "put it in quotes"
     if kind == "list_type" and isinstance(given, str):
         hint = f"write [{given}]"
@@ -110,6 +111,11 @@ def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
         f"the name {given!r} cannot be used" if error["loc"][-1] == "[key]" else f"{name} has a wrong value"
     )
     return Problem("LS105", what, place, expected, describe(given), hint)
+
+
+def _is_unquoted(given: Any, of_list: bool) -> bool:
+    """Whether YAML takes it for something else than the text that was meant: a column called ``null`` in a list of columns."""
+    return isinstance(given, (bool, int, float)) or (of_list and given is None)
 
 
 def _from_context(error: ErrorDetails) -> str:

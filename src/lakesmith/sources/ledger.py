@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from lakesmith.catalog.progress import TAKE_AGAIN
+from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -46,7 +46,11 @@ ledger_identifier = ledger_table.identifier
 
 
 class Writers(Protocol):
-    """What the store needs of a catalog: the PyIceberg catalog that may write."""
+    """What the store needs of a catalog: PyIceberg's, to read with and to write with."""
+
+    def reader(self) -> Any:
+        """As ``writer``, to read with alone: it works where nothing can be written."""
+        ...
 
     def writer(self) -> Any:
         """The PyIceberg catalog; importing and opening it is put off until it is asked for."""
@@ -54,11 +58,12 @@ class Writers(Protocol):
 
 
 class LedgerStore:
-    """The ledgers of a catalog, cached below ``cache_dir``."""
+    """The ledgers of a catalog, cached in ``cache_dir``; what is not there may be in ``elsewhere``, where nothing is written."""
 
-    def __init__(self, catalog: Writers, cache_dir: Path) -> None:
+    def __init__(self, catalog: Writers, cache_dir: Path, elsewhere: Path | None = None) -> None:
         self._catalog = catalog
         self._cache = LedgerCache(cache_dir)
+        self._elsewhere = LedgerCache(elsewhere or cache_dir)
 
     def read(self, table: TableName, pin: Pin | None) -> LedgerView:
         """What ``table`` has taken at its record's pin: from the cache, or from the ledger at that snapshot.
@@ -68,7 +73,7 @@ class LedgerStore:
         """
         if pin is None or pin.snapshot is None:
             return EMPTY
-        view = self._cache.load(pin)
+        view = self._cache.load(pin) or self._elsewhere.load(pin)
         return view if view is not None else self._read_table(table, pin, pin.snapshot)
 
     def append(self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry]) -> Pin:
@@ -97,8 +102,12 @@ class LedgerStore:
     def _writer(self) -> Any:
         return self._catalog.writer()
 
+    @cached_property
+    def _reader(self) -> Any:
+        return self._catalog.reader()
+
     def _read_table(self, table: TableName, pin: Pin, snapshot: int) -> LedgerView:
-        ledger = _retry(table, lambda: ledger_table.load(self._writer, table, pin))
+        ledger = _retry(table, lambda: ledger_table.load(self._reader, table, pin))
         view = ledger_table.read_view(ledger, snapshot)
         self._cache.save(pin, view)
         return view
@@ -133,7 +142,7 @@ def verify_entries(table: TableName, entries: Iterable[LedgerEntry], expected: s
                 f"{table}: its file ledger does not hold the lines its record was written with",
                 expected=f"lines with the hash {expected}",
                 found=found,
-                hint=f"`lakesmith files {table}` shows the ledger; {TAKE_AGAIN}",
+                hint=f"`lakesmith files {table}` shows the ledger; {take_again(table)}",
             )
         )
 

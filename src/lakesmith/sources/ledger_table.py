@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lakesmith.catalog.progress import TAKE_AGAIN
+from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
@@ -254,6 +254,7 @@ def _state_error(code: str, table: TableName, what: str, pin: Pin) -> StateError
             code,
             f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
             expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins it",
-            hint=f"bring the ledger back (a backup, or an older metadata file), {TAKE_AGAIN}",
+            hint="bring the ledger back ('lakesmith register' enters one whose files are there; or a backup),"
+            f" {take_again(table)}",
         )
     )

@@ -8,11 +8,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.observe import Lake
 from lakesmith.project.definitions import Project
+from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
@@ -38,9 +40,12 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
         )
     state_dir = project.state_dir
     _require_plain(state_dir)
+    catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
+    # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its lock.
+    db = catalog.db if catalog.can_write() else catalog.copied()
     return SessionSettings(
-        catalogs=local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
-        log_path=state_dir / "logs" / "spark.log",
+        catalogs=local_catalog_conf(db, catalog.warehouse),
+        log_path=scratch_folder(project.root) / "logs" / "spark.log",
         conf=dict(project.target.spark),
         little=little,
     )

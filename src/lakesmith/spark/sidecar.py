@@ -181,7 +181,7 @@ def _lost(table: TableName, name: str, found: str) -> StateError:
             f"{name} is not as the last published batch left it",
             expected="the snapshot that the table's progress record pins",
             found=found,
-            hint="restore it in the catalog; a derived table's is made anew by"
+            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
             f" lakesmith run --full-refresh {table}",
         )
     )

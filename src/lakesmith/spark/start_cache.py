@@ -12,16 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.project.scratch import user_cache
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     """The folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not made here."""
-    env = os.environ if environ is None else environ
-    if env.get("LAKESMITH_CACHE"):
-        return Path(env["LAKESMITH_CACHE"]).expanduser()
-    if env.get("XDG_CACHE_HOME"):
-        return Path(env["XDG_CACHE_HOME"]).expanduser() / "lakesmith"
-    return Path("~/.cache/lakesmith").expanduser()
+    return user_cache(os.environ if environ is None else environ)
 
 
 def make_folder(folder: Path) -> Path:

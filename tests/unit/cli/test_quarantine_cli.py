@@ -71,7 +71,7 @@ def quarantine(shop: Shop) -> Table:
     return catalog.create_table_if_not_exists("lakesmith.bronze__orders__quarantine", SCHEMA)
 
 
-def fill(shop: Shop, rows: list[dict[str, Any]], batch: int) -> None:
+def fill(shop: Shop, rows: list[dict[str, Any]], batch: int, **sidecars: Pin) -> None:
     """Publishes a batch of bronze.orders with just these bad rows in quarantine."""
     table = quarantine(shop)
     write = table.overwrite if table.current_snapshot() else table.append
@@ -79,7 +79,7 @@ def fill(shop: Shop, rows: list[dict[str, Any]], batch: int) -> None:
     snapshot = table.current_snapshot()
     assert snapshot is not None
     pin = Pin(str(table.metadata.table_uuid), snapshot.snapshot_id)
-    shop.batch("bronze.orders", batch, 10, files=1, sidecars={"quarantine": pin})
+    shop.batch("bronze.orders", batch, 10, files=1, sidecars={"quarantine": pin, **sidecars})
 
 
 def test_nothing_in_quarantine(cli: Cli, shop: Shop) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from lakesmith.errors import ProjectError
 from lakesmith.graph.load import load
+from lakesmith.graph.sql_words import KEYWORDS
+from lakesmith.project.definitions import TableName
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -54,6 +56,29 @@ def test_all_problems_of_all_families_at_once_sorted_by_place(tmp_path: Path) ->
         ("LS131", "tables/silver/b.sql:1"),
         ("LS134", "tables/silver/orders.yaml:2"),
     ]
+
+
+def test_tables_and_layers_may_be_called_as_any_word_of_sql_or_yaml_is(tmp_path: Path) -> None:
+    words = sorted(
+        {*map(str.lower, KEYWORDS), "unnest", "no", "yes", "n", "files", "x__y", "branch_main", "e1"}
+    )
+    source = "source: {files: {path: a/, format: csv}}\ncolumns: {id: int}\n"
+    files = {}
+    for word in words:
+        files[f"tables/b1/{word}.yaml"] = source
+        files[f"tables/{word}/orders.yaml"] = source
+        files[f"tables/b2/{word}.yaml"] = f"from: b1.{word}\n"
+        files[f"tables/b3/{word}.yaml"] = f"from: {word}.orders\n"
+        files[f"tables/b4/{word}.sql"] = (
+            f"SELECT `{word}`.id FROM b1.`{word}` JOIN `{word}`.orders USING (id)"
+        )
+
+    _, graph = load(write(tmp_path, files), environ={})
+
+    for word in words:
+        assert list(map(str, graph.node(TableName("b2", word)).inputs)) == [f"b1.{word}"]
+        assert list(map(str, graph.node(TableName("b3", word)).inputs)) == [f"{word}.orders"]
+        assert list(map(str, graph.node(TableName("b4", word)).inputs)) == [f"b1.{word}", f"{word}.orders"]
 
 
 def test_a_folder_that_is_no_project_stays_as_it_is(tmp_path: Path) -> None:

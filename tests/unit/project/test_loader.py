@@ -187,9 +187,9 @@ def test_a_copy_leaves_out_what_lakesmith_adds_to_a_sourced_table_and_nothing_el
 
     texts = [t.query.text for t in project.tables if isinstance(t.query, SqlQuery)]
     assert texts == [
-        "SELECT * FROM silver.orders",
+        "SELECT * FROM `silver`.`orders`",
         "SELECT * EXCEPT (_source_file, _source_position, _source_modified_at, _ingested_at, _batch) "
-        "FROM bronze.orders",
+        "FROM `bronze`.`orders`",
     ]
 
 

@@ -30,6 +30,8 @@ class SqliteCatalog:
             )
         return self._writer
 
+    reader = writer
+
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> SqliteCatalog:

@@ -201,7 +201,7 @@ def test_a_ledger_that_is_not_what_was_pinned_is_never_taken_for_new(
         store.append(ORDERS, first, [entry("c", 2)])
     # A table that takes files is never rebuilt: that is refused.
     hint = raised.value.problems[0].hint or ""
-    assert "drop the table" in hint
+    assert "lakesmith drop bronze.orders" in hint
     assert "--full-refresh" not in hint
     with pytest.raises(StateError, match=code):
         LedgerStore(catalog, tmp_path / "empty").read(ORDERS, first)

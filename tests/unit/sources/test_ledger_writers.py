@@ -31,6 +31,8 @@ def _append_many(folder: Path, who: int, number: int, result: Any) -> None:
             uri = f"sqlite:///{folder}/catalog.db"
             return SqlCatalog("lake", uri=uri, warehouse=f"file://{folder}/warehouse")
 
+        reader = writer
+
     store = LedgerStore(Catalog(), folder / f"cache-{who}")
     pin: Pin | None = None
     for batch in range(1, number + 1):

@@ -1,0 +1,102 @@
+"""The embedded catalog's entries, changed by ourselves: several tables in one transaction, which neither Spark nor PyIceberg does."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import Problem, StateError
+from lakesmith.project.definitions import TableName
+
+_NAME: Final = "catalog_name = ? AND table_namespace = ? AND table_name = ?"
+# As Iceberg's JdbcUtil makes them, schema V1.
+_SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,"
+    " table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),"
+    " iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))",
+    "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL,"
+    " property_key VARCHAR(255), property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key))",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the catalog knows of a table: where its metadata is. ``location`` is a path or a ``file:`` URI."""
+
+    name: TableName
+    location: str
+
+
+def find_entries(catalog: LocalCatalog, names: Sequence[TableName]) -> tuple[Entry, ...]:
+    """The entries of those tables that are there. Raises as ``Catalog`` says."""
+    found = ((name, catalog.location(name.layer, name.name)) for name in names)
+    return tuple(Entry(name, location) for name, location in found if location is not None)
+
+
+def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
+    """Takes entries out and puts others in, all or none.
+
+    Raises StateError LS511 when one is not (any more) as ``take_out`` says or already there, and as ``Catalog`` says.
+    """
+    catalog.prepare()
+    try:
+        with closing(sqlite3.connect(catalog.db, timeout=catalog.busy_seconds, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                _change(db, take_out, put_in)
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise catalog.problem(error) from error
+
+
+def _change(db: sqlite3.Connection, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
+    for statement in _SCHEMA:
+        db.execute(statement)
+    for entry in take_out:
+        sql = f"DELETE FROM iceberg_tables WHERE {_NAME} AND metadata_location = ?"
+        if db.execute(sql, (*_key(entry), entry.location)).rowcount != 1:
+            raise _moved(entry.name, "it has moved since it was looked at")
+    for entry in put_in:
+        _put_in(db, entry)
+
+
+def _put_in(db: sqlite3.Connection, entry: Entry) -> None:
+    space = "INSERT OR IGNORE INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')"
+    db.execute(space, (CATALOG_NAME, entry.name.layer))
+    columns = [row[1] for row in db.execute("PRAGMA table_info(iceberg_tables)")]
+    kind = (", iceberg_type", ", 'TABLE'") if "iceberg_type" in columns else ("", "")
+    sql = (
+        f"INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{kind[0]})"
+        f" VALUES (?, ?, ?, ?{kind[1]})"
+    )
+    try:
+        db.execute(sql, (*_key(entry), entry.location))
+    except sqlite3.IntegrityError as error:
+        raise _moved(entry.name, "there is a table of that name") from error
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return (CATALOG_NAME, entry.name.layer, entry.name.name)
+
+
+def _moved(name: TableName, found: str) -> StateError:
+    hint = "end what writes to it, and try again: nothing was changed"
+    return StateError(
+        Problem("LS511", f"the catalog's entry of {name} cannot be changed", found=found, hint=hint)
+    )
+
+
+def folder_of(location: str) -> Path:
+    """The folder of the table whose metadata file is at ``location``."""
+    from lakesmith.catalog.metadata import local_path
+
+    return local_path(location).parent.parent

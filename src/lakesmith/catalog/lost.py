@@ -1,0 +1,195 @@
+"""Tables whose files are in the warehouse and which the catalog does not name: the catalog was lost, whole or in part.
+
+Which of a table's metadata files was its last is told by the files themselves. Each names those before it (``metadata-log``), so
+one that another names was the table's state once. One that no other names is the last, or was written and never became the
+table's state, because its compare-and-swap was lost or its writer was killed:
+
+- Another file with the same predecessor has successors: that one won, and this one was lost.
+- Otherwise both may have been the last. What other tables' records pin (a sidecar's snapshot, an input's) has been seen as
+  published: the file that has more of it is taken, and of equals the newest.
+
+Where a writer was killed right before its swap, what it wrote is taken as if the swap had been the last thing that happened. That is
+a state the table could have had: whole, checked, with the record of what it has consumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lakesmith.catalog.entries import folder_of
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.marks import marked_name
+from lakesmith.catalog.metadata import local_path, parse_metadata, read_metadata
+from lakesmith.catalog.progress import find_progress
+from lakesmith.catalog.record import SUMMARY_KEY, Pin, Record
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import LakesmithError, Problem
+from lakesmith.project.definitions import TableName
+from lakesmith.project.layout import RESERVED_LAYER
+
+Pins = frozenset[tuple[str, int]]
+"""Snapshots, each with its table's UUID, that records pin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A metadata file. ``before`` are the names of the files it says were before it, the last one last."""
+
+    state: TableState
+    before: tuple[str, ...]
+    sequence: int
+    updated_ms: int
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return PurePosixPath(self.state.metadata_location).name
+
+    @property
+    def parent(self) -> str | None:
+        """The file it was made from."""
+        return self.before[-1] if self.before else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A table without an entry: the name it has, the version to enter, and how many others it may have been as well."""
+
+    name: TableName
+    version: Version
+    others: int = 0
+
+    @property
+    def state(self) -> TableState:
+        """The table as that version has it."""
+        return self.version.state
+
+    @property
+    def record(self) -> Record | None:
+        """What it has consumed, as far as that can be told."""
+        return _record(self.state)
+
+
+def lost_tables(catalog: LocalCatalog) -> tuple[Lost, ...]:
+    """The tables that were published and have no entry, and the sidecars that their records, or those of tables with an entry, pin."""
+    folders = _folders_without_entry(catalog)
+    if not folders:
+        return ()
+    versions = [versions for folder in folders for versions in _versions(folder)]
+    pins = _pins([*_entered(catalog), *(each.state for one in versions for each in one)])
+    found = [newest(one, pins) for one in versions]
+    counted = (each for each in found if _counts(catalog, each, pins))
+    by_name = groupby(
+        sorted(counted, key=lambda each: (each.name, each.version.updated_ms)), lambda each: each.name
+    )
+    # Of several tables of one name the one that was written last: the others were dropped by other tools.
+    return tuple(list(same)[-1] for _, same in by_name)
+
+
+def lost_problem(catalog: LocalCatalog, name: TableName) -> Problem | None:
+    """LS512: why a table that the catalog does not name is not built as a new one; None when it can be."""
+    lost = lost_tables(catalog)
+    if name not in {each.name for each in lost}:
+        return None
+    tables = [str(each.name) for each in lost if each.name.layer != RESERVED_LAYER]
+    there = f"{catalog.db} has no entry of it" if catalog.db.exists() else f"there is no {catalog.db}"
+    return Problem(
+        "LS512",
+        f"the catalog does not know {name} any more, and its files are in the warehouse",
+        expected="its entry in the catalog, or no files",
+        found=f"{there}; tables in {catalog.warehouse} without an entry: {', '.join(tables)}",
+        hint="'lakesmith register' enters them again as they were, and runs go on from there; or put the catalog back from a"
+        f" backup; or 'lakesmith drop {name}' gives the table up, and the next run builds it anew",
+    )
+
+
+def newest(versions: Sequence[Version], pins: Pins = frozenset()) -> Lost:
+    """The version of one table that was its last, as the module says. ``versions``: at least one."""
+    named = {name for version in versions for name in version.before}
+    followed = {version.parent for version in versions if version.file in named}
+    last = [
+        each
+        for each in versions
+        if each.file not in named and (each.parent is None or each.parent not in followed)
+    ]
+    chosen = max(
+        last or versions, key=lambda each: (_pinned(each.state, pins), each.sequence, each.updated_ms)
+    )
+    others = sum(each.parent == chosen.parent for each in last) - 1
+    name = marked_name(folder_of(chosen.state.metadata_location), chosen.state.uuid)
+    return Lost(name or TableName("", ""), chosen, max(0, others))
+
+
+def tables_in(folder: Path) -> list[str]:
+    """The UUIDs of the tables whose metadata is in a table's folder."""
+    return [versions[0].state.uuid for versions in _versions(folder)]
+
+
+def _folders_without_entry(catalog: LocalCatalog) -> list[Path]:
+    folders = [path.parent for path in sorted(catalog.warehouse.glob("*/*/metadata"))]
+    if not folders:
+        return []
+    known = {folder_of(location) for location in catalog.locations()}
+    return [folder for folder in folders if folder not in known]
+
+
+def _versions(folder: Path) -> Iterator[list[Version]]:
+    """The versions in a folder, by table. What cannot be read was not written whole, and so was never a table's state."""
+    found: dict[str, list[Version]] = {}
+    for path in sorted((folder / "metadata").glob("*.metadata.json")):
+        try:
+            version = _version(str(path), read_metadata(path))
+            # A project that was copied: its metadata speaks of files in the other place.
+            if not folder.samefile(local_path(version.state.location)):
+                continue
+        except (OSError, EOFError, ValueError, LakesmithError):
+            continue
+        found.setdefault(version.state.uuid, []).append(version)
+    yield from found.values()
+
+
+def _version(path: str, data: Mapping[str, Any]) -> Version:
+    before = tuple(PurePosixPath(entry["metadata-file"]).name for entry in data.get("metadata-log") or ())
+    state = parse_metadata(path, path, data)
+    return Version(state, before, data.get("last-sequence-number", 0), data.get("last-updated-ms", 0))
+
+
+def _entered(catalog: LocalCatalog) -> Iterator[TableState]:
+    for location in catalog.locations():
+        try:
+            yield parse_metadata(location, location, read_metadata(location))
+        except (OSError, EOFError, ValueError, LakesmithError):
+            continue
+
+
+def _pins(states: Iterable[TableState]) -> Pins:
+    records = [record for state in states if (record := _record(state))]
+    pins: list[Pin] = [
+        pin for record in records for pin in (*record.sidecars.values(), *record.inputs.values())
+    ]
+    return frozenset((pin.uuid, pin.snapshot) for pin in pins if pin.snapshot is not None)
+
+
+def _record(state: TableState) -> Record | None:
+    try:
+        progress = find_progress(state)
+    except LakesmithError:
+        return None
+    return progress.record if progress else None
+
+
+def _pinned(state: TableState, pins: Pins) -> int:
+    return sum((state.uuid, snapshot) in pins for snapshot in state.snapshots)
+
+
+def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
+    """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed leaves others."""
+    if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
+        return False
+    if lost.name.layer == RESERVED_LAYER:
+        return _pinned(lost.state, pins) > 0
+    return any(SUMMARY_KEY in snapshot.summary for snapshot in lost.state.snapshots.values())

@@ -1,0 +1,128 @@
+"""What ``drop``, ``rename`` and ``register`` stand on: the catalog and the project's files, whether or not these are right."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.lost import Lost, lost_tables
+from lakesmith.catalog.open import open_catalog
+from lakesmith.catalog.owner import foreign_owner
+from lakesmith.catalog.state import TableState
+from lakesmith.cli.guard import remember
+from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError
+from lakesmith.graph.inputs import references_of
+from lakesmith.graph.load import CACHE
+from lakesmith.graph.sql_analysis import SqlAnalysis, SqlParseError, analyse
+from lakesmith.project.cache import load_cached
+from lakesmith.project.definitions import Project, SqlQuery, TableName
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.project.loaded import LoadedProject
+from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.scratch import scratch_folder
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A project as far as it can be read: a table that was renamed by half leaves references to nothing."""
+
+    loaded: LoadedProject
+    catalog: LocalCatalog
+
+    @property
+    def project(self) -> Project:
+        """The project, with the tables that are right."""
+        return self.loaded.project
+
+    def state(self, name: TableName) -> TableState | None:
+        """The table, None when there is none or when its metadata cannot be read. Raises StateError LS503 for another's."""
+        try:
+            state = self.catalog.table(name.layer, name.name)
+        except StateError:
+            return None
+        # A file ledger says no owner: sidecars are their table's, by their names.
+        asked = state if name.layer != RESERVED_LAYER else None
+        problem = foreign_owner(asked, self.project.name) if asked else None
+        if problem is not None:
+            raise StateError(problem)
+        return state
+
+    def lost(self, name: TableName) -> Lost | None:
+        """The table among those that the catalog does not name any more."""
+        return next((each for each in lost_tables(self.catalog) if each.name == name), None)
+
+    def readers(self, name: TableName) -> list[tuple[TableName, Place]]:
+        """The project's tables whose queries read the table, and where they name it."""
+        tables = {table.name: table for table in self.project.tables}
+        analyses = {key: found for key, table in tables.items() if (found := _analysed(table.query))}
+        return [
+            (key, reference.place)
+            for key, table in tables.items()
+            for reference in references_of(table, analyses)
+            if reference.name == name
+        ]
+
+
+def _analysed(query: object) -> SqlAnalysis | None:
+    try:
+        return analyse(query.text) if isinstance(query, SqlQuery) else None
+    except SqlParseError:
+        return None
+
+
+def open_ground(root: Path, target: str | None) -> Ground:
+    """The project's ground. Raises ProjectError when it has no name or target, EnvironmentProblem LS328 for a target with a catalog
+    of its own.
+    """
+    root = root.resolve()
+    loaded = load_cached(FolderFiles(root), target, os.environ, scratch_folder(root) / CACHE)
+    if not loaded.project.name:
+        raise ProjectError(loaded.problems)
+    remember(loaded.project)
+    catalog = open_catalog(loaded.project)
+    if not isinstance(catalog, LocalCatalog):
+        raise EnvironmentProblem(
+            Problem(
+                "LS328",
+                f"tables of target {loaded.project.target.name!r} cannot be dropped, renamed or registered by lakesmith",
+                loaded.project.target.place,
+                "a target of type local",
+                loaded.project.target.type,
+                "use the catalog's own tools",
+            )
+        )
+    return Ground(loaded, catalog)
+
+
+def parsed_name(text: str) -> TableName:
+    """The table that ``text`` names. Raises UsageError LS204 when it has not two parts."""
+    parts = text.lower().split(".")
+    if len(parts) != 2 or not all(parts):
+        raise UsageError(Problem("LS204", f"{text} is no table's name", None, "layer.table"))
+    return TableName(*parts)
+
+
+def not_there(ground: Ground, name: TableName) -> UsageError:
+    """LS250: nothing in the lake is called so."""
+    layers = {table.layer for table in ground.loaded.declared} | {name.layer}
+    known = [f"{layer}.{table}" for layer in sorted(layers) for table in ground.catalog.names(layer)]
+    what = f"there is no table {name} in the lake"
+    return UsageError(
+        Problem("LS250", what, None, "a table that was built", hint=did_you_mean(str(name), known))
+    )
+
+
+def agreed(question: str, yes: bool, as_json: bool) -> bool:
+    """Whether it may be done. Asks on a terminal; raises UsageError LS227 where nobody can be asked."""
+    if yes:
+        return True
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        expected, hint = "somebody who can be asked, or --yes", "add --yes if that is meant"
+        raise UsageError(Problem("LS227", question, None, expected, "no terminal", hint))
+    return typer.confirm(question)

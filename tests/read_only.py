@@ -1,0 +1,38 @@
+"""Projects that can be read and not written: for every user, root too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+"""Has a process of root's held to the modes of files as everybody is."""
+
+
+@contextmanager
+def read_only(root: Path) -> Iterator[None]:
+    """Nothing below ``root`` can be written while the body runs, but for root itself (see ``python_held_to_modes``).
+
+    Landing files stay as they are: a changed mode is a change of the file.
+    """
+    paths = [path for path in (root, *root.rglob("*")) if path.is_dir() or ".lakesmith" in path.parts]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in paths:
+        path.chmod(modes[path] & ~0o222)
+    try:
+        yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+
+def python_held_to_modes(script: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs a Python script that cannot write where modes do not let it."""
+    command = [*(_WITHOUT_POWERS if os.getuid() == 0 else ()), sys.executable, "-c", script]
+    return subprocess.run(
+        command, env={**os.environ, **environ}, capture_output=True, text=True, timeout=120, check=False
+    )
