@@ -37,7 +37,17 @@ _DATACLASSES: Final = (
     d.SqlQuery,
     d.PythonQuery,
 )
-_VALUES: Final = (Path, frozenset, d.FileFormat, d.OnNewColumn, d.OnChangedFile, d.OnBadRow, d.History)
+_VALUES: Final = (
+    Path,
+    frozenset,
+    d.FileFormat,
+    d.OnNewColumn,
+    d.OnChangedFile,
+    d.OnInexact,
+    d.OnTypeChange,
+    d.OnBadRow,
+    d.History,
+)
 _KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in (*_DATACLASSES, *_VALUES)}
 _CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")
 

@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from lakesmith.project.definitions import FileFormat, History, OnBadRow, OnChangedFile, OnNewColumn
+from lakesmith.project.definitions import (
+    FileFormat,
+    History,
+    OnBadRow,
+    OnChangedFile,
+    OnInexact,
+    OnNewColumn,
+    OnTypeChange,
+)
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 """What layers, tables, sources, targets and projects may be called: it is right in every catalog lakesmith works with."""
@@ -101,6 +109,19 @@ class FileOptions(Settings):
         None,
         description="What happens when a file that was taken has been changed since: `fail` stops the run, `ignore` keeps "
         "the rows that were taken, `replace` takes the new content in place of the old. Default: `fail`.",
+    )
+    on_inexact: Annotated[OnInexact | None, Loose] = Field(
+        None,
+        description="What happens to a value of more digits than its column's type holds, such as `1.239` in a "
+        "`decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts it. "
+        "Default: `quarantine`.",
+    )
+    on_type_change: Annotated[OnTypeChange | None, Loose] = Field(
+        None,
+        description="What happens when values are not of a column's type: `widen` widens a type that was inferred, where "
+        "Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside; `fail` stops "
+        "the batch; `quarantine` sets the rows aside. Declared types are never widened. Default: `quarantine` when the "
+        "table declares its columns, `widen` when they are inferred.",
     )
 
 

@@ -9,7 +9,15 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from lakesmith.errors import Place, Problem
-from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource, OnChangedFile, OnNewColumn
+from lakesmith.project.definitions import (
+    CsvOptions,
+    FileFormat,
+    FileSource,
+    OnChangedFile,
+    OnInexact,
+    OnNewColumn,
+    OnTypeChange,
+)
 from lakesmith.project.durations import seconds
 from lakesmith.project.models import DefaultsFile, FileOptions, FilesSettings, SourceSettings, TableFile
 from lakesmith.project.settings import Level, Setting, find
@@ -86,6 +94,10 @@ def _source(
         min_age_seconds=_seconds(age, problems) if age else 0.0,
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
         on_changed_file=_value(levels, "on_changed_file", OnChangedFile.FAIL),
+        on_inexact=_value(levels, "on_inexact", OnInexact.QUARANTINE),
+        on_type_change=_value(
+            levels, "on_type_change", OnTypeChange.QUARANTINE if declared else OnTypeChange.WIDEN
+        ),
     )
 
 

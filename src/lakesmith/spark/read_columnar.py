@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.project.definitions import FileFormat
+from lakesmith.project.definitions import FileFormat, OnInexact
 from lakesmith.sources.fields import dotted, parse_type
 from lakesmith.spark.read_cast import Misfit, as_declared, misfits, sql_type
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    SOURCE_POSITION,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
 from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read_sql import any_of, case, name
 from lakesmith.spark.read_types import reason
@@ -30,7 +39,8 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     inner = [f"{name(column)} AS f{i}" for i, column in enumerate(names)]
     rows = loaded.selectExpr(*inner, *_provenance(scan, group))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
-    typed, wrong, reasons = [], [], []
+    rounds = request.source.on_inexact is OnInexact.ROUND
+    typed, wrong, reasons, inexact = [], [], [], []
     for i, (column, type_) in enumerate(request.columns):
         index = found.index(column)
         if index is None:
@@ -39,8 +49,10 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
         field, theirs, ours = f"f{index}", sql_type(schema[names[index]].dataType), parse_type(type_)
         typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
         for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
-            wrong.append(misfit.test)
-            reasons.append(case([(misfit.test, f"array({_reason(misfit)})")], "array()"))
+            test = misfit.wrong if rounds else misfit.either
+            wrong.append(test)
+            reasons.append(case([(test, f"array({_reason(misfit)})")], "array()"))
+            inexact.append((column, misfit.inexact))
     whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
@@ -53,6 +65,7 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
             *PROVENANCE,
             f"IF({is_bad}, {whole}, NULL) AS {RAW}",
             f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
+            f"{rounded_columns(request, inexact)} AS {ROUNDED}",
         )
     )
 
@@ -77,4 +90,4 @@ def _load(scan: Scan, group: ReadGroup) -> DataFrame:
 
 def _reason(misfit: Misfit) -> str:
     place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
-    return reason(place, misfit.type, misfit.found)
+    return reason(place, misfit.type, misfit.found, misfit.inexact)

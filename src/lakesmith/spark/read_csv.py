@@ -10,7 +10,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
 from lakesmith.spark.read_scan import (
     VALUE,
     Scan,
@@ -21,7 +29,7 @@ from lakesmith.spark.read_scan import (
     text_records,
 )
 from lakesmith.spark.read_sql import any_of, case, literal, name, not_null, options
-from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, reason
+from lakesmith.spark.read_types import TextFormats, exact_from_text, inexact_from_text, plain, reason
 
 _MAX_FIELDS = 20_000  # Spark's parser gives up (and the job with it) at 20,480 fields
 
@@ -47,7 +55,7 @@ def csv_texts(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 def formats(request: ReadRequest) -> TextFormats:
     """How the source writes dates and times."""
-    return TextFormats.of(request.source.csv)
+    return TextFormats.of(request.source)
 
 
 def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
@@ -66,6 +74,7 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
         *PROVENANCE,
         f"IF({bad}, make_valid_utf8({VALUE}), NULL) AS {RAW}",
         f"IF({bad}, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+        f"{_rounded(texts, request)} AS {ROUNDED}",
     )
 
 
@@ -101,7 +110,19 @@ def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
 
 def _reason(text: str, request: ReadRequest, index: int) -> str:
     column, type_ = request.columns[index]
-    return reason(column, plain(type_), text)
+    return reason(column, plain(type_), text, inexact_from_text(text, type_, formats(request)))
+
+
+def _rounded(texts: list[str | None], request: ReadRequest) -> str:
+    pairs = zip(request.columns, texts, strict=True)
+    return rounded_columns(
+        request,
+        (
+            (column, inexact_from_text(text, type_, formats(request)))
+            for (column, type_), text in pairs
+            if text
+        ),
+    )
 
 
 def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:

@@ -27,6 +27,7 @@ from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.rounded import rounded_counts, rounded_note
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.tables import literal
 
@@ -67,7 +68,7 @@ def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         checks=draft.checks,
         files=len(files),
         ledger_hash=intent.lines_hash,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *draft.warnings),
     )
 
 
@@ -110,8 +111,10 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     rules = batch.step.table.checks
     judged = judge_rows(batch, intake.rows)
     seen = Observation()
+    names = [column.name for column in intake.columns]
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
-    measured = judged.observe(seen, *counts, *rule_counts(rules))
+    rounded = rounded_counts(batch.step.table, names)
+    measured = judged.observe(seen, *counts, *rule_counts(rules), *rounded)
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
         counting = beside.submit(_counted, batch)
@@ -121,13 +124,19 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     found = counts_of(seen)
     bad_rows = judged.where(F.size(REASONS) > 0)
     stop_if_asked(batch, found["bad"], bad_rows)
-    names = [column.name for column in intake.columns]
     aside = intake.with_raw_columns(bad_rows) if found["bad"] else bad_rows
     pins = set_aside(batch, aside, names, found["bad"])
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     read = found["read"] if counted is None else counted
-    account = Account(read=read, inserted=written, deleted=replaced, quarantined=found["bad"])
-    return Draft(account, sidecars=pins, checks=checks_of(rules, found))
+    account = Account(
+        read=read,
+        inserted=written,
+        deleted=replaced,
+        quarantined=found["bad"],
+        rounded=found.get("rounded", 0),
+    )
+    notes = rounded_note(names, found)
+    return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
 
 def _counted(batch: Batch) -> int | None:
