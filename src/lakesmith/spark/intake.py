@@ -12,13 +12,13 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import SourceError
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
+from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn, OnTypeChange
 from lakesmith.sources.columns import NewColumn, match_columns
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.grown_types import common_type, remembered
-from lakesmith.spark.intake_fields import match_fields
+from lakesmith.spark.intake_fields import match_fields, of_good_lines, widen_columns
 from lakesmith.spark.read_files import (
     ReadGroup,
     ReadRequest,
@@ -94,6 +94,10 @@ def _agreed(
             request = _request(batch, intake.source, groups[intake], found[intake], columns)
             columns, said = match_fields(batch.spark, request, found[intake], columns)
             notes.extend(said)
+    for intake in open_first:
+        if intake.source.on_type_change is OnTypeChange.WIDEN:
+            columns, said = widen_columns(columns, found[intake], batch.step.table.columns)
+            notes.extend(said)
     return columns, tuple(dict.fromkeys(notes))
 
 
@@ -140,6 +144,7 @@ def _matched(
 ) -> tuple[Column, ...]:
     """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
     new: dict[str, NewColumn] = {}
+    lines, found = _that_get_in(batch, source, shapes, found, columns)
     for shape in found:
         match = match_columns(columns, shape, source.on_new_column)
         if match.problems:
@@ -148,7 +153,30 @@ def _matched(
         for column in match.new:
             known = new.get(column.name.lower(), column)
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
-    return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
+    return (*columns, *_typed(batch, source, shapes, tuple(new.values()), lines)) if new else columns
+
+
+def _that_get_in(
+    batch: Batch,
+    source: FileSource,
+    shapes: Sequence[ShapeGroup],
+    found: Sequence[FileShape],
+    columns: tuple[Column, ...],
+) -> tuple[DataFrame | None, Sequence[FileShape]]:
+    """The JSON lines that may bring columns, and their keys: where there are new ones, those of rows that are not bad.
+
+    None: all lines. A header brings its columns whatever becomes of the rows below it.
+    """
+    evolves = source.format is FileFormat.JSON and source.on_new_column is OnNewColumn.EVOLVE
+    if not evolves or not any(match_columns(columns, shape, source.on_new_column).new for shape in found):
+        return None, found
+    request = of_good_lines(batch.spark, _request(batch, source, shapes, found, columns))
+    good = set(json_columns(batch.spark, request))
+    known = {
+        theirs for shape in found for _, theirs in match_columns(columns, shape, source.on_new_column).present
+    }
+    kept = [key for shape in found for key in shape.columns if key in good | known]
+    return request.records, [FileShape(tuple(kept), (None,) * len(kept))]
 
 
 def _common(one: str | None, other: str | None) -> str | None:
@@ -156,12 +184,16 @@ def _common(one: str | None, other: str | None) -> str | None:
 
 
 def _typed(
-    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], new: Sequence[NewColumn]
+    batch: Batch,
+    source: FileSource,
+    shapes: Sequence[ShapeGroup],
+    new: Sequence[NewColumn],
+    lines: DataFrame | None,
 ) -> tuple[Column, ...]:
     """New columns with a type: the file's own, or, where it says nothing, what its values look like."""
     if all(column.type for column in new):
         return tuple(Column(column.name, column.type) for column in new)
-    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root)
+    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root, lines)
     types = {column.name.lower(): column.type for column in inferred}
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 

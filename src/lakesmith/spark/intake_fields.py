@@ -22,8 +22,9 @@ from lakesmith.sources.fields import (
     parse_type,
 )
 from lakesmith.sources.shape import FileShape
-from lakesmith.spark.grown_types import grown
+from lakesmith.spark.grown_types import grown, widened
 from lakesmith.spark.read_fields import json_field_types, json_unknown_fields
+from lakesmith.spark.read_json import json_good_lines
 from lakesmith.spark.read_request import ReadRequest
 
 _Columns = tuple[Column, ...]
@@ -39,6 +40,9 @@ def match_fields(
     """
     is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
     unknown, missing = (json_unknown_fields(spark, request), ()) if is_json else _compared(columns, shapes)
+    if is_json and unknown and policy is OnNewColumn.EVOLVE:
+        request = of_good_lines(spark, request)
+        unknown = json_unknown_fields(spark, request)
     after = columns
     if unknown and policy is OnNewColumn.EVOLVE:
         types = [file_types(columns, shape) for shape in shapes]
@@ -48,6 +52,38 @@ def match_fields(
     if match.problems:
         raise SourceError(match.problems)
     return after, (*match.notes, *_said(columns, after))
+
+
+def of_good_lines(spark: SparkSession, request: ReadRequest) -> ReadRequest:
+    """The request for JSON lines that are not bad: what only bad rows have is new to no row that gets in."""
+    return replace(request, groups=request.groups[:1], records=json_good_lines(spark, request))
+
+
+def widen_columns(
+    columns: _Columns, shapes: Sequence[FileShape], declared: Sequence[Column]
+) -> tuple[_Columns, tuple[str, ...]]:
+    """The columns with the wider types of files that have types, but for those ``declared``; notes say which."""
+    fixed = {column.name.lower() for column in declared}
+    found = [file_types(columns, shape) for shape in shapes]
+    after = tuple(
+        column
+        if column.name.lower() in fixed
+        else _as_wide(column, [of[column.name] for of in found if column.name in of])
+        for column in columns
+    )
+    changes = (
+        change
+        for old, new in zip(columns, after, strict=True)
+        for change in type_changes(old.type or "", new.type or "", old.name) or ()
+    )
+    said = tuple(f"{dotted(it.path)}: {it.old} -> {it.new} (on_type_change: widen)" for it in changes)
+    return after, said
+
+
+def _as_wide(column: Column, found: Sequence[SqlType]) -> Column:
+    before = parse_type(column.type or "")
+    after = reduce(widened, found, before)
+    return replace(column, type=after.text) if after is not before else column
 
 
 def _compared(

@@ -30,6 +30,7 @@ from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_rea
 from lakesmith.spark.rounded import rounded_counts, rounded_note
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.tables import literal
+from lakesmith.spark.type_misfits import judge_types
 
 SYSTEM_COLUMNS = (
     Column("_source_file", "string", "the landing file the row came from"),
@@ -135,7 +136,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         quarantined=found["bad"],
         rounded=found.get("rounded", 0),
     )
-    notes = rounded_note(names, found)
+    notes = (*rounded_note(names, found), *(judge_types(batch, pins) if found["bad"] else ()))
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
 
