@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState
@@ -15,6 +15,7 @@ from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn, OnTypeChange
 from lakesmith.sources.columns import NewColumn, match_columns
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
+from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch import Batch
 from lakesmith.spark.grown_types import common_type, remembered
@@ -42,7 +43,21 @@ class Intake:
     rows: DataFrame
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
-    headers: tuple[ReadGroup, ...]
+    requests: tuple[ReadRequest, ...]
+
+    @property
+    def headers(self) -> tuple[ReadGroup, ...]:
+        """What the files hold that are read."""
+        return tuple(group for request in self.requests for group in request.groups)
+
+    @property
+    def files(self) -> tuple[FileIdentity, ...]:
+        """The files that are read."""
+        return tuple(file for group in self.headers for file in group.files)
+
+    def only(self, paths: Collection[str]) -> DataFrame:
+        """The rows of the files at ``paths`` alone."""
+        return _rows(self.rows.sparkSession, [_only(request, paths) for request in self.requests])
 
     def with_raw_columns(self, rows: DataFrame) -> DataFrame:
         """Adds ``_raw_columns``, what the fields of a row's raw text are called, and ``_raw_types``, their types as DDL where
@@ -72,9 +87,19 @@ def open_intake(batch: Batch) -> Intake:
     requests = [
         _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
     ]
-    frames = [read_files(batch.spark, request) for request in requests]
-    rows = reduce(lambda one, other: one.unionByName(other), frames)
-    return Intake(rows, columns, notes, tuple(group for request in requests for group in request.groups))
+    return Intake(_rows(batch.spark, requests), columns, notes, tuple(requests))
+
+
+def _rows(spark: SparkSession, requests: Sequence[ReadRequest]) -> DataFrame:
+    return reduce(DataFrame.unionByName, (read_files(spark, request) for request in requests))
+
+
+def _only(request: ReadRequest, paths: Collection[str]) -> ReadRequest:
+    kept = (
+        replace(group, files=tuple(file for file in group.files if file.path in paths))
+        for group in request.groups
+    )
+    return replace(request, groups=tuple(group for group in kept if group.files))
 
 
 def _agreed(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -89,17 +90,17 @@ def _common_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
 
 
 def _text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
-    """The narrowest type that every text of a column is; in one pass over the sample."""
+    """The narrowest type that every text of a column is; in one pass over the sample.
+
+    The texts of all columns are put below each other, so that the plan does not grow with the columns.
+    """
     if not texts:
         return []
-    checks = [
-        f"coalesce(bool_and({_is(text, kind, dates)}), false)" for text in texts for kind in _FIRST_TO_LAST
-    ]
-    row = sample.selectExpr(f"array({', '.join(checks)}) AS fits").first()
-    fits = list(row.fits) if row else []
-    width = len(_FIRST_TO_LAST)
-    each = (fits[i * width : (i + 1) * width] for i in range(len(texts)))
-    return [next((k for k, fit in zip(_FIRST_TO_LAST, of, strict=True) if fit), "string") for of in each]
+    below = sample.selectExpr(f"posexplode(array({', '.join(texts)})) AS (place, text)")
+    checks = [f"coalesce(bool_and({_is('text', kind, dates)}), false) AS {kind}" for kind in _FIRST_TO_LAST]
+    found = {row.place: row for row in below.groupBy("place").agg(*map(F.expr, checks)).collect()}
+    fits = (found[i].asDict() if i in found else {} for i in range(len(texts)))
+    return [next((kind for kind in _FIRST_TO_LAST if of.get(kind)), "string") for of in fits]
 
 
 def _is(text: str, kind: str, dates: TextFormats) -> str:

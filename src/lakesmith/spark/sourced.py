@@ -22,11 +22,13 @@ from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.spark.batch import Batch, Draft, live_rows
+from lakesmith.spark.carried import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.derived import prepare_table, require_free_names
 from lakesmith.spark.iceberg import quoted
 from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
+from lakesmith.spark.read_scan import where_last
 from lakesmith.spark.rounded import rounded_counts, rounded_note
 from lakesmith.spark.rules import add_reasons
 from lakesmith.spark.tables import literal
@@ -108,14 +110,14 @@ def _delete_replaced(batch: Batch) -> int:
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
-    """One pass over the files; the bad rows, if there are any, in a second."""
-    rules = batch.step.table.checks
-    judged = judge_rows(batch, intake.rows)
-    seen = Observation()
-    names = [column.name for column in intake.columns]
+    """One pass over the files, which brings the bad rows along."""
+    rules, names = batch.step.table.checks, [column.name for column in intake.columns]
+    judged, seen = judge_rows(batch, intake.rows), Observation()
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     rounded = rounded_counts(batch.step.table, names)
-    measured = judged.observe(seen, *counts, *rule_counts(rules), *rounded)
+    measured = with_carried(judged, names, intake.files).observe(
+        seen, *counts, *rule_counts(rules), *rounded, *carried_rows(names)
+    )
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
         counting = beside.submit(_counted, batch)
@@ -123,10 +125,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         counted = counting.result()
     batch.pass_point("after-data")
     found = counts_of(seen)
-    bad_rows = judged.where(F.size(REASONS) > 0)
-    stop_if_asked(batch, found["bad"], bad_rows)
-    aside = intake.with_raw_columns(bad_rows) if found["bad"] else bad_rows
-    pins = set_aside(batch, aside, names, found["bad"])
+    pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     read = found["read"] if counted is None else counted
     account = Account(
@@ -138,6 +137,17 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     )
     notes = (*rounded_note(names, found), *(judge_types(batch, pins) if found["bad"] else ()))
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
+
+
+def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observation) -> dict[str, Pin]:
+    """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
+    names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
+    rows = carried_of(seen, judged, names, bad)
+    if rows is None:
+        again = judge_rows(batch, intake.only(files_with_bad_rows(seen)))
+        rows = where_last(again, f"size({REASONS}) > 0")
+    stop_if_asked(batch, bad, rows)
+    return set_aside(batch, intake.with_raw_columns(rows), names, bad)
 
 
 def _counted(batch: Batch) -> int | None:
