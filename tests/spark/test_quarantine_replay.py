@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness, RunResult
+from nested import notes
 
 from lakesmith.execute import faults
 from lakesmith.execute.events import Event
@@ -361,3 +362,39 @@ def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
         (2, "1850-06-01 12:00:00"),
         (9, "1850-06-01 12:00:00"),
     ]
+
+
+def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    table = """
+        source: {files: {path: landing/, format: json, on_inexact: POLICY, timestamp_format: "dd.MM.yyyy HH:mm:ss.SSSSSSSSS"}}
+        columns: {id: int, price: "decimal(10,2)", at: timestamp, n: "struct<d:double>"}
+        """
+    shop = ProjectHarness(
+        tmp_path / "shop", session, {"tables/bronze/t.yaml": table.replace("POLICY", "quarantine")}
+    )
+    late = '{"id": 4, "price": 1.005, "at": "03.01.2024 10:00:00.1234567"}\n'
+    shop.land("landing/1.json", late)
+    first = shop.must_run()
+    assert not any("rounded" in note for note in notes(first, "bronze.t"))
+    assert [row["reasons"] for row in shop.quarantine("bronze.t")] == [
+        [
+            "price: not a decimal(10,2): '1.005' (it has more than 2 digits after the point)",
+            "at: not a timestamp: '03.01.2024 10:00:00.1234567' (it has more than six digits of a second)",
+        ]
+    ]
+    shop.write({"tables/bronze/t.yaml": table.replace("POLICY", "round")})
+    more = '{"id": 1, "price": 1.5, "at": "01.01.2024 10:00:00.1"}\n{"id": 2, "price": 2.999, "n": {"d": 1e-400}}\n{"id": "x", "price": 2.999}\n'
+    shop.land("landing/2.json", more)
+    result = shop.must_run()
+    assert "rounded (on_inexact: round): price in 1 row, n in 1 row" in notes(result, "bronze.t")
+    account = shop.record("bronze.t").account
+    assert (account.read, account.inserted, account.quarantined, account.rounded) == (3, 2, 1, 1)
+    replay(shop, BadRows(reason="digits"), "bronze.t")
+    assert "rounded (on_inexact: round): price in 1 row, at in 1 row" in shop.record("bronze.t").notes
+    found = [
+        (id_, str(price), at and at.microsecond)
+        for id_, price, at in shop.rows("bronze.t", "id", "price", "at")
+    ]
+    assert found == [(1, "1.50", 100000), (2, "3.00", None), (4, "1.01", 123456)]

@@ -36,7 +36,11 @@ COLUMNAR_COLUMNS: Columns = (
 
 def check_columnar(found: list[Row]) -> None:
     assert [list(row._reasons) for row in found] == [
-        ["f: not an int: '1.5'", "d: not a decimal(10,1): '1.25'", "big: not a timestamp: '1'"],
+        [
+            "f: not an int: '1.5'",
+            "d: not a decimal(10,1): '1.25' (it has more than 1 digit after the point)",
+            "big: not a timestamp: '1'",
+        ],
         ["s: not an int: 'x'", "t: not a date: '2024-01-02 03:00:00'", "big: not a timestamp: '99999999999'"],
     ]
     assert [(row.i, row.gone) for row in found] == [(1, None), (2, None)]

@@ -38,6 +38,7 @@ def test_columns_are_matched_by_name_in_every_group(spark: SparkSession, tmp_pat
         "_source_modified_at",
         "_raw",
         "_reasons",
+        "_rounded",
     ]
 
 

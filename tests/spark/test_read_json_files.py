@@ -26,15 +26,30 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("a string for an int", '{"i": "5"}', "i: not an int: '5'"),
     ("a fraction for an int", '{"i": 5.5}', "i: not an int: '5.5'"),
     ("too large", '{"i": 99999999999}', "i: not an int: '99999999999'"),
-    ("digits beyond the scale", '{"d": 1.239}', "d: not a decimal(10,2): '1.239'"),
+    (
+        "digits beyond the scale",
+        '{"d": 1.239}',
+        "d: not a decimal(10,2): '1.239' (it has more than 2 digits after the point)",
+    ),
     ("a decimal comma", '{"d": "1,50"}', "d: not a decimal(10,2): '1,50'"),
-    ("an overflow", '{"f": 1e999}', "f: not a double: "),
+    ("an overflow", '{"f": 1e999}', "f: not a double: '1e999'"),
     ("a number for a timestamp", '{"t": 1704067200}', "t: not a timestamp: '1704067200'"),
     ("a time for a timestamp", '{"t": "12:30"}', "t: not a timestamp: '12:30'"),
     ("a day that is not", '{"day": "2024-02-30"}', "day: not a date: '2024-02-30'"),
     ("digits inside a struct", '{"n": {"d": 1.55}}', "n: not a struct"),
-    ("a type inside an array", '{"l": [1, "x"]}', "l: not an array"),
-    ("digits a double would lose", '{"s": 12345678901234567890.123}', "s: not a string"),
+    ("a type inside an array", '{"l": [1, "x"]}', "l: not an array<int>: '[1,"),
+    ("a type inside a struct", '{"n": {"x": 1.5, "d": 1}}', "n.x: not an int: '1.5'"),
+    ("a type inside a struct in an array", '{"a": [{"b": {"c": 1}}, {"b": {"c": 1.5}}]}', "a: not an array<"),
+    ("a type deep inside", '{"deep": {"m": {"k": {"x": "1"}}}}', "deep.m: not a map<string,struct<x:int>>: "),
+    ("no struct inside a struct", '{"deep": {"s": 5}}', "deep.s: not a struct<`odd, one`:int>: '5'"),
+    ("an odd name inside", '{"deep": {"s": {"odd, one": true}}}', "deep.s.`odd, one`: not an int: 'true'"),
+    (
+        "digits a double would lose",
+        '{"s": 12345678901234567890.123}',
+        "s: not a string: '12345678901234567890.123'",
+    ),
+    ("a number a double does not hold", '{"s": 1e999, "n": {"s": 1}}', "s: not a string: '1e999'"),
+    ("the same key inside", '{"n": {"f": 5}, "f": "5.0"}', "f: not a double: '5.0'"),
     ("the same digits in quotes", '{"s": "12345678901234567890.123"}', {"s": "12345678901234567890.123"}),
     ("a key twice", '{"i": 1, "i": 2}', "a key is given twice in one object"),
     ("two objects", '{"i": 1} {"i": 2}', "not one JSON object"),
@@ -48,6 +63,7 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
 JSON_COLUMNS: Columns = (
     ("i", "int"), ("s", "string"), ("d", "decimal(10,2)"), ("f", "double"), ("t", "timestamp"), ("day", "date"),
     ("n", "struct<x:int,d:decimal(5,1)>"), ("l", "array<int>"),
+    ("a", "array<struct<b:struct<c:int>>>"), ("deep", "struct<m:map<string,struct<x:int>>,s:struct<`odd, one`:int>>"),
 )  # fmt: skip
 
 
@@ -63,7 +79,7 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
         if not right:
             wrong.append((title, row))
     assert wrong == []
-    assert set(json_columns(spark, request)) == {"i", "s", "d", "f", "t", "day", "n", "l", "zzz"}
+    assert set(json_columns(spark, request)) == {"i", "s", "d", "f", "t", "day", "n", "l", "a", "deep", "zzz"}
 
 
 def test_json_keys_matched_under_another_spelling(spark: SparkSession, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_nanoseconds(tmp_path: Path, session: SessionHandle) -> None:
     assert (good[3]["utc"], good[3]["many"], good[3]["words"]) == (None, None, None)
     assert good[6]["words"] == "1677-09-21 00:12:43.145224192"
 
-    more = "(more than six digits of a second)"
+    more = "(it has more than six digits of a second)"
     reasons = [
         [f"utc: not a timestamp: '2023-11-14 22:13:20.123456789' {more}"],
         [
@@ -177,5 +177,5 @@ def test_nanoseconds_of_avro(tmp_path: Path, session: SessionHandle) -> None:
     shop.must_run()
     assert shop.rows("bronze.a") == [(_values(2023, 11, 14, 22, 13, 20, 5)[0],)]
     assert [row["reasons"] for row in shop.quarantine("bronze.a")] == [
-        ["at: not a timestamp: '2023-11-14 22:13:20.000000005' (more than six digits of a second)"]
+        ["at: not a timestamp: '2023-11-14 22:13:20.000000005' (it has more than six digits of a second)"]
     ]

@@ -166,6 +166,7 @@ def account_in_words(account: Account) -> str:
         "filtered": account.filtered,
         "quarantined": account.quarantined,
         "deletes of absent keys": account.absent_deletes,
+        "rounded": account.rounded,
     }
     read = f"read {account.read:,}: " if account.read else ""
     if account.versions is None:

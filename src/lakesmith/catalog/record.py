@@ -53,7 +53,8 @@ class Account:
     """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the others.
 
     Of a table that keeps versions, what was read are ``versions``: ``inserted``, ``updated`` and ``deleted`` count its own rows
-    then, and are no part of where the versions went.
+    then, and are no part of where the versions went. ``rounded`` are among ``inserted``: rows that hold a value of fewer digits
+    than was read.
     """
 
     read: int = 0
@@ -65,6 +66,7 @@ class Account:
     filtered: int = 0
     quarantined: int = 0
     absent_deletes: int = 0
+    rounded: int = 0
     rows_before: int = 0
     rows_after: int = 0
     versions: Versions | None = None

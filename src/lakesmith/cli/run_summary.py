@@ -18,6 +18,7 @@ _FATES = (
     ("filtered", "filtered"),
     ("quarantined", "quarantined"),
     ("absent_deletes", "deletes of absent keys"),
+    ("rounded", "rounded"),
 )
 
 

@@ -36,6 +36,22 @@ def remembered(declared: str, there: str) -> str:
     return _united(ours, parse_type(there), ours, last=False).text
 
 
+def widened(ours: SqlType, theirs: SqlType) -> SqlType:
+    """``ours``, of the same fields, with each type in it as wide as ``theirs`` where metadata alone can make it that."""
+    if not ours.outer or ours.outer != theirs.outer:
+        is_nested = ours.outer or theirs.outer
+        return ours if is_nested or not type_changes(ours.text, theirs.text) else theirs
+    pairs = paired(ours, theirs) if ours.outer == "struct" else {part: part for part, _ in ours.parts}
+    kinds, fixed = dict(theirs.parts), "key" if ours.outer == "map" else None
+    return _with(
+        ours,
+        [
+            (part, widened(kind, kinds[pairs[part]]) if part in pairs and part != fixed else kind)
+            for part, kind in ours.parts
+        ],
+    )
+
+
 def _united(ours: SqlType, theirs: SqlType, base: SqlType | None, *, last: bool) -> SqlType:
     if not ours.outer or ours.outer != theirs.outer:
         return ours if base else _wider(ours, theirs)

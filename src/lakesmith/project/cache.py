@@ -39,6 +39,7 @@ _DATACLASSES: Final = (
 )
 _VALUES: Final = (
     *(Path, frozenset, d.FileFormat, d.OnNewColumn, d.OnChangedFile, d.OnBadFile, d.OnBadRow, d.History),
+    *(d.OnInexact, d.OnTypeChange),
 )
 _KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in (*_DATACLASSES, *_VALUES)}
 _CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")

@@ -86,6 +86,21 @@ class OnBadFile(StrEnum):
     SKIP = "skip"
 
 
+class OnInexact(StrEnum):
+    """What to do with a value of more digits than its column's type holds."""
+
+    QUARANTINE = "quarantine"
+    ROUND = "round"
+
+
+class OnTypeChange(StrEnum):
+    """What to do with a value that is not of its column's type."""
+
+    WIDEN = "widen"
+    FAIL = "fail"
+    QUARANTINE = "quarantine"
+
+
 class OnBadRow(StrEnum):
     """What a row that breaks a rule or does not parse does to its batch."""
 
@@ -163,6 +178,8 @@ class FileSource:
     on_new_column: OnNewColumn = OnNewColumn.FAIL
     on_changed_file: OnChangedFile = OnChangedFile.FAIL
     on_bad_file: OnBadFile = OnBadFile.FAIL
+    on_inexact: OnInexact = OnInexact.QUARANTINE
+    on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from lakesmith.project.definitions import (
     OnBadFile,
     OnBadRow,
     OnChangedFile,
+    OnInexact,
     OnNewColumn,
+    OnTypeChange,
 )
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -114,6 +116,19 @@ class FileOptions(Settings):
         description="What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to read "
         "it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and tries the file again once "
         "it has changed. Default: `fail`.",
+    )
+    on_inexact: Annotated[OnInexact | None, Loose] = Field(
+        None,
+        description="What happens to a value of more digits than its column's type holds, such as `1.239` in a "
+        "`decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts it. "
+        "Default: `quarantine`.",
+    )
+    on_type_change: Annotated[OnTypeChange | None, Loose] = Field(
+        None,
+        description="What happens when values are not of a column's type: `widen` widens a type that was inferred, where "
+        "Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside; `fail` stops "
+        "the batch; `quarantine` sets the rows aside. Declared types are never widened. Default: `quarantine` when the "
+        "table declares its columns, `widen` when they are inferred.",
     )
 
 

@@ -15,7 +15,9 @@ from lakesmith.project.definitions import (
     FileSource,
     OnBadFile,
     OnChangedFile,
+    OnInexact,
     OnNewColumn,
+    OnTypeChange,
 )
 from lakesmith.project.durations import seconds
 from lakesmith.project.models import DefaultsFile, FileOptions, FilesSettings, SourceSettings, TableFile
@@ -94,6 +96,10 @@ def _source(
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
         on_changed_file=_value(levels, "on_changed_file", OnChangedFile.FAIL),
         on_bad_file=_value(levels, "on_bad_file", OnBadFile.FAIL),
+        on_inexact=_value(levels, "on_inexact", OnInexact.QUARANTINE),
+        on_type_change=_value(
+            levels, "on_type_change", OnTypeChange.QUARANTINE if declared else OnTypeChange.WIDEN
+        ),
     )
 
 

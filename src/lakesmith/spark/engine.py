@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -22,6 +23,7 @@ from lakesmith.spark.derived import advance, derive
 from lakesmith.spark.failures import explain_failure
 from lakesmith.spark.ledger_batch import change_ledger
 from lakesmith.spark.read_failure import unreadable_file
+from lakesmith.spark.reading_sessions import ReadingSessions
 from lakesmith.spark.replay import drop, replay
 from lakesmith.spark.rules import failed_filter
 from lakesmith.spark.session import SessionHandle
@@ -54,9 +56,15 @@ class SparkEngine:
     def __post_init__(self) -> None:
         note_jvm(self.session.jvm_pid)
 
+    @cached_property
+    def sessions(self) -> ReadingSessions:
+        """The sessions that steps are done in."""
+        return ReadingSessions(self.session.spark)
+
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it; whatever fails in Spark is raised as a RunError with its root cause."""
-        batch = Batch(self.session.spark, self.lake.catalog, self.lake.project, step, listener)
+        spark = self.sessions.of(step, self.lake.project.root)
+        batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener)
         try:
             table_uuid, draft = _WORK[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)

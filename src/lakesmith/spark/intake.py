@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState
 from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
+from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn, OnTypeChange
 from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
 from lakesmith.sources.headers import ShapeGroup, group_by_shape
+from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
 from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch import Batch
-from lakesmith.spark.intake_fields import Held, match_fields
+from lakesmith.spark.intake_fields import Held, match_fields, of_good_lines, widen_columns
 from lakesmith.spark.read_files import (
     ReadGroup,
     ReadRequest,
     infer_columns,
+    json_columns,
     json_key_files,
     read_files,
 )
@@ -43,7 +45,21 @@ class Intake:
     rows: DataFrame
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
-    headers: tuple[ReadGroup, ...]
+    requests: tuple[ReadRequest, ...]
+
+    @property
+    def headers(self) -> tuple[ReadGroup, ...]:
+        """What the files hold that are read."""
+        return tuple(group for request in self.requests for group in request.groups)
+
+    @property
+    def files(self) -> tuple[FileIdentity, ...]:
+        """The files that are read."""
+        return tuple(file for group in self.headers for file in group.files)
+
+    def only(self, paths: Collection[str]) -> DataFrame:
+        """The rows of the files at ``paths`` alone."""
+        return _rows(self.rows.sparkSession, [_only(request, paths) for request in self.requests])
 
     def with_raw_columns(self, rows: DataFrame) -> DataFrame:
         """Adds ``_raw_columns``, what the fields of a row's raw text are called, and ``_raw_types``, their types as DDL where
@@ -76,9 +92,19 @@ def open_intake(batch: Batch) -> Intake:
     requests = [
         _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
     ]
-    frames = [read_files(batch.spark, request) for request in requests]
-    rows = reduce(lambda one, other: one.unionByName(other), frames)
-    return Intake(rows, columns, notes, tuple(group for request in requests for group in request.groups))
+    return Intake(_rows(batch.spark, requests), columns, notes, tuple(requests))
+
+
+def _rows(spark: SparkSession, requests: Sequence[ReadRequest]) -> DataFrame:
+    return reduce(DataFrame.unionByName, (read_files(spark, request) for request in requests))
+
+
+def _only(request: ReadRequest, paths: Collection[str]) -> ReadRequest:
+    kept = (
+        replace(group, files=tuple(file for file in group.files if file.path in paths))
+        for group in request.groups
+    )
+    return replace(request, groups=tuple(group for group in kept if group.files))
 
 
 def _agreed(
@@ -97,6 +123,12 @@ def _agreed(
         if intake.source.format not in _DELIMITED:
             request = _request(batch, intake.source, groups[intake], found[intake], columns)
             columns, said = match_fields(batch.spark, request, found[intake], columns)
+            notes.extend(said)
+    for intake in open_first:
+        if intake.source.on_type_change is OnTypeChange.WIDEN:
+            columns, said = widen_columns(
+                columns, [shape for shape, _ in found[intake]], batch.step.table.columns
+            )
             notes.extend(said)
     return columns, tuple(dict.fromkeys(notes))
 
@@ -144,6 +176,7 @@ def _matched(
 ) -> tuple[Column, ...]:
     """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
     new: dict[str, NewColumn] = {}
+    lines, found = _that_get_in(batch, source, shapes, found, columns)
     told = Told(source, batch.name)
     nothing = tuple(file.path for group in shapes for file in group.files if not file.size)
     told.add(("there is no byte in it, so no row",) if nothing else (), (), Holders(nothing))
@@ -156,7 +189,35 @@ def _matched(
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
     told.stop()
     notes.extend(told.notes)
-    return (*columns, *_typed(batch, source, shapes, tuple(new.values()))) if new else columns
+    return (*columns, *_typed(batch, source, shapes, tuple(new.values()), lines)) if new else columns
+
+
+def _that_get_in(
+    batch: Batch,
+    source: FileSource,
+    shapes: Sequence[ShapeGroup],
+    found: Sequence[Held],
+    columns: tuple[Column, ...],
+) -> tuple[DataFrame | None, Sequence[Held]]:
+    """The JSON lines that may bring columns, and their keys: where there are new ones, those of rows that are not bad.
+
+    None: all lines. A header brings its columns whatever becomes of the rows below it.
+    """
+    evolves = source.format is FileFormat.JSON and source.on_new_column is OnNewColumn.EVOLVE
+    matches = [match_columns(columns, shape, source.on_new_column) for shape, _ in found] if evolves else []
+    if not any(match.new for match in matches):
+        return None, found
+    request = of_good_lines(batch.spark, _request(batch, source, shapes, found, columns))
+    kept = {
+        *json_columns(batch.spark, request),
+        *(theirs for match in matches for _, theirs in match.present),
+    }
+    return request.records, [(_with_keys(shape, kept), holders) for shape, holders in found]
+
+
+def _with_keys(shape: FileShape, kept: Collection[str]) -> FileShape:
+    keys = tuple(key for key in shape.columns if key in kept)
+    return FileShape(keys, (None,) * len(keys))
 
 
 def _common(one: str | None, other: str | None) -> str | None:
@@ -164,12 +225,16 @@ def _common(one: str | None, other: str | None) -> str | None:
 
 
 def _typed(
-    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], new: Sequence[NewColumn]
+    batch: Batch,
+    source: FileSource,
+    shapes: Sequence[ShapeGroup],
+    new: Sequence[NewColumn],
+    lines: DataFrame | None,
 ) -> tuple[Column, ...]:
     """New columns with a type: the file's own, or, where it says nothing, what its values look like."""
     if all(column.type for column in new):
         return tuple(Column(column.name, table_type(column.type or "string")) for column in new)
-    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root)
+    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root, lines)
     types = {column.name.lower(): column.type for column in inferred}
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 

@@ -8,7 +8,7 @@ from functools import reduce
 
 from pyspark.sql import SparkSession
 
-from lakesmith.plan.grown_types import grown
+from lakesmith.plan.grown_types import grown, widened
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, FileFormat, OnNewColumn
 from lakesmith.sources.fields import (
@@ -24,6 +24,7 @@ from lakesmith.sources.fields import (
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
 from lakesmith.spark.read_fields import json_field_types, json_unknown_fields
+from lakesmith.spark.read_json import json_good_lines
 from lakesmith.spark.read_request import ReadRequest
 
 _Columns = tuple[Column, ...]
@@ -43,6 +44,9 @@ def match_fields(
     is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
     unknown, missing = (json_unknown_fields(spark, request), {}) if is_json else _compared(columns, found)
     after, anywhere = columns, Holders(tuple(file.path for group in request.groups for file in group.files))
+    if is_json and unknown and policy is OnNewColumn.EVOLVE:
+        request = of_good_lines(spark, request)
+        unknown = json_unknown_fields(spark, request)
     if unknown and policy is OnNewColumn.EVOLVE:
         types = [file_types(columns, shape) for shape, _ in found]
         after = _evolved(columns, [json_field_types(spark, request, tuple(unknown))] if is_json else types)
@@ -58,6 +62,38 @@ def match_fields(
 
 def _holders(paths: Mapping[FieldPath, tuple[str, ...]]) -> Holders:
     return Holders(tuple(dict.fromkeys(file for files in paths.values() for file in files)))
+
+
+def of_good_lines(spark: SparkSession, request: ReadRequest) -> ReadRequest:
+    """The request for JSON lines that are not bad: what only bad rows have is new to no row that gets in."""
+    return replace(request, groups=request.groups[:1], records=json_good_lines(spark, request))
+
+
+def widen_columns(
+    columns: _Columns, shapes: Sequence[FileShape], declared: Sequence[Column]
+) -> tuple[_Columns, tuple[str, ...]]:
+    """The columns with the wider types of files that have types, but for those ``declared``; notes say which."""
+    fixed = {column.name.lower() for column in declared}
+    found = [file_types(columns, shape) for shape in shapes]
+    after = tuple(
+        column
+        if column.name.lower() in fixed
+        else _as_wide(column, [of[column.name] for of in found if column.name in of])
+        for column in columns
+    )
+    changes = (
+        change
+        for old, new in zip(columns, after, strict=True)
+        for change in type_changes(old.type or "", new.type or "", old.name) or ()
+    )
+    said = tuple(f"{dotted(it.path)}: {it.old} -> {it.new} (on_type_change: widen)" for it in changes)
+    return after, said
+
+
+def _as_wide(column: Column, found: Sequence[SqlType]) -> Column:
+    before = parse_type(column.type or "")
+    after = reduce(widened, found, before)
+    return replace(column, type=after.text) if after is not before else column
 
 
 _Where = dict[FieldPath, tuple[str, ...]]

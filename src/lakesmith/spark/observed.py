@@ -17,6 +17,12 @@ def counts_of(seen: Observation) -> Mapping[str, int]:
     counted: see the session's ``spark.sql.adaptive.optimizer.excludedRules``.
     """
     observed: Any = seen._jo
-    if observed.getRow().length() == 0:
+    row = observed.getRow()
+    if row.length() == 0:
         return defaultdict(int)
-    return defaultdict(int, {name: count or 0 for name, count in seen.get.items()})
+    names = list(row.schema().fieldNames())
+    values = {name: row.get(i) for i, name in enumerate(names)}
+    # What else was observed than counts stays in the JVM.
+    return defaultdict(
+        int, {name: it or 0 for name, it in values.items() if it is None or isinstance(it, int)}
+    )

@@ -23,6 +23,10 @@ from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned
 REASONS: Final = "_reasons"
 """The column that holds why a row is bad: an array of strings, empty for a good row."""
 
+ROW: Final = "_row"
+ROW_TYPES: Final = "_row_types"
+"""Where a frame of bad rows has these, they are the JSON of the row and the types of its fields, in place of its columns."""
+
 COLUMNS: Final = (
     Column("attempt", "string", "the attempt that found the row"),
     Column("batch", "bigint", "the batch that found the row"),
@@ -78,7 +82,7 @@ def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
 def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -> dict[str, Pin]:
     """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
 
-    ``rows`` has ``_reasons``, ``columns`` and, where known, ``_source_file``, ``_source_position``,
+    ``rows`` has ``_reasons``, ``columns`` (or what they are kept as, ``ROW``) and, where known, ``_source_file``, ``_source_position``,
     ``_source_modified_at``, ``_raw``, ``_raw_columns`` and ``_raw_types``. A full refresh judges everything anew, so it
     starts from an empty quarantine; a file that was changed in place is judged anew, so its earlier bad rows go. Where
     there are no bad rows and never were, nothing is made and the result is empty.
@@ -139,11 +143,17 @@ def with_batch(batch: Batch, content: DataFrame) -> DataFrame:
     return content.withColumns({**found, **unknown}).select(*(column.name for column in COLUMNS))
 
 
+def as_json(rows: DataFrame, columns: Sequence[str]) -> str:
+    """SQL of a row's ``columns`` as JSON, as it is kept of a row that parsed."""
+    schema = rows.schema
+    return exact_json([(name, quoted(name), schema[name].dataType) for name in columns])
+
+
 def _as_json(rows: DataFrame, columns: Sequence[str]) -> tuple[SparkColumn, SparkColumn]:
     """The rows as JSON, and the types of its fields."""
-    schema = rows.schema
-    whole = F.expr(exact_json([(name, quoted(name), schema[name].dataType) for name in columns]))
-    return whole, F.lit(types_of(schema, columns))
+    if ROW in rows.columns:
+        return F.col(ROW), F.col(ROW_TYPES)
+    return F.expr(as_json(rows, columns)), F.lit(types_of(rows.schema, columns))
 
 
 def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -1,7 +1,8 @@
 """Values of typed files (Parquet, Avro) as the declared types have them, at every depth, and what is lost by it.
 
-A value that does not fit is NULL in its place, and told by ``misfits``: widening is fine; a number that does not fit or would
-be rounded, a time where a date is declared, a text that is not exactly a value, are not. Spark casts structs by position,
+A value that does not fit is NULL in its place, and told by ``misfits``: widening is fine; a number that does not fit, a fraction
+where a whole number is declared, a time where a date is, a text that is no value, are not. A number of more digits than the type
+holds is rounded, and told as well. Spark casts structs by position,
 whatever the fields are called; here they are matched by name.
 """
 
@@ -14,25 +15,39 @@ from lakesmith.plan.widening import type_changes
 from lakesmith.sources.fields import FieldPath, SqlType, paired
 from lakesmith.spark import read_nanos as nanos
 from lakesmith.spark.read_sql import literal, name
-from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, precision_and_scale
+from lakesmith.spark.read_types import (
+    TextFormats,
+    exact_from_text,
+    inexact_from_text,
+    plain,
+    precision_and_scale,
+)
 
-_ISO = TextFormats()
+_ROUNDED = TextFormats(rounds=True)
+_INFINITE = "abs({}) = float('Infinity')"
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
-_TIMES = ("date", "timestamp", "timestamp_ntz")
+_WITH_DIGITS = ("timestamp", "timestamp_ntz")
+_TIMES = ("date", *_WITH_DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
 
-    ``test`` is SQL that is true in a row where one is; ``found`` is SQL of the first such value's text, ``why`` what is said besides.
+    ``wrong`` is SQL that is true in a row where a value is none of the type; ``inexact`` where it is one but for digits that the
+    type does not hold (None: none can be). ``found`` is SQL of the first such value's text.
     """
 
     path: FieldPath
     type: str
-    test: str
+    wrong: str
+    inexact: str | None
     found: str
-    why: str | None = None
+
+    @property
+    def either(self) -> str:
+        """SQL that is true in a row where a value is not exactly one of the type."""
+        return f"({self.wrong}) OR ({self.inexact})" if self.inexact else self.wrong
 
 
 def as_declared(read: str, found: SqlType, declared: SqlType) -> str:
@@ -51,9 +66,8 @@ def misfits(
         return
     if not declared.outer or found.outer != declared.outer:
         made = value or _converted(read, found, declared, depth)
-        type_ = plain(declared.text)
-        why = nanos.why_inexact(found, type_)
-        yield Misfit(path, type_, _lost(read, made, found, declared), _text(read, found), why)
+        tests = _wrong(read, made, found, declared), _inexact(read, made, found, declared)
+        yield Misfit(path, plain(declared.text), *tests, _text(read, found))
     elif declared.outer == "struct":
         pairs, theirs = paired(declared, found), dict(found.parts)
         for field, kind in declared.parts:
@@ -69,12 +83,13 @@ def _inside(read: str, found: SqlType, declared: SqlType, path: FieldPath, depth
     for (part, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True):
         items = _items(read, part)
         for one in misfits(each, None, theirs, ours, (*path, part), depth + 1):
-            texts = f"transform({items}, {each} -> IF({one.test}, {one.found}, NULL))"
+            texts = f"transform({items}, {each} -> IF({one.either}, {one.found}, NULL))"
             first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)"
-            yield replace(one, test=f"exists({items}, {each} -> {one.test})", found=first)
+            inexact = f"exists({items}, {each} -> {one.inexact})" if one.inexact else None
+            yield replace(one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first)
     if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
         keys = f"filter({_keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
-        yield Misfit(path, declared.text, _any_twice(keys), _text(read, found))
+        yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found))
 
 
 def _converted(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
@@ -152,27 +167,51 @@ def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
         whole = nanos.text(read, found) if kind == "string" else _leaf(value, micros, declared)
         return value if _same(micros, declared) else whole
     if from_type == "string" and not declared.outer:
-        return exact_from_text(read, kind, _ISO)
+        return exact_from_text(read, kind, _ROUNDED)
     return f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
 
 
-def _lost(read: str, value: str, found: SqlType, declared: SqlType) -> str:
-    """SQL that is true when ``value`` does not say what the file does."""
+def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    """SQL that is true when the file's value is none of the declared type."""
     from_type, kind = plain(found.text), plain(declared.text)
     if nanos.is_nanos(found):
-        return _lost_of_nanos(read, value, found, declared)
+        return _wrong_of_nanos(read, value, found, declared)
     lost = f"{value} IS NULL"
-    if kind != "string" and _related(from_type, kind):
-        lost = f"{lost} OR NOT (try_cast({value} AS {from_type}) <=> {read})"
+    if kind == "float" and _is_number(from_type):
+        lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
+    elif kind != "string" and _related(from_type, kind) and not _has_digits(kind):
+        lost = f"{lost} OR {_differs(read, value, from_type)}"
     return f"{read} IS NOT NULL AND ({lost})"
 
 
-def _lost_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
-    odd, micros = f"coalesce({nanos.inexact(read)}, false)", nanos.in_micros(found)
+def _wrong_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    micros, kind = nanos.in_micros(found), plain(declared.text)
     if _same(micros, declared):
-        return odd
-    within = _lost(nanos.micros(read, found), value, micros, declared)
-    return within if plain(declared.text) == "string" else f"({within}) OR {odd}"
+        return "false"
+    within = _wrong(nanos.micros(read, found), value, micros, declared)
+    return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
+
+
+def _inexact(read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
+    """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
+    from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        return nanos.inexact(read) if kind in _WITH_DIGITS else None
+    if from_type == "string" and not declared.outer:
+        return inexact_from_text(read, kind, _ROUNDED)
+    if _is_number(from_type) and _has_digits(kind):
+        finite = f"AND NOT {_INFINITE.format(value)} " if kind == "float" else ""
+        return f"{value} IS NOT NULL {finite}AND {_differs(read, value, from_type)}"
+    return None
+
+
+def _differs(read: str, value: str, from_type: str) -> str:
+    return f"NOT (try_cast({value} AS {from_type}) <=> {read})"
+
+
+def _has_digits(kind: str) -> bool:
+    """Whether values of the type are rounded to it, where they are numbers of more digits."""
+    return kind in ("float", "double") or precision_and_scale(kind) is not None
 
 
 def _related(from_type: str, kind: str) -> bool:

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.project.definitions import FileFormat
+from lakesmith.project.definitions import FileFormat, OnInexact
 from lakesmith.sources.fields import SqlType, dotted, parse_type
 from lakesmith.spark.read_cast import Misfit, as_declared, misfits
 from lakesmith.spark.read_nanos import has_nanos, read_as
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, SOURCE_POSITION, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    SOURCE_POSITION,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
 from lakesmith.spark.read_scan import Scan, absolute_paths, owned_by, read_portions, record_number
-from lakesmith.spark.read_sql import any_of, case, literal, name
+from lakesmith.spark.read_sql import any_of, case, name
 from lakesmith.spark.read_types import reason
 from lakesmith.spark.replay_json import exact_json
 from lakesmith.spark.sql_types import sql_type
@@ -32,7 +41,8 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     inner = [f"{name(column)} AS f{i}" for i, column in enumerate(names)]
     rows = loaded.selectExpr(*inner, *_provenance(scan, group))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
-    typed, wrong, reasons = [], [], []
+    rounds = request.source.on_inexact is OnInexact.ROUND
+    typed, wrong, reasons, inexact = [], [], [], []
     for i, (column, type_) in enumerate(request.columns):
         index = found.index(column)
         if index is None:
@@ -42,8 +52,10 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
         theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
         typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
         for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
-            wrong.append(misfit.test)
-            reasons.append(case([(misfit.test, f"array({_reason(misfit)})")], "array()"))
+            test = misfit.wrong if rounds else misfit.either
+            wrong.append(test)
+            reasons.append(case([(test, f"array({_reason(misfit)})")], "array()"))
+            inexact.append((column, misfit.inexact))
     whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
@@ -56,6 +68,7 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
             *PROVENANCE,
             f"IF({is_bad}, {whole}, NULL) AS {RAW}",
             f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
+            f"{rounded_columns(request, inexact)} AS {ROUNDED}",
         )
     )
 
@@ -88,5 +101,4 @@ def _load(scan: Scan, group: ReadGroup) -> DataFrame:
 
 def _reason(misfit: Misfit) -> str:
     place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
-    said = reason(place, misfit.type, misfit.found)
-    return f"concat({said}, {literal(f' ({misfit.why})')})" if misfit.why else said
+    return reason(place, misfit.type, misfit.found, misfit.inexact)

@@ -10,7 +10,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.spark.read_request import PROVENANCE, RAW, REASONS, ReadGroup, ReadRequest
+from lakesmith.spark.read_request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
 from lakesmith.spark.read_scan import (
     VALUE,
     Scan,
@@ -19,18 +27,16 @@ from lakesmith.spark.read_scan import (
     read_portions,
     stream_records,
     text_records,
+    where_last,
 )
 from lakesmith.spark.read_sql import any_of, case, literal, name, not_null, options
-from lakesmith.spark.read_types import TextFormats, exact_from_text, plain, reason
+from lakesmith.spark.read_types import TextFormats, exact_from_text, inexact_from_text, plain, reason
 
 _MAX_FIELDS = 20_000  # Spark's parser gives up (and the job with it) at 20,480 fields
 
 
 def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files.
-
-    All that is made of a record is made in one projection: with several the fields would be copied from row to row.
-    """
+    """The rows as ``read_files`` gives them; None when there are no files."""
     return read_portions(spark, request, _group_rows)
 
 
@@ -39,7 +45,7 @@ def csv_texts(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
     def texts(scan: Scan, group: ReadGroup) -> DataFrame:
         columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
-        good = _parsed(scan, group).where(f"{_fault(group, request.source.csv)} IS NULL")
+        good = where_last(_parsed(scan, group), f"{_fault(group, request.source.csv)} IS NULL")
         return good.selectExpr(*(f"{text} AS s{i}" for i, text in enumerate(columns)))
 
     return read_portions(spark, request, texts)
@@ -47,36 +53,64 @@ def csv_texts(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 def formats(request: ReadRequest) -> TextFormats:
     """How the source writes dates and times."""
-    return TextFormats.of(request.source.csv)
+    return TextFormats.of(request.source)
 
 
 def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
+    """Values are made in one projection and judged in the next: within one, Spark would make each of them once more for each use."""
     request = scan.request
     texts = _texts(request, group)
-    fault = _fault(group, request.source.csv)
-    wrong = {i: _wrong(text, request, i) for i, text in enumerate(texts) if text is not None}
-    bad = f"({any_of((f'{fault} IS NOT NULL', *(odd for odd in wrong.values() if odd)))})"
-    reasons = [case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items() if odd]
-    why = f"IF({fault} IS NOT NULL, array({fault}), {not_null(reasons)})"
-    return _parsed(scan, group).selectExpr(
-        *(
-            f"{_value(texts[i], request, i)} AS {name(column)}"
-            for i, (column, _) in enumerate(request.columns)
-        ),
+    valued = _parsed(scan, group).selectExpr(
+        "*",
+        f"{_fault(group, request.source.csv)} AS _fault",
+        *(f"{_value(text, request, i)} AS v{i}" for i, text in enumerate(texts)),
+    )
+    wrong = {i: odd for i, text in enumerate(texts) if text and (odd := _wrong(text, request, i))}
+    judged = valued.selectExpr("*", f"({any_of(('_fault IS NOT NULL', *wrong.values()))}) AS _bad")
+    reasons = (case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items())
+    why = f"IF(_fault IS NOT NULL, array(_fault), {not_null(reasons)})"
+    return judged.selectExpr(
+        *(f"v{i} AS {name(column)}" for i, (column, _) in enumerate(request.columns)),
         *PROVENANCE,
-        f"IF({bad}, make_valid_utf8({VALUE}), NULL) AS {RAW}",
-        f"IF({bad}, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+        f"IF(_bad, make_valid_utf8({VALUE}), NULL) AS {RAW}",
+        f"IF(_bad, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+        f"{_rounded(texts, request)} AS {ROUNDED}",
     )
 
 
 def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
-    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted."""
+    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted.
+
+    A record in which nothing is quoted is split at the delimiters, in half the time that Spark's parser takes.
+    """
     csv = scan.request.source.csv
     scanned = stream_records if needs_stream(csv) else text_records
-    records = scan.gathered(scanned(scan, group, csv.header), group).selectExpr(
-        "*", f"{_parse(group, csv)} AS r"
+    records = scan.gathered(scanned(scan, group, csv.header), group)
+    plain_record = _is_plain(csv)
+    taken_apart = records.selectExpr(
+        "*",
+        f"IF({plain_record}, split({VALUE}, {literal(_pattern(csv.delimiter))}), NULL) AS q",
+        f"IF({plain_record}, NULL, {_parse(group, csv)}) AS r",
     )
-    return records.selectExpr(VALUE, *PROVENANCE, *(f"r.{field}" for field in _field_names(group)))
+    count = len(group.file_columns)
+    return taken_apart.selectExpr(
+        VALUE,
+        *PROVENANCE,
+        *(f"IF(q IS NULL, r.c{i}, nullif(get(q, {i}), '')) AS c{i}" for i in range(count)),
+        f"IF(q IS NULL, r.z, IF(size(q) = {count}, '!', NULL)) AS z",
+        "r.bad AS bad",
+    )
+
+
+def _is_plain(csv: CsvOptions) -> str:
+    """SQL that is true for a record that is nothing but fields between delimiters: no quotes, and nothing escaped."""
+    marks = {mark for mark in (csv.quote, csv.escape) if mark}
+    return " AND ".join(f"NOT contains({VALUE}, {literal(mark)})" for mark in sorted(marks)) or "true"
+
+
+def _pattern(text: str) -> str:
+    """A regular expression of just this text."""
+    return "".join(map(_in_regex, text))
 
 
 def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
@@ -93,15 +127,26 @@ def _value(text: str | None, request: ReadRequest, index: int) -> str:
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
-    type_ = request.columns[index][1]
-    if plain(type_) == "string":
-        return None
-    return f"{text} IS NOT NULL AND {_value(text, request, index)} IS NULL"
+    """SQL that is true when the column's value ``v…`` could not be made of its text; None for texts, which always can."""
+    is_text = plain(request.columns[index][1]) == "string"
+    return None if is_text else f"v{index} IS NULL AND {text} IS NOT NULL"
 
 
 def _reason(text: str, request: ReadRequest, index: int) -> str:
     column, type_ = request.columns[index]
-    return reason(column, plain(type_), text)
+    return reason(column, plain(type_), text, inexact_from_text(text, type_, formats(request)))
+
+
+def _rounded(texts: list[str | None], request: ReadRequest) -> str:
+    pairs = zip(request.columns, texts, strict=True)
+    return rounded_columns(
+        request,
+        (
+            (column, inexact_from_text(text, type_, formats(request)))
+            for (column, type_), text in pairs
+            if text
+        ),
+    )
 
 
 def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:

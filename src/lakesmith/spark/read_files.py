@@ -14,8 +14,8 @@ from lakesmith.spark.read_columnar import columnar_rows
 from lakesmith.spark.read_csv import csv_rows
 from lakesmith.spark.read_failure import unreadable_file
 from lakesmith.spark.read_infer import infer_columns
-from lakesmith.spark.read_json import json_columns, json_key_files, json_rows
-from lakesmith.spark.read_request import RAW, REASONS, ReadGroup, ReadRequest
+from lakesmith.spark.read_json import json_columns, json_good_lines, json_key_files, json_rows
+from lakesmith.spark.read_request import RAW, REASONS, ROUNDED, ReadGroup, ReadRequest
 from lakesmith.spark.read_sql import name
 from lakesmith.spark.read_types import plain
 
@@ -24,6 +24,7 @@ __all__ = [
     "ReadRequest",
     "infer_columns",
     "json_columns",
+    "json_good_lines",
     "json_key_files",
     "read_files",
     "result_schema",
@@ -40,7 +41,8 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
         The declared columns in order with their types, then ``_source_file`` (``FileIdentity.path``), ``_source_position``
         (bigint: for CSV and JSON the record's number in its file, from 1, or for a file of more than one block the
         block's first byte + the number in the block; for Parquet and Avro the row's number), ``_source_modified_at``
-        (timestamp), ``_raw`` (string, NULL for good rows) and ``_reasons`` (array<string>, empty for good rows).
+        (timestamp), ``_raw`` (string, NULL for good rows), ``_reasons`` (array<string>, empty for good rows) and
+        ``_rounded`` (array<string>: the columns that were rounded, where the source lets them be; else NULL).
 
     Raises:
         SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the job when it runs
@@ -60,7 +62,9 @@ def result_schema(request: ReadRequest) -> str:
     """The DDL of what ``read_files`` returns."""
     declared = [f"{name(column)} {type_}" for column, type_ in request.columns]
     provenance = ("_source_file string", "_source_position bigint", "_source_modified_at timestamp")
-    return ", ".join((*declared, *provenance, f"{RAW} string", f"{REASONS} array<string>"))
+    return ", ".join(
+        (*declared, *provenance, f"{RAW} string", *(f"{it} array<string>" for it in (REASONS, ROUNDED)))
+    )
 
 
 def _refuse_nested(request: ReadRequest) -> None:

@@ -1,7 +1,8 @@
 """The columns of a source that declares none, from a look at its first rows.
 
 A column gets a type only when every text of the sample is exactly that; what is unclear is a string. Stricter than Spark's
-inference on purpose: ``007`` or ``+49`` stay text, because as numbers they could not be had back.
+inference on purpose: ``007`` or ``+49`` stay text, because as numbers they could not be had back, and so do numbers of more
+digits than a double gives back. Whole numbers of JSON that no bigint holds are as wide as a decimal can be.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    DecimalType,
     NullType,
     StringType,
     StructField,
@@ -29,11 +32,12 @@ from lakesmith.spark.read_json import json_sample
 from lakesmith.spark.read_request import ReadGroup, ReadRequest
 from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import literal, name
-from lakesmith.spark.read_types import TextFormats, exact_from_text
+from lakesmith.spark.read_types import MAX_PRECISION, TextFormats, exact_from_text
 from lakesmith.spark.sql_types import sql_type
 
 SAMPLE_ROWS = 10_000
 SAMPLE_FILES = 20
+_MOST_DIGITS = 17  # what programs write of a double, so that it can be had back
 _LOOKS = {
     "boolean": r"(?i)^(true|false)$",
     "bigint": r"^-?(0|[1-9]\\d*)$",
@@ -45,9 +49,15 @@ _FIRST_TO_LAST = ("boolean", "bigint", "double", "date", "timestamp")
 
 
 def infer_columns(
-    spark: SparkSession, source: FileSource, groups: tuple[ReadGroup, ...], root: Path
+    spark: SparkSession,
+    source: FileSource,
+    groups: tuple[ReadGroup, ...],
+    root: Path,
+    lines: DataFrame | None = None,
 ) -> tuple[Column, ...]:
     """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
+
+    ``lines``: those of JSON files that count, where not all do.
 
     CSV: by the first rows of the first files. JSON: by Spark's inference over such rows; strings that all are dates or
     timestamps become that. Parquet and Avro: by the groups' ``file_types``, the wider where they differ.
@@ -56,7 +66,9 @@ def infer_columns(
         return _columns({column: table_type(kind) for column, kind in _common_types(groups).items()})
     few = tuple(replace(group, files=group.files[:SAMPLE_FILES]) for group in groups[:SAMPLE_FILES])
     if source.format is FileFormat.JSON:
-        return _json_columns(spark, ReadRequest(source, root, few, ()))
+        return _json_columns(
+            spark, ReadRequest(source, root, few[:1] if lines is not None else few, (), lines)
+        )
     names = list(_common_types(few))
     request = ReadRequest(source, root, few, tuple((column, "string") for column in names))
     texts = csv_texts(spark, request)
@@ -78,24 +90,31 @@ def _common_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
 
 
 def _text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
-    """The narrowest type that every text of a column is; in one pass over the sample."""
+    """The narrowest type that every text of a column is; in one pass over the sample.
+
+    The texts of all columns are put below each other, so that the plan does not grow with the columns.
+    """
     if not texts:
         return []
-    checks = [
-        f"coalesce(bool_and({_is(text, kind, dates)}), false)" for text in texts for kind in _FIRST_TO_LAST
-    ]
-    row = sample.selectExpr(f"array({', '.join(checks)}) AS fits").first()
-    fits = list(row.fits) if row else []
-    width = len(_FIRST_TO_LAST)
-    each = (fits[i * width : (i + 1) * width] for i in range(len(texts)))
-    return [next((k for k, fit in zip(_FIRST_TO_LAST, of, strict=True) if fit), "string") for of in each]
+    below = sample.selectExpr(f"posexplode(array({', '.join(texts)})) AS (place, text)")
+    checks = [f"coalesce(bool_and({_is('text', kind, dates)}), false) AS {kind}" for kind in _FIRST_TO_LAST]
+    found = {row.place: row for row in below.groupBy("place").agg(*map(F.expr, checks)).collect()}
+    fits = (found[i].asDict() if i in found else {} for i in range(len(texts)))
+    return [next((kind for kind in _FIRST_TO_LAST if of.get(kind)), "string") for of in fits]
 
 
 def _is(text: str, kind: str, dates: TextFormats) -> str:
     declared = (kind == "date" and dates.date) or (kind == "timestamp" and dates.timestamp)
     looks = "true" if declared else f"{text} RLIKE '{_LOOKS[kind]}'"
+    if kind == "double":
+        looks = f"{looks} AND (octet_length({text}) <= {_MOST_DIGITS} OR {_few_digits(text)})"
     fits = f"{looks} AND {exact_from_text(text, kind, dates)} IS NOT NULL"
     return f"IF({text} IS NULL, NULL, {fits})"
+
+
+def _few_digits(text: str) -> str:
+    digits = f"regexp_replace({text}, '[eE].*$|[-.]', '')"
+    return f"octet_length(trim(LEADING '0' FROM {digits})) <= {_MOST_DIGITS}"
 
 
 def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
@@ -108,7 +127,7 @@ def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ..
     fields = ", ".join(f"{name(column)} string" for column in texts)
     if texts:
         parsed = sample.selectExpr(f"from_json({VALUE}, {literal(fields)}) AS r")
-        found = _text_types(parsed, [f"r.{name(column)}" for column in texts], TextFormats())
+        found = _text_types(parsed, [f"r.{name(column)}" for column in texts], TextFormats.of(request.source))
         times = {c: k for c, k in zip(texts, found, strict=True) if k in ("date", "timestamp")}
         types.update(times)
     return _columns(types)
@@ -127,6 +146,8 @@ def _settled(type_: DataType) -> DataType:
     match type_:
         case NullType():
             return StringType()
+        case DecimalType():
+            return DecimalType(MAX_PRECISION, type_.scale)
         case ArrayType():
             return ArrayType(_settled(type_.elementType))
         case StructType():

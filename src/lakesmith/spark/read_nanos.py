@@ -5,8 +5,6 @@ from __future__ import annotations
 from lakesmith.sources.fields import SqlType, composed
 from lakesmith.sources.shape import NANOS
 
-_MORE_DIGITS = "more than six digits of a second"
-
 
 def is_nanos(kind: SqlType) -> bool:
     """Whether a type of a file is one of nanoseconds."""
@@ -40,13 +38,8 @@ def micros(read: str, kind: SqlType) -> str:
 
 
 def inexact(read: str) -> str:
-    """SQL that is true where microseconds do not say it all. The one place that decides what becomes of such a value."""
-    return f"{read} % 1000 <> 0"
-
-
-def why_inexact(kind: SqlType, declared: str) -> str | None:
-    """What is said of an inexact value besides the value itself."""
-    return _MORE_DIGITS if NANOS.get(kind.text) == declared else None
+    """SQL that is true where microseconds do not say it all."""
+    return f"coalesce({read} % 1000 <> 0, false)"
 
 
 def text(read: str, kind: SqlType) -> str:

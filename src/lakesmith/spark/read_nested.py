@@ -1,26 +1,55 @@
 """Types within types: what a declared type is read as from JSON, and how that is made into the type exactly.
 
 Decimals are read with as many digits after the point as fit; dates and times as strings. The rest is read as
-declared, because Spark's JSON parser is strict about it.
+declared, because Spark's JSON parser is strict about it. What a number loses when it is read (``1e-400`` is 0) is seen in the
+record's text alone: there is a number that becomes what was read, and is not it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from lakesmith.spark.read_scan import VALUE
 from lakesmith.spark.read_sql import any_of, literal, name
 from lakesmith.spark.read_types import (
     MAX_PRECISION,
     TextFormats,
     exact_from_text,
+    inexact_from_text,
+    more_digits,
     plain,
     precision_and_scale,
     roomy_scale,
 )
 
-_ISO = TextFormats()
 _AS_TEXT = ("date", "timestamp", "timestamp_ntz")
+_FLOATS = ("double", "float")
+_NOT_ZERO = r'"?\s*([+-]?[0.]*+[1-9][0-9.]*+(?:[eE][+-]?[0-9]+)?)'
+_IN_A_LIST = r"[\[,]\s*"
+_IN_A_MAP = r'"\s*:\s*'
+_TINY = f"contains({VALUE}, 'e-') OR contains({VALUE}, 'E-') OR contains({VALUE}, '00000000')"
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+UNUSUAL = "_unusual"
+"""The column that is true for a record with numbers that may lose digits when they are read: see ``unusual``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How texts are written in a source, and what stands in a record before a number at some place: a regular expression."""
+
+    formats: TextFormats
+    before: str
+
+    @classmethod
+    def of(cls, keys: Sequence[str], formats: TextFormats) -> Place:
+        """The value of a key, of which there are these spellings."""
+        return cls(formats, f'"(?:{"|".join(map(in_regex, keys))})"\\s*:\\s*')
+
+
+Test = Callable[[str, str, str, Place], str | None]
+"""SQL of a doubt about what was read, what was made of it, and the type, which has no parts; None: there is none."""
 
 
 def reading_type(type_: str) -> str:
@@ -42,55 +71,95 @@ def reading_type(type_: str) -> str:
     return kind
 
 
-def exact(read: str, type_: str, depth: int = 0) -> str:
-    """SQL that turns what was read into the declared type."""
+def exact(read: str, type_: str, formats: TextFormats, depth: int = 0) -> str:
+    """SQL that turns what was read into the declared type, rounded where it has more digits than that holds."""
     kind = plain(type_)
     if kind in _AS_TEXT:
-        return exact_from_text(read, kind, _ISO)
+        return exact_from_text(read, kind, replace(formats, rounds=True))
     outer, inner = _parts(kind)
     if reading_type(kind) == kind:
         return read
     variable = f"v{depth}"
     if outer == "array":
-        return f"transform({read}, {variable} -> {exact(variable, inner, depth + 1)})"
+        return f"transform({read}, {variable} -> {exact(variable, inner, formats, depth + 1)})"
     if outer == "map":
-        value = exact(variable, _split(inner)[1], depth + 1)
+        value = exact(variable, _split(inner)[1], formats, depth + 1)
         return f"transform_values({read}, (k{depth}, {variable}) -> {value})"
     if outer == "struct":
         fields = (
-            f"{literal(field)}, {exact(f'{read}.{name(field)}', of, depth)}" for field, of in _fields(inner)
-        )
-        return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
-    return f"try_cast({read} AS {kind})"  # a decimal: the digits are counted in exact_or_null
-
-
-def exact_or_null(read: str, value: str, type_: str, depth: int = 0) -> str | None:
-    """SQL that is true when something was read that ``value`` does not say; None: that cannot be."""
-    kind = plain(type_)
-    if kind in _AS_TEXT:
-        return f"{read} IS NOT NULL AND {value} IS NULL"
-    if precision_and_scale(kind):
-        return f"{read} IS NOT NULL AND NOT ({read} <=> {value})"
-    if kind in ("double", "float"):
-        return f"abs({read}) = {kind}('Infinity')"
-    outer, inner = _parts(kind)
-    if outer == "struct":
-        parts = (
-            exact_or_null(f"{read}.{name(field)}", exact(f"{read}.{name(field)}", of, depth), of, depth)
+            f"{literal(field)}, {exact(f'{read}.{name(field)}', of, formats, depth)}"
             for field, of in _fields(inner)
         )
-        doubts = [part for part in parts if part]
-        return any_of(doubts) if doubts else None
-    if outer in ("array", "map"):
-        return _odd_elements(read, inner if outer == "array" else _split(inner)[1], outer, depth)
+        return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
+    return f"try_cast({read} AS {kind})"
+
+
+def in_regex(text: str) -> str:
+    """A regular expression that just this text fits."""
+    return "".join(character if character.isalnum() else "\\" + character for character in text)
+
+
+def wrong(read: str, value: str, kind: str, _: Place) -> str | None:
+    """A ``Test``: it is no value of the type."""
+    if kind in _AS_TEXT or precision_and_scale(kind):
+        return f"{read} IS NOT NULL AND {value} IS NULL"
+    return f"abs({read}) = {kind}('Infinity')" if kind in _FLOATS else None
+
+
+def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
+    """A ``Test``: it is a value of the type but for digits that this does not hold."""
+    if kind in _AS_TEXT:
+        return inexact_from_text(read, kind, place.formats)
+    if kind in _FLOATS:
+        return f"{read} = 0 AND {UNUSUAL} AND {_a_number(f'try_cast(n AS {kind}) = 0', place)}"
+    if shape := precision_and_scale(kind):
+        return (
+            f"{value} IS NOT NULL AND (NOT ({read} <=> {value}) OR {_cut(read, roomy_scale(*shape), place)})"
+        )
     return None
 
 
-def _odd_elements(read: str, type_: str, outer: str, depth: int) -> str | None:
-    variable = f"w{depth}"
-    odd = exact_or_null(variable, exact(variable, type_, depth + 1), type_, depth + 1)
-    elements = read if outer == "array" else f"map_values({read})"
-    return f"exists({elements}, {variable} -> coalesce({odd}, false))" if odd else None
+def _cut(read: str, most: int, place: Place) -> str:
+    """Whether a decimal was cut when it was read, with ``most`` digits after the point: it had even more."""
+    becomes = f"try_cast(n AS decimal({MAX_PRECISION},{most})) <=> {read} AND {more_digits('n', most)}"
+    return f"({UNUSUAL} AND {_a_number(becomes, place)})"
+
+
+def unusual(types: Iterable[str]) -> str:
+    """SQL that is true for a record with a number that may be cut when it is read for one of the types; once for all of them."""
+    shapes = (found.groups() for type_ in types for found in _DECIMAL.finditer(plain(type_)))
+    most = min((roomy_scale(int(precision), int(scale)) for precision, scale in shapes), default=None)
+    return _TINY if most is None else f"{_TINY} OR {VALUE} RLIKE '[.][0-9]{{{most}}}'"
+
+
+def _a_number(test: str, place: Place) -> str:
+    """Whether the record has at the place a number ``n``, not 0, of which the test is true."""
+    numbers = f"regexp_extract_all({VALUE}, {literal(place.before + _NOT_ZERO)}, 1)"
+    return f"exists({numbers}, n -> coalesce({test}, false))"
+
+
+def anywhere(test: Test, read: str, value: str, type_: str, place: Place, depth: int = 0) -> str | None:
+    """SQL that is true when the test is, of what was read or of something in it, at any depth; None: it never is."""
+    kind = plain(type_)
+    outer, inner = _parts(kind)
+    if outer == "struct":
+        doubts = [_in_field(test, read, field, of, place, depth) for field, of in _fields(inner)]
+        some = [doubt for doubt in doubts if doubt]
+        return any_of(some) if some else None
+    if outer:
+        variable, of = f"w{depth}", inner if outer == "array" else _split(inner)[1]
+        made = exact(variable, of, place.formats, depth + 1)
+        inside = Place(place.formats, _IN_A_LIST if outer == "array" else _IN_A_MAP)
+        odd = anywhere(test, variable, made, of, inside, depth + 1)
+        elements = read if outer == "array" else f"map_values({read})"
+        return f"exists({elements}, {variable} -> coalesce({odd}, false))" if odd else None
+    return test(read, value, kind, place)
+
+
+def _in_field(test: Test, struct: str, field: str, type_: str, place: Place, depth: int) -> str | None:
+    read = f"{struct}.{name(field)}"
+    made = exact(read, type_, place.formats, depth)
+    return anywhere(test, read, made, type_, Place.of([field], place.formats), depth)
 
 
 def _parts(type_: str) -> tuple[str, str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructField
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import FileSource, OnInexact
 from lakesmith.sources.fields import parse_type
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read_nanos import read_as
-from lakesmith.spark.read_sql import literal, name
+from lakesmith.spark.read_sql import any_of, case, literal, name, not_null
 from lakesmith.spark.sql_types import sql_type
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ SOURCE_POSITION = "_source_position"
 SOURCE_MODIFIED_AT = "_source_modified_at"
 RAW = "_raw"
 REASONS = "_reasons"
+ROUNDED = "_rounded"
+"""The column that names the columns of a row whose values were rounded; NULL for most rows."""
 PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
 
 
@@ -83,3 +86,12 @@ class ReadRequest:
     groups: tuple[ReadGroup, ...]
     columns: tuple[tuple[str, str], ...]
     records: DataFrame | None = None
+
+
+def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | None]]) -> str:
+    """SQL of ``ROUNDED``: each column's name with the test of whether its value is inexact. Nothing is tested unless the source rounds."""
+    tests = [(column, test) for column, test in inexact if test]
+    if request.source.on_inexact is not OnInexact.ROUND or not tests:
+        return "CAST(NULL AS array<string>)"
+    names = not_null(case([(test, literal(column))]) for column, test in tests)
+    return f"IF({any_of(test for _, test in tests)}, {names}, NULL)"

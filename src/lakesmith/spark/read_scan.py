@@ -200,6 +200,16 @@ def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame
     return _with_position(records.where("_line > 0") if drop_header else records)
 
 
+def where_last(frame: DataFrame, condition: str) -> DataFrame:
+    """The rows of which ``condition`` is true, asked once the frame's columns have been made.
+
+    Spark moves a filter below the projections that it follows, and writes out in it whatever they compute, for each time that
+    the condition names it: a line would be taken apart once more for each of its fields. It leaves a filter above what counts rows.
+    """
+    numbered = frame.selectExpr("*", "monotonically_increasing_id() AS _here")
+    return numbered.where(f"({condition}) AND _here >= 0").drop("_here")
+
+
 def record_number() -> str:
     """SQL of a row's number in its partition, from 0; to be asked for before any row is left out."""
     return _ORDINAL

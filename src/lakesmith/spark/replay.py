@@ -27,6 +27,7 @@ from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import COLUMNS, REASONS, checks_of, miscounted, rule_counts
 from lakesmith.spark.read_request import SOURCE_POSITION
 from lakesmith.spark.replay_rows import ID, ReadAgain, read_again
+from lakesmith.spark.rounded import rounded_counts, rounded_note
 from lakesmith.spark.sidecar import SidecarKind, SidecarWriter, pinned, sidecar_name
 from lakesmith.spark.sourced import SYSTEM_COLUMNS, good_rows, judge_rows
 from lakesmith.spark.tables import literal
@@ -110,7 +111,9 @@ def _write(
 ) -> Draft:
     rules = batch.step.table.checks
     rows, seen = judge_rows(batch, again.rows), Observation()
-    measured = rows.observe(seen, F.count_if(F.size(REASONS) > 0).alias("bad"), *rule_counts(rules))
+    names = [column.name for column in columns]
+    bad_count, rounded = F.count_if(F.size(REASONS) > 0).alias("bad"), rounded_counts(batch.step.table, names)
+    measured = rows.observe(seen, bad_count, *rule_counts(rules), *rounded)
     batch.say("writing")
     good_rows(batch, _placed(measured, stored), columns).writeTo(batch.target).append()
     batch.pass_point("after-data")
@@ -122,8 +125,8 @@ def _write(
         raise miscounted(batch, bad, writer.count_added())
     batch.pass_point("after-quarantine")
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
-    account = Account(inserted=written, quarantined=bad)
-    notes = (*again.notes, *_stuck_note(stuck))
+    account = Account(inserted=written, quarantined=bad, rounded=found.get("rounded", 0))
+    notes = (*again.notes, *rounded_note(names, found), *_stuck_note(stuck))
     return Draft(account, sidecars=_pins(writer), checks=checks_of(rules, found), warnings=notes)
 
 

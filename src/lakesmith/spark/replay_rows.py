@@ -26,6 +26,7 @@ from lakesmith.spark.read_request import (
     PROVENANCE,
     RAW,
     REASONS,
+    ROUNDED,
     SOURCE_FILE,
     SOURCE_MODIFIED_AT,
     SOURCE_POSITION,
@@ -178,6 +179,7 @@ def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:
         **{column.name: column.type or "string" for column in columns},
         **added,
         REASONS: "array<string>",
+        ROUNDED: "array<string>",
     }
     return batch.spark.range(0).selectExpr(*(f"CAST(NULL AS {of}) AS {name(it)}" for it, of in types.items()))
 

@@ -28,6 +28,7 @@ from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch import Batch, Draft
+from lakesmith.spark.carried import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.derived import prepare_table, require_free_names
 from lakesmith.spark.earlier_rows import delete_rows_of
 from lakesmith.spark.iceberg import quoted
@@ -35,7 +36,10 @@ from lakesmith.spark.intake import Intake, open_intake
 from lakesmith.spark.observed import counts_of
 from lakesmith.spark.quarantine import REASONS, checks_of, rule_counts, rule_reasons, set_aside, stop_if_asked
 from lakesmith.spark.read_failure import unreadable_file
+from lakesmith.spark.read_scan import where_last
+from lakesmith.spark.rounded import rounded_counts, rounded_note
 from lakesmith.spark.rules import add_reasons
+from lakesmith.spark.type_misfits import judge_types
 
 SYSTEM_COLUMNS = (
     Column("_source_file", "string", "the landing file the row came from"),
@@ -79,7 +83,7 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         checks=draft.checks,
         files=len(files),
         ledger_hash=intent.lines_hash,
-        warnings=(*warnings, *ledger_notes(batch.step)),
+        warnings=(*warnings, *draft.warnings, *ledger_notes(batch.step)),
     )
 
 
@@ -133,12 +137,14 @@ def _delete_replaced(batch: Batch, lake: Lake) -> int:
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
-    """One pass over the files; the bad rows, if there are any, in a second."""
-    rules = batch.step.table.checks
-    judged = judge_rows(batch, intake.rows)
-    seen = Observation()
+    """One pass over the files, which brings the bad rows along."""
+    rules, names = batch.step.table.checks, [column.name for column in intake.columns]
+    judged, seen = judge_rows(batch, intake.rows), Observation()
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
-    measured = judged.observe(seen, *counts, *rule_counts(rules))
+    rounded = rounded_counts(batch.step.table, names)
+    measured = with_carried(judged, names, intake.files).observe(
+        seen, *counts, *rule_counts(rules), *rounded, *carried_rows(names)
+    )
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
         counting = beside.submit(_counted, batch)
@@ -146,15 +152,29 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         counted = counting.result()
     batch.pass_point("after-data")
     found = counts_of(seen)
-    bad_rows = judged.where(F.size(REASONS) > 0)
-    stop_if_asked(batch, found["bad"], bad_rows)
-    names = [column.name for column in intake.columns]
-    aside = intake.with_raw_columns(bad_rows) if found["bad"] else bad_rows
-    pins = set_aside(batch, aside, names, found["bad"])
+    pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     read = found["read"] if counted is None else counted
-    account = Account(read=read, inserted=written, deleted=replaced, quarantined=found["bad"])
-    return Draft(account, sidecars=pins, checks=checks_of(rules, found))
+    account = Account(
+        read=read,
+        inserted=written,
+        deleted=replaced,
+        quarantined=found["bad"],
+        rounded=found.get("rounded", 0),
+    )
+    notes = (*rounded_note(names, found), *(judge_types(batch, pins) if found["bad"] else ()))
+    return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
+
+
+def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observation) -> dict[str, Pin]:
+    """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
+    names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
+    rows = carried_of(seen, judged, names, bad)
+    if rows is None:
+        again = judge_rows(batch, intake.only(files_with_bad_rows(seen)))
+        rows = where_last(again, f"size({REASONS}) > 0")
+    stop_if_asked(batch, bad, rows)
+    return set_aside(batch, intake.with_raw_columns(rows), names, bad)
 
 
 def _counted(batch: Batch) -> int | None:

@@ -332,4 +332,4 @@ def test_words_for_numbers() -> None:
 def test_accounts_have_no_field_that_history_leaves_out() -> None:
     known = {"read", "inserted", "updated", "deleted", "unchanged", "superseded", "filtered", "quarantined"}
     fields = {field.name for field in dataclasses.fields(Account)}
-    assert fields == known | {"absent_deletes", "rows_before", "rows_after", "versions"}
+    assert fields == known | {"absent_deletes", "rounded", "rows_before", "rows_after", "versions"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakesmith.plan.grown_types import common_type, grown, remembered
+from lakesmith.plan.grown_types import common_type, grown, remembered, widened
 from lakesmith.sources.fields import parse_type
 
 GROWN = [
@@ -77,3 +77,25 @@ REMEMBERED = [
 )
 def test_a_declared_type_keeps_what_evolved(declared: str, there: str, expected: str) -> None:
     assert remembered(declared, there) == expected
+
+
+WIDENED = [
+    # title, the column's type, the file's, what becomes of it
+    ("a whole number", "int", "bigint", "bigint"),
+    ("never narrower", "bigint", "int", "bigint"),
+    ("a double holds no bigint", "bigint", "double", "bigint"),
+    ("more digits", "decimal(5,2)", "decimal(9,2)", "decimal(9,2)"),
+    ("another scale needs new data", "decimal(5,2)", "decimal(9,3)", "decimal(5,2)"),
+    ("in a struct, spelt otherwise", "struct<a:int,key:int>", "struct<KEY:bigint,A:bigint,b:int>", "struct<a:bigint,key:bigint>"),
+    ("a field that the file has not", "struct<a:int,b:int>", "struct<b:bigint>", "struct<a:int,b:bigint>"),
+    ("not in the keys of a map", "map<int,array<int>>", "map<bigint,array<bigint>>", "map<int,array<bigint>>"),
+    ("another kind", "struct<a:int>", "bigint", "struct<a:int>"),
+    ("nothing wider is left as it was written", "struct< a : INT >", "struct<a:int>", "struct< a : INT >"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"), [c[1:] for c in WIDENED], ids=[c[0] for c in WIDENED]
+)
+def test_an_inferred_type_widens_as_metadata_can(ours: str, theirs: str, expected: str) -> None:
+    assert widened(parse_type(ours), parse_type(theirs)).text == expected

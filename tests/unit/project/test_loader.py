@@ -16,7 +16,9 @@ from lakesmith.project.definitions import (
     History,
     OnBadRow,
     OnChangedFile,
+    OnInexact,
     OnNewColumn,
+    OnTypeChange,
     Project,
     PythonQuery,
     SqlQuery,
@@ -64,6 +66,8 @@ source:
     min_age: 5 minutes
     on_new_column: ignore
     on_changed_file: replace
+    on_inexact: round
+    on_type_change: fail
 columns:
   order_id: LONG
   price: {type: "decimal(10, 2)", doc: in euros, required: true}
@@ -95,11 +99,13 @@ history: type1
             min_age_seconds=300.0,
             on_new_column=OnNewColumn.IGNORE,
             on_changed_file=OnChangedFile.REPLACE,
+            on_inexact=OnInexact.ROUND,
+            on_type_change=OnTypeChange.FAIL,
         ),
     )
     assert found.columns == (
-        Column("order_id", "bigint", place=Place(file, 22)),
-        Column("price", "decimal(10,2)", "in euros", True, Place(file, 23)),
+        Column("order_id", "bigint", place=Place(file, 24)),
+        Column("price", "decimal(10,2)", "in euros", True, Place(file, 25)),
     )
     assert (found.on_bad_row, found.history) == (OnBadRow.FAIL, History.TYPE1)
     assert found.partition_by == ("days(day)", "bucket(4, order_id)", "`a b`")
@@ -145,10 +151,17 @@ def test_the_delimiter(written: str, delimiter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "expected"), [("columns: {a: int}", OnNewColumn.FAIL), ("", OnNewColumn.EVOLVE)]
+    ("columns", "new", "changed"),
+    [
+        ("columns: {a: int}", OnNewColumn.FAIL, OnTypeChange.QUARANTINE),
+        ("", OnNewColumn.EVOLVE, OnTypeChange.WIDEN),
+    ],
 )
-def test_new_columns_are_refused_only_where_columns_are_declared(columns: str, expected: OnNewColumn) -> None:
-    assert table(f"{ORDERS}{columns}").sources[0].on_new_column is expected
+def test_columns_change_by_files_only_where_they_are_not_declared(
+    columns: str, new: OnNewColumn, changed: OnTypeChange
+) -> None:
+    source = table(f"{ORDERS}{columns}").sources[0]
+    assert (source.on_new_column, source.on_type_change) == (new, changed)
 
 
 def test_column_names_are_text_whatever_yaml_makes_of_them_elsewhere() -> None:

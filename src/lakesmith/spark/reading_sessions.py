@@ -1,0 +1,76 @@
+"""Sessions for batches that read files: set so that the time of planning grows with the columns and no faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.sources.headers import read_shape
+from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.shape import UnreadableFile
+
+_OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
+
+# What Spark finds out of one table's filter for another's takes time by the square of the columns, and more: a file of
+# 300 columns never got planned. Nothing is joined where files are read.
+_READING: Final = {"spark.sql.constraintPropagation.enabled": "false"}
+
+# Code for 300 columns takes Java eight seconds to compile: more than walking through the expressions of a few thousand rows.
+_INTERPRETED: Final = {
+    **_READING,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_MANY_COLUMNS: Final = 50
+_FEW_BYTES: Final = 16 * 1024
+"""Bytes of a column up to which compiling code for it takes longer than doing without: measured with 300 columns."""
+
+
+@dataclass(frozen=True)
+class ReadingSessions:
+    """The session of an engine, and its clones for reading files, made when they are needed."""
+
+    session: SparkSession
+
+    def of(self, step: TableStep, root: Path) -> SparkSession:
+        """The session that a step is done in."""
+        if step.strategy not in _OF_FILES:
+            return self.session
+        return self._interpreted if is_wide(step, root) else self._compiled
+
+    @cached_property
+    def _compiled(self) -> SparkSession:
+        return self._with(_READING)
+
+    @cached_property
+    def _interpreted(self) -> SparkSession:
+        return self._with(_INTERPRETED)
+
+    def _with(self, settings: Mapping[str, str]) -> SparkSession:
+        clone = SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession())
+        for key, value in settings.items():
+            clone.conf.set(key, value)
+        return clone
+
+
+def is_wide(step: TableStep, root: Path) -> bool:
+    """Whether the step's files have many columns, and few bytes in each of them."""
+    files = [file for intake in step.intakes for file in intake.files]
+    columns = max(len(step.table.columns), _columns_of_first_file(step, root))
+    return columns > _MANY_COLUMNS and sum(file.size for file in files) < columns * _FEW_BYTES
+
+
+def _columns_of_first_file(step: TableStep, root: Path) -> int:
+    for intake in step.intakes:
+        for file in intake.files[:1]:
+            try:
+                return len(read_shape(absolute_path(file.path, root), intake.source).columns)
+            except (OSError, UnreadableFile):
+                return 0  # the batch tells of it, with the file's name
+    return 0
