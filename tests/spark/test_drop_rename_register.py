@@ -79,11 +79,9 @@ def test_a_renamed_table_goes_on_where_it_was(
     assert [path.name for path in moved] == ["orders.yaml"]
 
     # Killed between the catalog and the file: nothing is built over it, and the same call finishes it.
-    code, _, said = cli("plan", "--project", shop.root)
-    assert (code, said.splitlines()[0]) == (
-        1,
-        "LS513 'lakesmith rename bronze.orders bronze.sales' was begun and has not come to its end",
-    )
+    code, out, _ = cli("plan", "--project", shop.root)
+    begun = "  LS513 'lakesmith rename bronze.orders bronze.sales' was begun and has not come to its end"
+    assert code == 1 and begun in out.splitlines()
     assert cli("drop", "bronze.sales", "--yes", "--project", shop.root)[0] == 1
     code, out, said = cli(*words)
     assert (code, said) == (0, "")

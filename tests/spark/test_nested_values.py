@@ -45,7 +45,7 @@ IN_FILE = f"""
       AS t(id, s, parts, grid, m)"""
 SET_ASIDE = {
     4: ["s.n: not an int: 'abc'"],
-    5: ["s.d: not a decimal(4,2): '1.2550'"],
+    5: ["s.d: not a decimal(4,2): '1.2550' (it has more than 2 digits after the point)"],
     6: ["s.d: not a decimal(4,2): '123.5000'"],
     7: ["s.at: not a date: '2024-01-02 03:00:00'", "s.sub.x: not a bigint: '1.5'"],
     8: [f"parts.element.n: not an int: '{BIG}'"],

@@ -1,4 +1,4 @@
-"""CSV and TSV: lines of text, taken apart by ``from_csv`` and held against the header.
+"""CSV and TSV: lines of text, taken apart at the delimiters or, where something is quoted, by ``from_csv``, and held against the header.
 
 All fields are parsed as strings, and made into their types by lakesmith.spark.read_types. Spark's typed CSV reader is no
 faster (measured) and says nothing about a quote that is never closed, bytes that are not the declared encoding, or text
