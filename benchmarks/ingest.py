@@ -2,9 +2,10 @@
 
     python benchmarks/ingest.py            1 GB
     python benchmarks/ingest.py --small    20 MB
+    python benchmarks/ingest.py --bad 0    no bad rows (usually one of 200 has an amount that is none)
 
-Whole processes. Both read with the same declared columns. Shown as time; the goal, 0.8 of plain Spark's throughput or
-better, is a ratio of times of 1.25 or less.
+Whole processes. Both read with the same declared columns. Plain Spark makes nulls of bad values and tells nobody; the goal is a
+ratio of times of 1.2 or less.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import common
 from cdc_data import COLUMNS, write_first
 
 BYTES_PER_ROW = 62
-GOAL = 1.25
+GOAL = 1.2
+BAD_SHARE = 0.005
 PROJECT = "name: ingest\ndefault_target: local\ntargets:\n  local: {}\n"
 TABLE = 'source:\n  files: {path: landing/, pattern: "*.csv", format: csv}\ncolumns:\n' + "".join(
     f'  {name}: "{kind}"\n' for name, kind in COLUMNS.items()
@@ -27,7 +29,7 @@ TABLE = 'source:\n  files: {path: landing/, pattern: "*.csv", format: csv}\ncolu
 class Sides:
     """Starts each contestant on the same files, in a folder without what an earlier round left."""
 
-    def __init__(self, work: Path, rows: int, jars: Path | None) -> None:
+    def __init__(self, work: Path, rows: int, bad_share: float, jars: Path | None) -> None:
         self.project, self.folder = work / "lakesmith", work / "plain"
         self.landing = self.project / "landing"
         self.jars = jars
@@ -36,6 +38,7 @@ class Sides:
         (self.project / "tables" / "bronze" / "orders.yaml").write_text(TABLE)
         self.folder.mkdir()
         self.rows, self.files = rows, write_first(self.landing, rows)
+        self.bad = sum(spoil(file, round(1 / bad_share)) for file in self.files) if bad_share else 0
 
     @property
     def megabytes(self) -> int:
@@ -60,13 +63,26 @@ class Sides:
 
         ours = common.jdbc_table(self.project, "bronze", "orders").num_rows
         theirs = pyarrow.dataset.dataset(self.folder / "out", format="parquet").count_rows()
-        return f"rows: {ours:,} in bronze, {theirs:,} by plain Spark, {self.rows:,} in the files"
+        return (
+            f"rows: {ours:,} in bronze, {theirs:,} by plain Spark, {self.rows:,} in the files, {self.bad:,} of them bad"
+            f" ({'all others' if ours == self.rows - self.bad else 'NOT all others'} are in bronze)"
+        )
+
+
+def spoil(file: Path, every: int) -> int:
+    """Gives one row of ``every`` in the file an amount that is none; returns how many."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    spoilt = range(every, len(lines), every)
+    for number in spoilt:
+        lines[number] = lines[number].rpartition(b",")[0] + b",n/a\n"
+    file.write_bytes(b"".join(lines))
+    return len(spoilt)
 
 
 def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
     """Both, in turns."""
     megabytes = options.megabytes or (20 if options.small else 1000)
-    sides = Sides(work, megabytes * 10**6 // BYTES_PER_ROW, options.jars)
+    sides = Sides(work, megabytes * 10**6 // BYTES_PER_ROW, options.bad, options.jars)
     ours, theirs = common.take_turns(
         (sides.ours, sides.theirs), options.rounds or (1 if options.small else 3)
     )
@@ -79,6 +95,7 @@ def main() -> None:
     """The command line."""
     parser = common.arguments("Bronze ingest against plain Spark writing Parquet.")
     parser.add_argument("--megabytes", type=int, help="how much CSV")
+    parser.add_argument("--bad", type=float, default=BAD_SHARE, help="the share of bad rows")
     options = parser.parse_args()
     with common.workspace(options) as work:
         common.show(measure(work, options), options.json)

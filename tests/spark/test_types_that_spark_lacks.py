@@ -179,3 +179,7 @@ def test_nanoseconds_of_avro(tmp_path: Path, session: SessionHandle) -> None:
     assert [row["reasons"] for row in shop.quarantine("bronze.a")] == [
         ["at: not a timestamp: '2023-11-14 22:13:20.000000005' (it has more than six digits of a second)"]
     ]
+    shop.write({"tables/bronze/a.yaml": table.replace("format: avro", "format: avro, on_inexact: round")})
+    assert out_of_quarantine(shop, "bronze.a", Strategy.REPLAY).code == 0
+    assert (shop.record("bronze.a").account.rounded, shop.quarantine("bronze.a")) == (1, [])
+    assert shop.rows("bronze.a") == [(_values(2023, 11, 14, 22, 13, 20, micros)[0],) for micros in (0, 5)]
