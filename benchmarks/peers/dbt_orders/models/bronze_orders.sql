@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='append') }}
+SELECT *, current_timestamp() AS loaded_at FROM landing_orders

@@ -1,0 +1,2 @@
+
+SELECT *, current_timestamp() AS loaded_at FROM landing_orders
