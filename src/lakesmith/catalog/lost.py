@@ -186,9 +186,16 @@ def _pinned(state: TableState, pins: Pins) -> int:
     return sum((state.uuid, snapshot) in pins for snapshot in state.snapshots)
 
 
+def _has_rows_there(state: TableState) -> bool:
+    """Whether the files are there that its newest snapshot names. A purge leaves what a lost swap had written, and nothing behind it."""
+    return state.head is None or local_path(state.head.manifest_list).is_file()
+
+
 def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
     """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed leaves others."""
     if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
+        return False
+    if not _has_rows_there(lost.state):
         return False
     if lost.name.layer == RESERVED_LAYER:
         return _pinned(lost.state, pins) > 0

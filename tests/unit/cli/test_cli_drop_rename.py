@@ -219,6 +219,17 @@ def test_a_lost_table_can_be_given_up(cli: Cli, lake: IcebergLake) -> None:
     assert not (lake.root / ".lakesmith/warehouse/bronze/orders").exists()
 
 
+def test_what_a_purge_by_others_leaves_of_a_lost_swap_is_no_lost_table(cli: Cli, lake: IcebergLake) -> None:
+    folder, last = lake.root / ".lakesmith/warehouse/bronze/orders", lake.entries()["bronze.orders"]
+    lake.forget("bronze.orders")
+    for file in folder.rglob("*"):
+        if file.is_file() and str(file) not in last:
+            file.unlink()
+    assert [str(file) for file in folder.rglob("*.json")] == [last.removeprefix("file://")]
+    said = cli("plan", "--project", lake.root).out
+    assert "bronze.orders  files" in said and "LS512" not in said
+
+
 def test_a_copied_project_is_not_taken_for_one_that_lost_its_catalog(
     cli: Cli, lake: IcebergLake, tmp_path: Path
 ) -> None:
