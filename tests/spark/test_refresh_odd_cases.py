@@ -333,17 +333,12 @@ def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: Proje
     assert shop.rows("gold.pairs") == [(1, "y"), (2, "x"), (3, "x")]
 
 
-def test_keys_with_quotes_and_backslashes_where_these_mean_nothing_in_texts(shop: ProjectHarness) -> None:
+def test_keys_with_quotes_and_backslashes(shop: ProjectHarness) -> None:
     counted = "SELECT k, avg(n) AS mean, count(*) AS c FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/counted.sql": counted})
-    shop.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
-    try:
-        for number in (1, 2):
-            rows = ("1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
-            land(shop, "a", number, *rows)
-            record = shop.must_run("bronze.a", "gold.counted").published["gold.counted"]
-    finally:
-        shop.spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+    for number in (1, 2):
+        land(shop, "a", number, "1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
+        record = shop.must_run("bronze.a", "gold.counted").published["gold.counted"]
     assert record.kind == "keys"
     assert shop.rows("gold.counted", "k", "c") == [("a\\b", 2), ("it's", 2)]
 
