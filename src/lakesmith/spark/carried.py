@@ -20,8 +20,12 @@ from lakesmith.spark.read_request import PROVENANCE, RAW
 from lakesmith.spark.read_scan import BLOCK_BYTES, LARGE_BYTES
 from lakesmith.spark.replay_json import types_of
 
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""What comes along at the most, over all tasks, as text."""
+MOST_BYTES: Final = 384 * 1024 * 1024
+"""What comes along at the most, over all tasks, as text, if every row is as long as a row may be."""
+SURE_BYTES: Final = 64 * 1024 * 1024
+"""What may come along into the smallest heap."""
+_OF_HEAP: Final = 32
+"""Which part of the heap may be taken; a bad row is usually a fifth as long as it may be."""
 
 _NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
 _CARRIED, _FILES = "carried", "files"
@@ -31,7 +35,7 @@ def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileId
     """``rows`` with a column of what is kept of a bad row, null for good rows and for those that are too many or too long."""
     # The number is made for bad rows only, so it counts them: Spark computes what is under an IF where it is needed.
     numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {_NUMBER}, NULL) AS _bad_number")
-    most = MOST_BYTES // _row_bytes(columns) // _tasks(rows.sparkSession, files)
+    most = _most_bytes(rows.sparkSession) // _row_bytes(columns) // _tasks(rows.sparkSession, files)
     whole = f"IF({RAW} IS NULL, {as_json(rows, columns)}, NULL) AS {ROW}"
     kept = ", ".join((REASONS, *PROVENANCE, RAW, whole))
     carried = numbered.selectExpr("*", f"IF(_bad_number < {most}, struct({kept}), NULL) AS {_CARRIED}")
@@ -65,6 +69,12 @@ def files_with_bad_rows(seen: Observation) -> frozenset[str]:
 def _row(seen: Observation) -> Any:
     observed: Any = seen._jo
     return observed.getRow()
+
+
+def _most_bytes(spark: SparkSession) -> int:
+    jvm: Any = spark._jvm
+    heap = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+    return min(MOST_BYTES, max(SURE_BYTES, heap // _OF_HEAP))
 
 
 def _row_bytes(columns: Sequence[str]) -> int:

@@ -49,6 +49,9 @@ OPENED = (
 )
 SPARK_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
+    # Spark's code for a row of many columns is one method, and Java does not compile methods of more than 8,000 bytes unless told
+    # to. Reading a CSV file of eight columns took five times as long.
+    "-XX:-DontCompileHugeMethods",
     *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
     "--enable-native-access=ALL-UNNAMED",
     "-Djdk.reflect.useDirectMethodHandle=false",

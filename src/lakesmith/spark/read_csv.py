@@ -79,19 +79,18 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
 
 
 def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
-    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted.
+    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted, and
+    ``parsed`` whether it went through Spark's parser.
 
     A record in which nothing is quoted is split at the delimiters, in half the time that Spark's parser takes.
     """
     csv = scan.request.source.csv
     scanned = stream_records if needs_stream(csv) else text_records
     records = scan.gathered(scanned(scan, group, csv.header), group)
-    plain_record = _is_plain(csv)
-    taken_apart = records.selectExpr(
-        "*",
-        f"IF({plain_record}, split({VALUE}, {literal(_pattern(csv.delimiter))}), NULL) AS q",
-        f"IF({plain_record}, NULL, {_parse(group, csv)}) AS r",
+    split = records.selectExpr(
+        "*", f"IF({_is_plain(csv)}, split({VALUE}, {literal(_pattern(csv.delimiter))}), NULL) AS q"
     )
+    taken_apart = split.selectExpr("*", f"IF(q IS NULL, {_parse(group, csv)}, NULL) AS r")
     count = len(group.file_columns)
     return taken_apart.selectExpr(
         VALUE,
@@ -99,6 +98,7 @@ def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
         *(f"IF(q IS NULL, r.c{i}, nullif(get(q, {i}), '')) AS c{i}" for i in range(count)),
         f"IF(q IS NULL, r.z, IF(size(q) = {count}, '!', NULL)) AS z",
         "r.bad AS bad",
+        "q IS NULL AS parsed",
     )
 
 
@@ -218,9 +218,8 @@ def _misquoted(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
     begins = any_of(f"startswith(c{i}, {literal(csv.quote)})" for i in range(len(group.file_columns)))
     strict = _parse(group, csv, ("unescapedQuoteHandling", "SKIP_VALUE"))
     as_it_is = ", ".join(f"'{field}', {field}" for field in _field_names(group))
-    quoted = f"contains({VALUE}, {literal(csv.quote)})"
     differs = f"NOT (named_struct({as_it_is}) <=> {strict})"
-    return [(f"{quoted} AND ({begins}) AND {differs}", literal("text after a closing quote"))]
+    return [(f"parsed AND ({begins}) AND {differs}", literal("text after a closing quote"))]
 
 
 def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
