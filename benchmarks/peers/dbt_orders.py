@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,7 +34,9 @@ def main() -> None:
     )
     files = spark.read.csv(options.landing, schema=options.schema, header=True)
     files.createOrReplaceTempView("landing_orders")
-    done = dbtRunner().invoke(["run", "--project-dir", str(MODELS), "--profiles-dir", str(MODELS)])
+    # dbt writes beside the models, so it gets a copy.
+    models = str(shutil.copytree(MODELS, Path(options.warehouse).parent / "models", dirs_exist_ok=True))
+    done = dbtRunner().invoke(["run", "--project-dir", models, "--profiles-dir", models])
     spark.stop()
     sys.exit(0 if done.success else 1)
 

@@ -1,2 +1,0 @@
-
-SELECT *, current_timestamp() AS loaded_at FROM landing_orders

@@ -1,3 +1,0 @@
-
-SELECT region, category, count(*) AS orders, sum(quantity) AS pieces, sum(amount) AS sales
-FROM shop.silver_orders GROUP BY region, category
