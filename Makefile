@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 DEMO := build/customer-orders
 HISTORIES ?= 300
 # Tests of a part each whose histories are drawn from a seed: a soak draws a tenth as many more of each.
-SEEDED := $(addprefix tests/spark/test_,change_feed.py sums.py history_type2.py refresh_keys.py refresh_keyed.py semantics_keyed.py)
+SEEDED := $(addprefix tests/spark/,iceberg/test_change_feed.py refresh/test_sums.py write/test_history_type2.py \
+	refresh/test_refresh_keys.py refresh/test_refresh_keyed.py write/test_semantics_keyed.py)
 
 .PHONY: demo test check unit soak walks format clean
 
@@ -26,7 +27,7 @@ unit: $(VENV)/installed  ## the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit
 
 soak: $(VENV)/installed  ## hundreds of random histories, each in a lake of its own: hours (make soak HISTORIES=50: fewer)
-	LAKESMITH_SOAK=$(HISTORIES) $(BIN)/python -m pytest tests/spark/test_refresh_histories.py --timeout 0 -x
+	LAKESMITH_SOAK=$(HISTORIES) $(BIN)/python -m pytest tests/spark/refresh/test_refresh_histories.py --timeout 0 -x
 	LAKESMITH_SOAK=$$(( ($(HISTORIES) + 9) / 10 )) $(BIN)/python -m pytest $(SEEDED) --timeout 0 -x
 
 check: $(VENV)/installed  ## style, types, and the order of imports

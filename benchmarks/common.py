@@ -115,7 +115,7 @@ def timed(command: Sequence[str | Path], folder: Path) -> float:
 @cache
 def environment() -> dict[str, str]:
     """The environment of both contestants: this Python's programs first, the same Java for both, modules compiled once."""
-    from lakesmith.spark.java import find_java
+    from lakesmith.spark.start.find_java import find_java
 
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -129,7 +129,7 @@ def lakesmith(*words: str) -> list[str]:
 
 def spark_submit(jars: Path | None, script: str, *words: str | Path) -> list[str]:
     """``spark-submit peers/SCRIPT WORDS``: with the jars and the memory that lakesmith takes, else as Spark comes."""
-    from lakesmith.spark.start_settings import default_memory_mb
+    from lakesmith.spark.start.settings import default_memory_mb
 
     class_path = ",".join(map(str, peer_jars(jars)))
     return [
@@ -146,8 +146,8 @@ def peer_jars(folder: Path | None) -> tuple[Path, ...]:
     """The jars of ``folder``; without one those that lakesmith itself uses, fetched when they are not here yet."""
     if folder is not None:
         return tuple(sorted(folder.resolve().glob("*.jar")))
-    from lakesmith.spark.jars import ensure_jars
-    from lakesmith.spark.java import find_java
+    from lakesmith.spark.start.find_java import find_java
+    from lakesmith.spark.start.jars import ensure_jars
 
     return ensure_jars(find_java())
 

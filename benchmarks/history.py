@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 from lakesmith.catalog.record import SUMMARY_KEY, Pin
 from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.cli.opening import open_project
-from lakesmith.execute.observe import ledger_pin
+from lakesmith.execute.lake import ledger_pin
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import list_files

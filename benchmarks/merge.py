@@ -23,7 +23,7 @@ from cdc_data import Changes, write_first
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Event, TableFailed, TablePublished
-from lakesmith.execute.session import Run
+from lakesmith.execute.run import Run
 from lakesmith.project.definitions import TableName
 
 GOAL = 4.0

@@ -28,7 +28,7 @@ from merge import KeptEngine
 from lakesmith.cli.opening import open_project
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished, TableRedone
-from lakesmith.execute.session import Run
+from lakesmith.execute.run import Run
 from lakesmith.execute.verify import verification_of
 from lakesmith.plan import planner
 from lakesmith.plan.steps import TableStep

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

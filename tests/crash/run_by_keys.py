@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesmith.cli.main import main
 from lakesmith.plan import planner
-from lakesmith.spark import touched_keys
+from lakesmith.spark.refresh import touched_keys
 
 if __name__ == "__main__":
     planner.WORTH_KEYS_BYTES = 0

@@ -18,7 +18,7 @@ from killed_shop import VERSIONS as VERSION_FILES
 from lakesmith.execute import faults
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 

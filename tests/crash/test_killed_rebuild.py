@@ -10,7 +10,7 @@ from harness import ProjectHarness
 from processes import run
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark]
 

@@ -13,7 +13,7 @@ from harness import ProjectHarness
 from lakesmith.execute import faults
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 

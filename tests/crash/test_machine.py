@@ -20,10 +20,10 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.errors import LakesmithError
 from lakesmith.execute import faults
 from lakesmith.sources import ledger
-from lakesmith.spark.session import local_catalog_conf
+from lakesmith.spark.start.session import local_catalog_conf
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 

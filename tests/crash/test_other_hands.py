@@ -15,7 +15,7 @@ from lakesmith.execute import faults
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 

@@ -16,10 +16,10 @@ from lakesmith.catalog.record import Pin
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.spark.tables import create_table
+from lakesmith.spark.iceberg.ddl import create_table
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 T = TypeVar("T")
 

@@ -24,18 +24,18 @@ from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished
-from lakesmith.execute.observe import Lake
-from lakesmith.execute.session import Run
+from lakesmith.execute.lake import Lake
+from lakesmith.execute.run import Run
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
 from lakesmith.plan import planner
 from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
-from lakesmith.spark import touched_keys
+from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
 from lakesmith.spark.engine import SparkEngine
-from lakesmith.spark.iceberg import physical
-from lakesmith.spark.session import SessionHandle, local_catalog_conf
-from lakesmith.spark.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.refresh import touched_keys
+from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 
 if TYPE_CHECKING:
     import pytest

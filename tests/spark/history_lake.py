@@ -25,7 +25,7 @@ from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from lakesmith.catalog.record import Account
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 Rows = Counter[Row]
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Row
 from lakesmith.errors import Place
 from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read_files import ReadGroup, ReadRequest
+from lakesmith.spark.read.files import ReadGroup, ReadRequest
 
 Columns = tuple[tuple[str, str], ...]
 

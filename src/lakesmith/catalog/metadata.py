@@ -16,7 +16,7 @@ from typing import Any
 
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
 from lakesmith.errors import Problem, StateError
-from lakesmith.project.partitions import quoted_column
+from lakesmith.quoting import quoted_if_odd
 
 NEWEST_FORMAT = 3
 """The newest table format that is understood; a newer one is refused, never guessed at."""
@@ -125,7 +125,7 @@ def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _spark_transform(transform: str, column: str) -> str:
-    quoted = quoted_column(column)
+    quoted = quoted_if_odd(column)
     match = re.fullmatch(r"(bucket|truncate)\[(\d+)\]", transform)
     if match:
         return f"{match[1]}({match[2]}, {quoted})"
@@ -227,7 +227,7 @@ def _primitive(name: str) -> str:
 
 
 def _struct_field(field: Mapping[str, Any]) -> str:
-    return f"{quoted_column(field['name'])}:{spark_type(field['type'])}"
+    return f"{quoted_if_odd(field['name'])}:{spark_type(field['type'])}"
 
 
 def _unreadable(name: str, location: str, found: str) -> StateError:

@@ -16,12 +16,12 @@ from lakesmith import __version__
 from lakesmith.cli.text import count, duration, size
 from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import Project
-from lakesmith.spark.jars import LOCAL_JARS, cached_jars, jars_folder
-from lakesmith.spark.java import JavaRuntime, look_for_java
-from lakesmith.spark.launch import spark_class_path
-from lakesmith.spark.start_archive import archive_for, usable
-from lakesmith.spark.start_cache import cache_folder, make_folder
-from lakesmith.spark.start_settings import default_memory_mb
+from lakesmith.spark.start.cache_folder import cache_folder, make_folder
+from lakesmith.spark.start.class_archive import archive_for, usable
+from lakesmith.spark.start.find_java import JavaRuntime, look_for_java
+from lakesmith.spark.start.jars import LOCAL_JARS, cached_jars, jars_folder
+from lakesmith.spark.start.launch import spark_class_path
+from lakesmith.spark.start.settings import default_memory_mb
 
 LEAST_FREE = 1_000_000_000
 """Bytes that should be free on a disk that is written to."""

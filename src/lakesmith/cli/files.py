@@ -19,13 +19,13 @@ from lakesmith.execute.events import BatchReport, Listener, TablePublished, Tabl
 from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
 from lakesmith.execute.ledger_publish import publish_ledger
 from lakesmith.execute.ledger_step import ledger_step
-from lakesmith.execute.session import LazyEngine
+from lakesmith.execute.run import LazyEngine
 from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.names import printable
-from lakesmith.spark.failures import explain_failure
+from lakesmith.spark.jvm.failures import explain_failure
 
 SHOWN = 30
 """How many files of each state are shown without ``--all``."""

@@ -18,7 +18,6 @@ from lakesmith.cli.guard import remember
 from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError
 from lakesmith.graph.inputs import references_of
 from lakesmith.graph.load import CACHE
-from lakesmith.graph.sql_analysis import SqlAnalysis, SqlParseError, analyse
 from lakesmith.project.cache import load_cached
 from lakesmith.project.definitions import Project, SqlQuery, TableName
 from lakesmith.project.files import FolderFiles
@@ -26,6 +25,7 @@ from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse
 
 
 @dataclass(frozen=True)

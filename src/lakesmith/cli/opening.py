@@ -9,7 +9,7 @@ from pathlib import Path
 from lakesmith.cli.guard import remember
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select

@@ -16,12 +16,12 @@ from lakesmith.cli.query_output import FORMATS, write_result
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.size import LITTLE_BYTES, table_bytes
 from lakesmith.graph.check_references import nearest_table
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import TableName
 from lakesmith.project.nearest import did_you_mean
+from lakesmith.sql.model import SqlAnalysis
 
 if TYPE_CHECKING:
-    from lakesmith.spark.session import SessionHandle
+    from lakesmith.spark.start.session import SessionHandle
 
 TABLE_LIMIT = 100
 """The rows a table shows when no limit was given."""
@@ -63,7 +63,7 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     analysis = _analysed(sql, strict=options.as_of is not None)
     as_of = _resolved(opened, analysis, options.as_of)
     with _session(opened, _is_little(opened, analysis)) as session:
-        from lakesmith.spark.query import run_query
+        from lakesmith.spark.ask import run_query
 
         most = options.most
         # One row more than is shown tells whether there are more.
@@ -75,7 +75,7 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
 
 def _require_select(sql: str) -> None:
     """Tells at once what is plainly no query; what is not so plain, Spark's parser tells."""
-    from lakesmith.graph.sql_tokens import SqlParseError, tokenize
+    from lakesmith.sql.tokens import SqlParseError, tokenize
 
     try:
         first = next(iter(tokenize(sql)), None)
@@ -84,15 +84,15 @@ def _require_select(sql: str) -> None:
     if first is None:
         raise UsageError(Problem("LS241", "the query is empty", None, "a SELECT"))
     if first.upper not in _SELECTS:
-        from lakesmith.spark.query import not_a_query
+        from lakesmith.spark.ask import not_a_query
 
         raise not_a_query(first.upper)
 
 
 def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
     """What the text says of its tables. Without ``strict``, None for what cannot be followed: Spark sees to it."""
-    from lakesmith.graph.sql_analysis import analyse
-    from lakesmith.graph.sql_tokens import SqlParseError
+    from lakesmith.sql.analysis import analyse
+    from lakesmith.sql.tokens import SqlParseError
 
     try:
         return analyse(sql)

@@ -27,7 +27,7 @@ _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 
 class Result(Protocol):
-    """What is written: see ``spark.query.QueryResult``."""
+    """What is written: see ``spark.ask.QueryResult``."""
 
     @property
     def columns(self) -> tuple[str, ...]: ...

@@ -19,7 +19,7 @@ from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
-from lakesmith.execute.session import LazyEngine, Run
+from lakesmith.execute.run import LazyEngine, Run
 from lakesmith.project.definitions import TableName
 
 
@@ -63,8 +63,8 @@ def run_and_show(
 
 def _engine(opened: Opened, lock: ProjectLock, little: bool, view: Listener) -> Engine:
     # Imported here: what has nothing to do starts no Spark and does not pay for its import.
-    from lakesmith.spark.live import follow
     from lakesmith.spark.open import open_engine
+    from lakesmith.spark.progress import follow
 
     engine = open_engine(opened.lake, lock, view, little)
     if isinstance(view, TextView) and view.status is not None:
@@ -121,6 +121,6 @@ def _stopping(run: Run, view: TextView | JsonView) -> Iterator[None]:
 
 
 def _cancel(engine: LazyEngine, ended: threading.Event) -> None:
-    from lakesmith.spark.live import keep_cancelling
+    from lakesmith.spark.progress import keep_cancelling
 
     keep_cancelling(engine.cancel, ended)

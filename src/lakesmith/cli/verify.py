@@ -83,8 +83,8 @@ def verify(opened: Opened, patterns: Sequence[str], view: VerifyView) -> list[Ve
     steps = [each for each in planned if isinstance(each, TableStep)]
     if not steps:
         return [each for each in planned if isinstance(each, Verification)]
-    from lakesmith.spark.live import follow
     from lakesmith.spark.open import open_session
+    from lakesmith.spark.progress import follow
     from lakesmith.spark.verify_session import verify_steps
 
     view.starting()

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
-from lakesmith.execute.observe import Lake
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
-from lakesmith.graph.sql_model import ShapeKind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.planner import plan_derived, plan_sourced
@@ -25,6 +24,7 @@ from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.names import printable
+from lakesmith.sql.model import ShapeKind
 
 
 @dataclass

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakesmith.errors import LakesmithError, Problem, UsageError
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
 from lakesmith.project.definitions import FileSource, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.plan.cost import Cost, cost_of
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
 from lakesmith.plan.steps import Decision, TableStep, Waiting

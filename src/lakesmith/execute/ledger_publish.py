@@ -18,8 +18,8 @@ from lakesmith.catalog.state import TableState
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.faults import reach
+from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries, batch_number, ledger_notes
-from lakesmith.execute.observe import LEDGER_PIN, Lake
 from lakesmith.plan.steps import TableStep
 from lakesmith.sources.ledger import hash_entries
 

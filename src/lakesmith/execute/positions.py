@@ -11,7 +11,7 @@ from lakesmith.catalog.progress import Reason, append_only_since, live_rows, rec
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
 from lakesmith.project.definitions import TableName
 

@@ -11,7 +11,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.status import SIDECAR_LAYER, quarantined_rows
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from lakesmith.errors import Problem, StateError
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.quarantine import quarantine_pin, quarantine_state
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import BadRows
@@ -78,7 +78,7 @@ def summarize(lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows | 
 
 
 def fits(row: dict[str, Any], chosen: BadRows) -> bool:
-    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.replay.condition`` says in SQL."""
+    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.kinds.replay.condition`` says in SQL."""
     file, reasons = row["source_file"], "\n".join(row["reasons"]).lower()
     return (
         (chosen.batch is None or row["batch"] == chosen.batch)

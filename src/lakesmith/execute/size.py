@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 

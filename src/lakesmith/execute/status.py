@@ -11,7 +11,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.positions import InputChange, InputPosition, input_positions
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate

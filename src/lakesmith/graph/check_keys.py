@@ -7,10 +7,10 @@ from typing import Final
 
 from lakesmith.errors import Place, Problem
 from lakesmith.graph.columns import known_columns
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName, is_taken
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.project.partitions import partition_field
+from lakesmith.sql.model import SqlAnalysis
 
 _OF_THE_TABLE: Final = frozenset({"partition_by", "columns"})
 """Settings that may also name a column which the table has besides those of its query. The others judge or order its rows."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Set
 
 from lakesmith.errors import Place, Problem
 from lakesmith.graph.inputs import Input, inputs_of, references_of
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import Project, TableDefinition, TableName
 from lakesmith.project.nearest import listed, nearest
+from lakesmith.sql.model import SqlAnalysis
 
 Analyses = Mapping[TableName, SqlAnalysis]
 

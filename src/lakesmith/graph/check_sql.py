@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from lakesmith.errors import Place, Problem
 from lakesmith.graph.inputs import line_of
-from lakesmith.graph.sql_functions import of_several_rows
-from lakesmith.graph.sql_model import SqlAnalysis
-from lakesmith.graph.sql_tokens import SqlParseError, tokenize
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName
+from lakesmith.sql.functions import of_several_rows
+from lakesmith.sql.model import SqlAnalysis
+from lakesmith.sql.tokens import SqlParseError, tokenize
 
 _CONDITION = "SELECT 1 FROM its_own WHERE\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakesmith.graph.inputs import inputs_of
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import OnNewColumn, Project, SqlQuery, TableDefinition, TableName
+from lakesmith.sql.model import SqlAnalysis
 
 Columns = dict[TableName, tuple[str, ...] | None]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from lakesmith.errors import ProjectError
 from lakesmith.graph.check_references import cycle_problems
 from lakesmith.graph.inputs import inputs_of
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import Project, TableDefinition, TableName
+from lakesmith.sql.model import SqlAnalysis
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lakesmith.errors import Place
-from lakesmith.graph.sql_model import SqlAnalysis
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition, TableName
+from lakesmith.sql.model import SqlAnalysis
 
 
 @dataclass(frozen=True, slots=True)

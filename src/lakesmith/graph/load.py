@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakesmith.errors import Problem, ProjectError
-from lakesmith.graph.analysis_cache import AnalysisCache
 from lakesmith.graph.check_keys import column_problems, taken_problems
 from lakesmith.graph.check_references import cycle_problems, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
@@ -17,6 +16,7 @@ from lakesmith.project.definitions import Project
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.loaded import LoadedProject, sorted_problems
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.sql.cache import AnalysisCache
 
 CACHE = "cache"
 """The folder inside ``.lakesmith/`` (see ``project.scratch``) for what can be made again at any time."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from lakesmith.graph.sql_fingerprint import fingerprint as sql_fingerprint
 from lakesmith.project.definitions import History, PythonQuery, SqlQuery, TableDefinition
+from lakesmith.sql.fingerprint import fingerprint as sql_fingerprint
 
 _MODULE: Final = "module "
 _WORDS: Final = {

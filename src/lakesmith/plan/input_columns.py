@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakesmith.catalog.state import ColumnState
-from lakesmith.graph.sql_computed import WHOLE_ROW
 from lakesmith.plan.query import Query
 from lakesmith.project.definitions import TableDefinition
+from lakesmith.sql.used_columns import WHOLE_ROW
 
 
 def columns_that_count(

@@ -12,6 +12,7 @@ from typing import Final
 
 from lakesmith.errors import Place
 from lakesmith.quality.model import Rule
+from lakesmith.quoting import quoted
 
 STATE_DIR: Final = ".lakesmith"
 """The folder inside a project for what is its own on this machine."""
@@ -263,9 +264,8 @@ class TableDefinition:
 
 
 def _required(column: Column, place: Place) -> Rule:
-    quoted = "`" + column.name.replace("`", "``") + "`"
     text = f"column {column.name} is required"
-    return Rule(text, column.place or place, (column.name,), (), f"{quoted} IS NOT NULL")
+    return Rule(text, column.place or place, (column.name,), (), f"{quoted(column.name)} IS NOT NULL")
 
 
 @dataclass(frozen=True, slots=True)

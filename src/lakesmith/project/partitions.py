@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from lakesmith.project.nearest import did_you_mean
+from lakesmith.quoting import quoted_if_odd
 
 TRANSFORMS: Final = ("years", "months", "days", "hours", "bucket", "truncate")
 _FIELD: Final = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*\)|([^(),]+?))\s*")
@@ -37,7 +38,7 @@ def partition_field(text: str) -> tuple[str, str]:
     transform, number, inner, plain = found.groups()
     column = _unquoted(inner or plain)
     if transform is None:
-        return quoted_column(column), column
+        return quoted_if_odd(column), column
     name = _SINGULAR.get(transform.lower(), transform.lower())
     if name not in TRANSFORMS:
         raise PartitionProblem(f"there is no transform {transform!r}", did_you_mean(transform, TRANSFORMS))
@@ -50,13 +51,8 @@ def _with_number(name: str, number: str | None, column: str, text: str) -> str:
         raise PartitionProblem(f"{text!r} lacks a number", f"write {name}(16, {column})")
     if not needs and number is not None:
         raise PartitionProblem(f"{text!r} has a number", f"write {name}({column})")
-    return f"{name}({number}, {quoted_column(column)})" if needs else f"{name}({quoted_column(column)})"
+    return f"{name}({number}, {quoted_if_odd(column)})" if needs else f"{name}({quoted_if_odd(column)})"
 
 
 def _unquoted(column: str) -> str:
     return column[1:-1].replace("``", "`") if len(column) > 2 and column[0] == column[-1] == "`" else column
-
-
-def quoted_column(column: str) -> str:
-    """The name of a column, or of a field in one, as Spark's DDL takes it: quoted where it has to be."""
-    return column if _PLAIN.fullmatch(column) else "`" + column.replace("`", "``") + "`"

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.partitions import quoted_column
+from lakesmith.quoting import quoted_if_odd
 
 _SIMPLE: Final = {
     "boolean": "boolean",
@@ -121,7 +121,7 @@ class _Reader:
         name = self._word()
         self._took(":")
         plain = name[1:-1].replace("``", "`") if name[0] == "`" else name
-        return f"{quoted_column(plain)}:{self.type()}"
+        return f"{quoted_if_odd(plain)}:{self.type()}"
 
     def _unknown(self, word: str) -> TypeProblem:
         if word.lower() in _REPLACED:

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakesmith.quality.model import Check, ColumnValues, Composite, Condition, IsComplete
+from lakesmith.quoting import literal, quoted
 
 MOST_DIGITS = 37
 """The most digits the numbers of a rule may need: one less than those of Spark's widest decimal, see ``_decimal``."""
@@ -47,7 +48,7 @@ def predicate_of(check: Check) -> str:
     """The Spark SQL predicate of a check, in parentheses or a call: it can be put into any other expression."""
     if isinstance(check, Composite):
         return "(" + f" {check.operator.upper()} ".join(predicate_of(part) for part in check.parts) + ")"
-    column = quoted_name(check.column)
+    column = quoted(check.column)
     if isinstance(check, IsComplete):
         judged = f"({column} IS NOT NULL)"
     elif isinstance(check, ColumnValues):
@@ -55,17 +56,6 @@ def predicate_of(check: Check) -> str:
     else:
         judged = f"({_length_predicate(column, check.condition)})"
     return judged if check.where is None else f"(NOT coalesce(({check.where}), false) OR {judged})"
-
-
-def quoted_name(column: str) -> str:
-    """A column's name as a Spark SQL identifier: dots belong to the name."""
-    return "`" + column.replace("`", "``") + "`"
-
-
-def quoted_string(text: str) -> str:
-    """A string as a Spark SQL literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _value_predicate(column: str, condition: Condition) -> str:
@@ -85,7 +75,7 @@ def _value_predicate(column: str, condition: Condition) -> str:
 def _matched(column: str, condition: Condition) -> str:
     whole = rf"\A(?:{condition.values[0]})\z"
     negation = "" if condition.operator == "matches" else "NOT "
-    return f"{negation}CAST({column} AS STRING) RLIKE {quoted_string(whole)}"
+    return f"{negation}CAST({column} AS STRING) RLIKE {literal(whole)}"
 
 
 def _is_one_of(column: str, condition: Condition) -> str:
@@ -120,9 +110,9 @@ def _among(column: str, condition: Condition) -> str:
 
 def _text_among(text: str, condition: Condition) -> str:
     values = (*condition.values, "") if "EMPTY" in condition.keywords else condition.values
-    choices = [_in(text, [quoted_string(value) for value in values])] if values else []
+    choices = [_in(text, [literal(value) for value in values])] if values else []
     if "WHITESPACES_ONLY" in condition.keywords:
-        choices.append(f"{text} RLIKE {quoted_string(_WHITESPACE_ONLY)}")
+        choices.append(f"{text} RLIKE {literal(_WHITESPACE_ONLY)}")
     return " OR ".join(choices)
 
 

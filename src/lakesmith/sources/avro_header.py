@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lakesmith.quoting import quoted_if_odd
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _MAGIC = b"Obj\x01"
@@ -175,7 +176,7 @@ def struct_type(fields: list[tuple[str, str | None]]) -> str | None:
     for name, kind in fields:
         if kind is None:
             return None
-        parts.append(f"{name if _PLAIN_NAME.fullmatch(name) else '`' + name.replace('`', '``') + '`'}:{kind}")
+        parts.append(f"{quoted_if_odd(name)}:{kind}")
     return f"struct<{','.join(parts)}>"
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.quoting import quoted_if_odd
 from lakesmith.sources.avro_header import struct_type
 from lakesmith.sources.columns import match_columns
 from lakesmith.sources.shape import FileShape
@@ -145,9 +146,7 @@ def judge_fields(
 
 def dotted(path: FieldPath) -> str:
     """A path as Spark SQL and Iceberg write it, names quoted that need it."""
-    return ".".join(
-        name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in path
-    )
+    return ".".join(map(quoted_if_odd, path))
 
 
 def listed(texts: Sequence[str]) -> str:

@@ -14,21 +14,21 @@ from lakesmith.errors import LakesmithError, QualityError, RunError
 from lakesmith.execute.engine import NotIncremental, Outdated
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
-from lakesmith.spark.batch import Batch, Draft, finish
-from lakesmith.spark.derived import advance, derive
-from lakesmith.spark.failures import explain_failure
-from lakesmith.spark.ledger_batch import change_ledger
-from lakesmith.spark.read_failure import unreadable_file
-from lakesmith.spark.reading_sessions import ReadingSessions
-from lakesmith.spark.replay import drop, replay
-from lakesmith.spark.rules import failed_filter
-from lakesmith.spark.session import SessionHandle
-from lakesmith.spark.sidecar import SidecarKind, sidecar_name
-from lakesmith.spark.sourced import take_files
+from lakesmith.spark.batch.context import Batch, Draft, finish
+from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.judge.rules import failed_filter
+from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.kinds.change_ledger import change_ledger
+from lakesmith.spark.kinds.derive import advance, derive
+from lakesmith.spark.kinds.replay import drop, replay
+from lakesmith.spark.kinds.take_files import take_files
+from lakesmith.spark.read.sessions import ReadingSessions
+from lakesmith.spark.start.session import SessionHandle
 
 Work = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""

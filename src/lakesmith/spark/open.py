@@ -12,11 +12,11 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.engine import SparkEngine
-from lakesmith.spark.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 _FILLED_IN = re.compile(r"\$\{\S+?\}")
 

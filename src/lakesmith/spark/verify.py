@@ -12,16 +12,16 @@ from pyspark.sql.types import DataType
 from lakesmith.execute.decide import asked_besides_inputs
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
-from lakesmith.graph.sql_analysis import analyse
 from lakesmith.project.definitions import PythonQuery, SqlQuery
-from lakesmith.spark.batch import Batch
-from lakesmith.spark.comparable import comparable, has_equality, has_fractions
-from lakesmith.spark.iceberg import quoted
-from lakesmith.spark.outcome import judged_rows, outcome_of
-from lakesmith.spark.plans import analysed, chance_in
-from lakesmith.spark.queries import query_rows
-from lakesmith.spark.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
-from lakesmith.spark.versions import column_types, read_version
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.catalyst.tree import analysed, chance_in
+from lakesmith.spark.frames.comparable import comparable, has_equality, has_fractions
+from lakesmith.spark.frames.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
+from lakesmith.spark.iceberg.snapshots import column_types, read_version
+from lakesmith.spark.judge.outcome import judged_rows, outcome_of
+from lakesmith.spark.query.table_query import query_rows
+from lakesmith.sql.analysis import analyse
 
 _EXPECTED: Final = "_lakesmith_expected"
 _FOUND: Final = "_lakesmith_found"

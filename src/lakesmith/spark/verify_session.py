@@ -8,13 +8,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.verify import Verification, VerifyStarted, Watcher, failed
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.batch import Batch
+from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.engine import explained
-from lakesmith.spark.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.verify import verify_table
 
 

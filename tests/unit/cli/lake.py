@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Account, Pin, Record
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.graph.load import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry

@@ -48,7 +48,7 @@ def test_outside_of_a_project_only_the_machine_counts(
 
 def test_no_java(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "lakesmith.spark.java._candidates", lambda *_: iter([(Path("/opt/old"), "JAVA_HOME")])
+        "lakesmith.spark.start.find_java._candidates", lambda *_: iter([(Path("/opt/old"), "JAVA_HOME")])
     )
     code, found = checks(cli, "--project", shop.root)
     assert (code, found["java"]["verdict"]) == (2, "problem")

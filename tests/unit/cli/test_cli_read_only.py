@@ -12,7 +12,7 @@ from shop import T0, Cli, Shop
 from test_quarantine_cli import ROWS, fill
 
 from lakesmith.cli.guard import guarded
-from lakesmith.execute.observe import Lake
+from lakesmith.execute.lake import Lake
 from lakesmith.graph.load import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry

@@ -41,7 +41,7 @@ class MemoryLake:
         return self.tables.get(TableName(namespace, name))
 
     def facts(self, name: TableName) -> TableFacts:
-        """As ``execute.observe.Lake.facts``."""
+        """As ``execute.lake.Lake.facts``."""
         state = self.tables.get(name)
         if state is None:
             return TableFacts()
@@ -51,7 +51,7 @@ class MemoryLake:
             return TableFacts(state, problem=error.problems[0])
 
     def source_facts(self, table: TableDefinition, _facts: TableFacts) -> SourceFacts:
-        """As ``execute.observe.Lake.source_facts``."""
+        """As ``execute.lake.Lake.source_facts``."""
         if table.name in self.problems:
             return SourceFacts(problems=(self.problems[table.name],))
         new = sorted(self.landed[table.name] - self.taken[table.name])

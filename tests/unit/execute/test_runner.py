@@ -23,8 +23,8 @@ from lakesmith.execute.events import (
     TablePublished,
     TableRedone,
 )
+from lakesmith.execute.run import Run
 from lakesmith.execute.runner import TRIES, Walk
-from lakesmith.execute.session import Run
 from lakesmith.plan.steps import Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import OnBadFile, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles

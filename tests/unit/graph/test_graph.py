@@ -10,7 +10,6 @@ from lakesmith.errors import Place, ProjectError, UsageError
 from lakesmith.graph.columns import known_columns
 from lakesmith.graph.graph import Graph, build_graph
 from lakesmith.graph.selection import select
-from lakesmith.graph.sql_analysis import analyse
 from lakesmith.project.definitions import (
     Column,
     FileFormat,
@@ -23,6 +22,7 @@ from lakesmith.project.definitions import (
     TableName,
     Target,
 )
+from lakesmith.sql.analysis import analyse
 
 PLACE = Place("x", 1)
 

@@ -10,8 +10,8 @@ import pytest
 
 from lakesmith.errors import ProjectError
 from lakesmith.graph.load import load
-from lakesmith.graph.sql_words import KEYWORDS
 from lakesmith.project.definitions import TableName
+from lakesmith.sql.words import KEYWORDS
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

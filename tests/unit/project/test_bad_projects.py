@@ -14,9 +14,9 @@ import pytest
 
 from lakesmith.graph.check_sql import analyse_queries
 from lakesmith.graph.load import graph_problems
-from lakesmith.graph.sql_analysis import analyse
 from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loader import parse_project, sorted_problems
+from lakesmith.sql.analysis import analyse
 
 FOLDER = Path(__file__).parent / "bad"
 ENVIRON = {"SECRET": "hunter2", "HOME": "/home/shop", "USER": "shop"}

@@ -1,0 +1,23 @@
+"""Names and texts as Spark SQL reads them back: the one place where anything is quoted."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """A name in backticks: dots and spaces belong to it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_if_odd(name: str) -> str:
+    """A name in backticks where it needs them, as in types and paths that people read."""
+    return name if _PLAIN.fullmatch(name) else quoted(name)
+
+
+def literal(text: str) -> str:
+    """A text as a string literal, whatever is in it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"

@@ -1,0 +1,161 @@
+"""Runs one query of a person: Spark SQL over the lake, read-only, on the present or the past."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import Problem, RunError, UsageError
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.snapshots import as_published
+from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.start.session import SessionHandle
+from lakesmith.sql.analysis import analyse
+from lakesmith.sql.splice import splice
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical"
+_WRITING = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement", f"{_PLANS}.UnaryCommand")
+"""What Spark's parser makes of everything that is no query."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the other.
+
+    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; structs and maps are dicts.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
+@contextmanager
+def run_query(
+    session: SessionHandle,
+    sql: str,
+    as_of: Mapping[TableName, int] | None = None,
+    limit: int | None = None,
+    secrets: Sequence[str] = (),
+) -> Iterator[QueryResult]:
+    """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
+
+    Args:
+        session: a session on the project's lake; its current catalog becomes the lake.
+        sql: logical names (``bronze.orders``) mean tables of the lake.
+        as_of: the snapshot that each table of the query is read at, with the columns it was published with; None: all as
+            they are now.
+        limit: the most rows to compute; None: all.
+        secrets: values that no error may show.
+
+    Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses, RunError LS60x with Spark's root
+    cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
+    """
+    spark = session.spark
+    try:
+        spark.sql(f"USE {CATALOG_NAME}")
+        _require_query(spark, sql)
+        frame = spark.sql(sql) if as_of is None else _at(spark, sql, as_of)
+        with _utc():
+            yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+    except (ParseException, AnalysisException) as error:
+        said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
+        raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
+    except (Py4JError, PySparkException) as error:
+        raise RunError(explain_failure(error, session.log_path, secrets)) from error
+
+
+def _result(frame: DataFrame, stream: bool) -> QueryResult:
+    fields = frame.schema.fields
+    # A whole result is brought over part by part: it may be larger than this process.
+    found = frame.toLocalIterator(prefetchPartitions=True) if stream else iter(frame.collect())
+    rows = (tuple(_plain(v, field.dataType) for v, field in zip(row, fields, strict=True)) for row in found)
+    names, types = zip(*((field.name, field.dataType.simpleString()) for field in fields), strict=True)
+    return QueryResult(names, types, rows)
+
+
+def _plain(value: Any, kind: DataType) -> Any:
+    """A value of PySpark's as QueryResult has it."""
+    if value is None:
+        return None
+    match kind:
+        case TimestampType():
+            return value.replace(tzinfo=UTC)
+        case ArrayType():
+            return [_plain(item, kind.elementType) for item in value]
+        case MapType():
+            return {_plain(k, kind.keyType): _plain(v, kind.valueType) for k, v in value.items()}
+        case StructType():
+            return {
+                field.name: _plain(v, field.dataType) for field, v in zip(kind.fields, value, strict=True)
+            }
+    return value
+
+
+def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFrame:
+    views = {name: f"lakesmith_as_of_{uuid.uuid4().hex}" for name in as_of}
+    try:
+        for name, snapshot in as_of.items():
+            as_published(spark, name, snapshot).createOrReplaceTempView(views[name])
+        return spark.sql(splice(sql, analyse(sql), {str(name): view for name, view in views.items()}))
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+def _require_query(spark: SparkSession, sql: str) -> None:
+    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a query."""
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    plan = session.sessionState().sqlParser().parsePlan(sql)
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    kinds = [jvm.java.lang.Class.forName(name, False, loader) for name in _WRITING]
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if any(kind.isInstance(node) for kind in kinds):
+            raise not_a_query(str(node.nodeName()))
+        children = node.children()
+        waiting.extend(children.apply(number) for number in range(children.size()))
+
+
+def not_a_query(found: str) -> UsageError:
+    """The error for anything but a SELECT."""
+    return UsageError(
+        Problem(
+            "LS241",
+            "only a SELECT can be run: tables change by their definitions alone",
+            None,
+            "SELECT, WITH ... SELECT, FROM ... or VALUES",
+            found,
+            "to change a table, change its file and run lakesmith run",
+        )
+    )
+
+
+@contextmanager
+def _utc() -> Iterator[None]:
+    """PySpark makes a timestamp a local time of this process, which is ambiguous for an hour a year: UTC is not."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
+        time.tzset()

@@ -1,0 +1,1 @@
+"""What every kind of batch shares: the branch, the sidecars, quarantine and tombstones, the publish. No kind of batch is told here."""

@@ -1,0 +1,259 @@
+"""One batch: what every kind of it shares, from the working branch to the publish.
+
+A batch writes to a branch of its own, is checked there against the snapshots' own summaries, and is published by one
+compare-and-swap. Until then no reader sees any of it; a batch that dies leaves a branch that the next publish removes.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.progress import most_live_rows
+from lakesmith.catalog.protocol import Catalog
+from lakesmith.catalog.record import Account, Pin, Record
+from lakesmith.catalog.state import Snapshot, TableState
+from lakesmith.errors import Problem, RunError
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
+from lakesmith.execute.faults import reach
+from lakesmith.execute.ledger_lines import batch_number
+from lakesmith.plan.refusals import as_recorded
+from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.project.definitions import Project, TableName
+from lakesmith.spark.iceberg.commits import NO_CHANGE, JavaTables, SchemaChange, Work, branch_of, physical
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch is given: the session, the lake, the step, and an identity of its own.
+
+    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch.
+    """
+
+    spark: SparkSession
+    catalog: Catalog
+    project: Project
+    step: TableStep
+    listener: Listener
+    attempt: str = field(default_factory=lambda: str(uuid.uuid4()))
+    started_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.step.name
+
+    @property
+    def number(self) -> int:
+        """The batch's number, for people: one more than that of the batch it continues."""
+        return batch_number(self.step)
+
+    @property
+    def branch(self) -> str:
+        """The working branch."""
+        return branch_of(self.attempt)
+
+    @property
+    def target(self) -> str:
+        """The working branch as a table name for Spark SQL."""
+        return physical(self.name, self.branch)
+
+    def view(self, part: str) -> str:
+        """A name for a temporary view of this attempt; several attempts may be under way in one session."""
+        return f"lakesmith_{self.attempt.replace('-', '')}_{part}"
+
+    @cached_property
+    def java(self) -> JavaTables:
+        """Iceberg's Java API."""
+        return JavaTables(self.spark)
+
+    def say(self, phase: str) -> None:
+        """Tells the listener what the batch is doing now."""
+        self.listener(PhaseStarted(self.name, phase))
+
+    def pass_point(self, point: str) -> None:
+        """A named place where tests make a batch fail."""
+        reach(point, str(self.name))
+
+    def state(self) -> TableState:
+        """The table's metadata now. Raises Outdated when the table is gone."""
+        state = self.catalog.table(self.name.layer, self.name.name)
+        if state is None:
+            raise Outdated("the table was dropped while the batch ran")
+        return state
+
+    def open_branch(self) -> str:
+        """Opens the working branch where the batch begins; returns the table's UUID.
+
+        Raises Outdated when the table is not the one that was planned.
+        """
+        state, base = self.state(), self.step.base
+        if base.uuid not in (None, state.uuid):
+            raise Outdated("the table was dropped and created again")
+        if (state.head.snapshot_id if state.head else None) != base.snapshot:
+            raise Outdated("another writer moved the table since it was planned")
+        self.java.open_branch(self.name, self.branch, base.snapshot)
+        self.pass_point("after-branch")
+        return state.uuid
+
+    def written(self) -> tuple[Snapshot, ...]:
+        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the branch is gone."""
+        state = self.state()
+        if self.branch not in state.refs:
+            raise Outdated(
+                "the batch's working branch is gone: the table was replaced, or another run took over"
+            )
+        mine: list[Snapshot] = []
+        for snapshot in state.ancestors(state.refs[self.branch]):
+            if snapshot.snapshot_id == self.step.base.snapshot:
+                break
+            mine.append(snapshot)
+        return tuple(reversed(mine))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a batch has written and what it says of it: to be checked, recorded and published.
+
+    ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
+    ``schema`` is what becomes of the table's columns with the publish.
+    """
+
+    account: Account
+    by_row: bool = True
+    sidecars: Mapping[str, Pin] = field(default_factory=dict)
+    checks: Mapping[str, int] = field(default_factory=dict)
+    files: int = 0
+    ledger_hash: str | None = None
+    warnings: tuple[str, ...] = ()
+    schema: SchemaChange = NO_CHANGE
+
+
+def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
+    """Checks the draft against what the snapshots say, records it and publishes it.
+
+    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile.
+    """
+    batch.say("checking")
+    account = checked_account(batch, draft)
+    batch.pass_point("after-check")
+    record = _record(batch, replace(draft, account=account))
+    head = batch.java.append_empty(batch.name, batch.branch, record.to_summary())
+    batch.pass_point("after-record")
+    batch.say("publishing")
+    batch.pass_point("before-publish")
+    work = Work(table_uuid, batch.branch, batch.step.base.snapshot, head)
+    batch.java.publish(batch.name, work, draft.schema)
+    batch.pass_point("after-publish")
+    return BatchReport(record, head, draft.warnings)
+
+
+def _record(batch: Batch, draft: Draft) -> Record:
+    step, base = batch.step, batch.step.base.record
+    return Record(
+        attempt=batch.attempt,
+        parent=base.attempt if base else None,
+        batch=batch.number,
+        kind=step.strategy.value,
+        started_ms=batch.started_ms,
+        fingerprint=step.fingerprint,
+        account=draft.account,
+        by_row=draft.by_row,
+        inputs={str(range_.table): range_.pin for range_ in step.inputs},
+        sidecars={**(base.sidecars if base else {}), **draft.sidecars},
+        files=draft.files,
+        ledger_hash=draft.ledger_hash,
+        checks=draft.checks,
+        notes=draft.warnings,
+        refused=as_recorded(step.refused, step.table.trusts_python),
+        definition=step.definition
+        or (base.definition if base and base.fingerprint == step.fingerprint else {}),
+        columns=_columns(batch.state(), draft.schema),
+    )
+
+
+def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
+    """The ids of the columns that the table has once the change is made with the publish."""
+    names = dict(change.rename)
+    kept = (column for column in state.columns if column.name not in change.drop)
+    return {names.get(column.name, column.name): column.field_id for column in kept}
+
+
+def checked_account(batch: Batch, draft: Draft) -> Account:
+    """The account with the row counts before and after, held against the snapshots' own summaries.
+
+    Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
+    rows before + inserted - deleted = rows after. And a third: what the account says was written is what Iceberg says.
+    """
+    before = live_rows(batch, batch.state(), batch.step.base.snapshot)
+    written = batch.written()
+    after = live_rows(batch, batch.state(), written[-1].snapshot_id) if written else before
+    account = replace(draft.account, rows_before=before, rows_after=after)
+    added = sum(snapshot.count("added-records") for snapshot in written)
+    facts = (
+        ("rows before + inserted - deleted = rows after", before + account.inserted - account.deleted, after),
+        (
+            "rows inserted and updated = rows added by the snapshots",
+            account.inserted + account.updated,
+            added,
+        ),
+        *((("rows read = rows placed", account.read, _placed(batch, account)),) if draft.by_row else ()),
+    )
+    for law, left, right in facts:
+        if left != right:
+            raise _unbalanced(batch.name, law, left, right, account)
+    return account
+
+
+def _placed(batch: Batch, account: Account) -> int:
+    """What a full refresh or a changed file deletes was there before: it is not among the rows that were read."""
+    earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES) and account.versions is None
+    return account.placed - (account.deleted if earlier else 0)
+
+
+def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: TableName | None = None) -> int:
+    """The rows a snapshot has, by its own summary, or, where that has no total, by its manifests. Those that equality deletes hide,
+    which only other engines write, count as well: nothing tells how many they are, and an account has them on both its sides.
+
+    ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does not have the
+    snapshot any more: it was replaced, or others expired it.
+    """
+    if snapshot_id is None:
+        return 0
+    snapshot = state.snapshots.get(snapshot_id)
+    if snapshot is None:
+        raise Outdated(
+            f"the table has no snapshot {snapshot_id} any more: it was replaced or its snapshots expired"
+        )
+    known = most_live_rows(snapshot)
+    return _rows_in_manifests(batch, name or batch.name, snapshot_id) if known is None else known
+
+
+def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
+    """Once a snapshot has no total, Iceberg gives none to those that follow."""
+    files = f"(SELECT content, record_count FROM {physical(name)}.files VERSION AS OF {snapshot_id})"
+    counted = "sum(CASE content WHEN 0 THEN record_count WHEN 1 THEN -record_count END)"
+    return int(batch.spark.sql(f"SELECT coalesce({counted}, 0) FROM {files}").collect()[0][0])
+
+
+def rows_read(batch: Batch) -> int:
+    """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark reads."""
+    return sum(item.rows or 0 for item in batch.step.inputs)
+
+
+def _unbalanced(name: TableName, law: str, left: int, right: int, account: Account) -> RunError:
+    return RunError(
+        Problem(
+            "LS610",
+            f"the row account of {name} does not balance, so the batch was not published",
+            expected=law,
+            found=f"{left} is not {right}; {account}",
+            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
+        )
+    )

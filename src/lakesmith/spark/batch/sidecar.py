@@ -1,0 +1,188 @@
+"""Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones).
+
+A sidecar does not have to agree with its table by itself. Each batch writes to a branch that starts at the snapshot the
+last record pins, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.owner import OWNER
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.errors import Problem, StateError
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import Column, TableName
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch, live_rows
+from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
+from lakesmith.spark.iceberg.snapshots import read_as_it_was
+
+SIDECAR_LAYER = "lakesmith"
+"""The namespace of every sidecar."""
+
+
+class SidecarKind(StrEnum):
+    """The sidecars that Spark writes; the file ledger is written by the metadata plane."""
+
+    QUARANTINE = "quarantine"
+    TOMBSTONES = "tombstones"
+
+
+def sidecar_name(table: TableName, kind: SidecarKind) -> TableName:
+    """``silver.customers`` -> ``lakesmith.silver__customers__quarantine``."""
+    return TableName(SIDECAR_LAYER, f"{table.layer}__{table.name}__{kind.value}")
+
+
+def pinned(record: Record | None, kind: SidecarKind) -> Pin | None:
+    """The version of a sidecar that belongs to a published batch; None when it has none yet."""
+    return record.sidecars.get(kind.value) if record else None
+
+
+def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
+    """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError LS508 where they are lost."""
+    pin = pinned(batch.step.base.record, kind)
+    if pin is None or pin.snapshot is None:
+        return None
+    name = sidecar_name(batch.name, kind)
+    _require_pinned(batch.name, _state_of(batch, name), pin)
+    return read_as_it_was(batch.spark, name, pin.snapshot)
+
+
+class SidecarWriter:
+    """A sidecar opened for one batch, on a branch of the batch's own."""
+
+    def __init__(self, batch: Batch, kind: SidecarKind, columns: Sequence[Column]) -> None:
+        self._batch = batch
+        self._columns = columns
+        self.kind = kind
+        self.name = sidecar_name(batch.name, kind)
+        self.target = physical(self.name, batch.branch)
+
+    def open(self) -> bool:
+        """Makes the table if need be, and the branch: with the rows the last record pins, and no others.
+
+        Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A full refresh
+        begins without rows, whatever became of those that are pinned.
+        """
+        pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
+        changed = self._conform(state) or self._has_others_since(pin)
+        anew = changed or self._batch.step.strategy is Strategy.FULL
+        self._open_branch(state, None if anew else pin)
+        return changed
+
+    def _conform(self, state: TableState) -> bool:
+        if self.kind is SidecarKind.TOMBSTONES:
+            return conform_table(self._batch.spark, self.name, state, self._columns)
+        # The quarantine's columns are the same for every table: it only gets new ones.
+        widen_table(self._batch.spark, self.name, state, self._columns)
+        return False
+
+    def _has_others_since(self, pin: Pin | None) -> bool:
+        """Whether the pinned tombstones have columns of the same names that are others: they came and went in between."""
+        if pin is None or self.kind is not SidecarKind.TOMBSTONES:
+            return False
+        state = self._state()
+        then = state.columns_at(pin.snapshot)
+        ids = {column.field_id for column in state.columns}
+        return then is not None and ids != {column.field_id for column in then}
+
+    def _open_branch(self, state: TableState, pin: Pin | None) -> None:
+        if pin is not None:
+            _require_pinned(self._batch.name, state, pin)
+            self._batch.java.open_branch(self.name, self._batch.branch, pin.snapshot)
+            return
+        main = state.refs.get(MAIN)
+        self._batch.java.open_branch(self.name, self._batch.branch, main)
+        if main is not None:
+            # Rows of a table that was dropped, or of batches that were rolled back: they belong to no one now.
+            self.clear()
+
+    def append(self, rows: DataFrame) -> None:
+        """Adds rows (matched by name)."""
+        rows.writeTo(self.target).append()
+
+    def clear(self, where: str = "true") -> None:
+        """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL) is true."""
+        self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
+
+    def take_out(self, rows: DataFrame) -> None:
+        """Takes every row away that is equal to one of ``rows`` in all of their columns."""
+        view = self._batch.view(f"{self.kind.value}_gone")
+        rows.select(
+            *(F.col(quoted(name)).alias(f"gone_{name}") for name in rows.columns)
+        ).createOrReplaceTempView(view)
+        same = " AND ".join(f"{quoted(f'gone_{name}')} <=> {quoted(name)}" for name in rows.columns)
+        try:
+            self.clear(f"EXISTS (SELECT 1 FROM {view} WHERE {same})")
+        finally:
+            self._batch.spark.catalog.dropTempView(view)
+
+    def live_rows(self) -> int:
+        """The rows on the batch's branch now, as its head's summary says."""
+        state = self._state()
+        return live_rows(self._batch, state, state.refs[self._batch.branch], self.name)
+
+    def count_added(self) -> int:
+        """The rows this batch added, as the snapshots' summaries say."""
+        state = self._state()
+        pin = pinned(self._batch.step.base.record, self.kind)
+        total = 0
+        for snapshot in state.ancestors(state.refs[self._batch.branch]):
+            if snapshot.snapshot_id in (pin.snapshot if pin else None, state.refs.get(MAIN)):
+                break
+            total += snapshot.count("added-records")
+        return total
+
+    def pin(self) -> Pin:
+        """The branch's head, for the record."""
+        state = self._state()
+        return Pin(state.uuid, state.refs[self._batch.branch])
+
+    def settle(self) -> None:
+        """After the publish: makes the branch's head the sidecar's main, for readers, and drops the branch."""
+        self._batch.java.settle_sidecar(self.name, self._batch.branch)
+
+    def _ensure(self) -> TableState:
+        batch = self._batch
+        if batch.catalog.table(SIDECAR_LAYER, self.name.name) is None:
+            create_table(batch.spark, self.name, self._columns, {OWNER: batch.project.name})
+        state = self._state()
+        require_ours(state, batch.project.name)
+        return state
+
+    def _state(self) -> TableState:
+        return _state_of(self._batch, self.name)
+
+
+def _state_of(batch: Batch, name: TableName) -> TableState:
+    state = batch.catalog.table(SIDECAR_LAYER, name.name)
+    if state is None:
+        raise _lost(batch.name, str(name), "the table is gone")
+    return state
+
+
+def _require_pinned(table: TableName, state: TableState, pin: Pin) -> None:
+    if state.uuid != pin.uuid:
+        raise _lost(table, state.name, "the table was dropped and created again")
+    if pin.snapshot not in state.snapshots:
+        raise _lost(table, state.name, f"snapshot {pin.snapshot} has expired")
+
+
+def _lost(table: TableName, name: str, found: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS508",
+            f"{name} is not as the last published batch left it",
+            expected="the snapshot that the table's progress record pins",
+            found=found,
+            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
+            f" lakesmith run --full-refresh {table}",
+        )
+    )

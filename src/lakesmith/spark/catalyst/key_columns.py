@@ -1,0 +1,410 @@
+"""Which columns of a query's result tell the rows that a change of its inputs can reach, and how they are found.
+
+A set of output columns *tells* the changes of a query Q when this holds: if Q's rows with a value v of those columns are others
+after a change of an input, then v is among the values that Q, *relaxed*, gives over the changed rows alone (in place of the
+input that changed, the other inputs as they are). Then the relaxed query names the keys that have to be computed anew, and no
+others can differ. It holds node by node of Spark's analysed plan, with C the columns of a node that tell its changes:
+
+- a table: all columns; a projection: what is computed from C alone; DISTINCT: C
+- what is grouped, made distinct or partitioned by values that can be equal and not the same (0.0 and -0.0, maps in another order)
+  tells by those values only, and not by what is computed of them: over the changed rows alone another of them may stand for all
+- a filter: C; relaxed, it asks for C alone, since what was computed of several rows is another over the changed rows
+- GROUP BY: what is computed from C alone without aggregates; a window function: those of its PARTITION BY that are in C
+- an inner join: C of both sides; a left, semi or anti join: C of the left side (a right join: of the right). Relaxed, it is
+  on C alone; a change of the side that tells nothing reaches the rows that match it: it is an inner (semi) join then
+- UNION ALL: the columns that are in C of every part; relaxed, parts that do not read the changed input are left out. EXCEPT
+  and INTERSECT: the same; relaxed, they are a UNION ALL
+- explode and the like of C: C, and what they make
+
+Whatever is not listed has no such columns here: the table is then computed as a whole. On the way it is also found out which
+column of which input alone decides the value of a column in C (its ``Origin``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.execute.engine import NeverIncremental
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.key_origins import Origin, Origins, origin_of
+from lakesmith.spark.catalyst.merged_values import has_equals, is_for_equals, is_of_merged
+from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.catalyst.tree import (
+    ROW_SIDES,
+    Plans,
+    analysed,
+    conjuncts,
+    id_of,
+    is_name,
+    items,
+    kind_of,
+    node_kind,
+    occurrence_of,
+    parts_of,
+    references,
+    require_pure,
+)
+
+_SAME: Final = frozenset(
+    {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Repartition", "RepartitionByExpression"}
+)
+_CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
+_AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
+_KEEPS_ALL: Final = {"LeftOuter": 0, "RightOuter": 1, "LeftAnti": 0}
+"""By kind of join: the side of which every row may be in the result, whatever the condition makes of it."""
+_SESSION: Final = "spark.sessionWindow"
+"""What Spark marks a session window's column by."""
+_AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The columns of a result that tell its changes: their positions, at least one, and the origins of each.
+
+    ``alone``: the tables that are joined with themselves. Their changed rows are given for one occurrence at a time:
+    for all of them at once they would be joined with each other only.
+    """
+
+    positions: tuple[int, ...]
+    origins: tuple[Origins, ...]
+    alone: frozenset[TableName] = frozenset()
+
+
+def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) -> Keys:
+    """The columns that tell the changes of a query's result.
+
+    ``occurrences``: those of the query's inputs. ``trust_python``: the author says that the Python
+    functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
+    """
+    walk = _Walk(frame.sparkSession, occurrences, trust_python=trust_python)
+    plan = analysed(frame)
+    seen = walk.of(walk.plans.without_subqueries(plan))
+    output = [id_of(column) for column in items(plan.output())]
+    found = tuple(number for number, column in enumerate(output) if column in seen.told)
+    if not found:
+        raise NeverIncremental("no column of its result tells which rows a change reaches")
+    origins = tuple(seen.origins.get(output[number], {}) for number in found)
+    return Keys(found, origins, frozenset(walk.alone))
+
+
+def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame | None:
+    """The query that tells the touched keys, where the occurrences ``changed`` of an input have been given its changed rows alone.
+
+    None where its result is not made of them.
+    """
+    walk = _Walk(frame.sparkSession, occurrences, changed=changed)
+    seen = walk.of(walk.plans.without_subqueries(analysed(frame)))
+    return walk.plans.frame(seen.plan) if changed & seen.occurrences else None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of a node: the columns that tell its changes, their origins, the occurrences of inputs below it, and it
+    relaxed. ``merged``: those columns of which one value stands for others that are equal to it and not the same.
+    """
+
+    told: frozenset[int]
+    plan: Any
+    occurrences: frozenset[Occurrence] = frozenset()
+    origins: Mapping[int, Origins] = field(default_factory=dict)
+    merged: frozenset[int] = frozenset()
+
+    def decides(self, expression: Any) -> bool:
+        """Whether what an expression gives follows from the columns that tell changes."""
+        used = references(expression)
+        return used <= self.told and (not used & self.merged or is_name(expression))
+
+    def merging(self, columns: Iterable[Any]) -> _Seen:
+        """The same where rows with equal values in these columns have been made one, or are looked at together."""
+        found = (
+            id_of(each) for each in columns if kind_of(each) == "AttributeReference" and has_equals(each)
+        )
+        return replace(self, merged=self.merged | self.told.intersection(found))
+
+
+class _Walk:
+    """One pass over a plan from the result down. Columns are known by numbers that are unique within the plan."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        occurrences: Occurrences,
+        trust_python: bool | None = None,
+        changed: frozenset[Occurrence] = frozenset(),
+    ) -> None:
+        self.plans = Plans(spark)
+        self.alone: set[TableName] = set()
+        self._occurrences, self._changed = occurrences, changed
+        self._trust_python = trust_python
+        self._ctes: dict[int, tuple[_Seen, list[int]]] = {}
+        self._of: Mapping[str, Callable[[Any], _Seen]] = {
+            "Project": self._project,
+            "Filter": self._filter,
+            "Aggregate": self._aggregate,
+            "Window": self._window,
+            "Join": self._join,
+            "Union": self._union,
+            "Except": self._union,
+            "Intersect": self._union,
+            "Generate": self._generate,
+            "Expand": self._expand,
+            "WithCTE": self._with_cte,
+            "CTERelationRef": self._cte,
+            "Distinct": self._distinct,
+            "Deduplicate": self._deduplicate,
+            **dict.fromkeys(_SAME, self._same),
+        }
+
+    def of(self, node: Any) -> _Seen:
+        """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
+        kind = node_kind(node)
+        if (occurrence := occurrence_of(node, self._occurrences)) is not None:
+            return _whole_input(node, occurrence)
+        if self._trust_python is not None:
+            require_pure(node, self._trust_python, by_bytes=True)
+        if kind in self._of:
+            seen = self._of[kind](node)
+            return seen if self._changed & seen.occurrences else replace(seen, plan=node)
+        if kind in _CONSTANT:
+            return _Seen(frozenset(map(id_of, items(node.output()))), node)
+        raise NeverIncremental(f"Spark's plan of the query has a {kind}")
+
+    def _same(self, node: Any) -> _Seen:
+        below = self._below(node)
+        child = [id_of(column) for column in items(node.children().apply(0).output())]
+        return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
+
+    def _distinct(self, node: Any) -> _Seen:
+        return self._same(node).merging(items(node.output()))
+
+    def _deduplicate(self, node: Any) -> _Seen:
+        """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
+        if frozenset(_output(node)) != frozenset(map(id_of, items(node.keys()))):
+            raise NeverIncremental("of rows that are alike in some columns any may stay")
+        return self._distinct(node)
+
+    def _below(self, node: Any) -> _Seen:
+        (child,) = items(node.children())
+        return self.of(child)
+
+    def _renamed(self, below: _Seen, columns: Sequence[int], node: Any, plan: Any) -> _Seen:
+        """The same columns under the numbers that the node gives them."""
+        output = _output(node, len(columns))
+        pairs = list(zip(columns, output, strict=True))
+        told = frozenset(new for old, new in pairs if old in below.told)
+        origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
+        merged = frozenset(new for old, new in pairs if old in below.merged)
+        return _Seen(told, plan, below.occurrences, origins, merged)
+
+    def _project(self, node: Any) -> _Seen:
+        below = self._below(node)
+        return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
+
+    def _computed(self, expressions: list[Any], below: _Seen, plan: Any) -> _Seen:
+        told, origins, merged = set(), {}, set()
+        for expression in expressions:
+            used = references(expression)
+            # A constant tells nothing: all rows have it.
+            if not used or not below.decides(expression) or _aggregates(expression):
+                continue
+            made = id_of(expression.toAttribute())
+            told.add(made)
+            if used & below.merged:
+                merged.add(made)
+            if found := origin_of(expression, below.origins):
+                origins[made] = found
+        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+
+    def _filter(self, node: Any) -> _Seen:
+        below = self._below(node)
+        kept = [part for part in conjuncts(node.condition()) if below.decides(part)]
+        return replace(below, plan=self.plans.filtered(below.plan, kept))
+
+    def _aggregate(self, node: Any) -> _Seen:
+        if not items(node.groupingExpressions()):
+            raise NeverIncremental("it has one row for all rows of its input")
+        if any(column.metadata().contains(_SESSION) for column in items(node.references().toSeq())):
+            raise NeverIncremental("a session window may grow together with another")
+        below, given = self._below(node), items(node.aggregateExpressions())
+        groups = items(node.groupingExpressions())
+        fixed = [each for each in given if not is_of_merged(each, groups)]
+        return self._computed(fixed, below, self.plans.over(node, [below.plan])).merging(
+            [each.toAttribute() for each in given]
+        )
+
+    def _window(self, node: Any) -> _Seen:
+        below = self._below(node)
+        parts = [references(part) for part in items(node.partitionSpec())]
+        found = below.told & frozenset().union(*parts)
+        if not found:
+            raise NeverIncremental("a window function looks at rows of all keys")
+        origins = {column: origin for column, origin in below.origins.items() if column in found}
+        seen = _Seen(
+            found, self.plans.over(node, [below.plan]), below.occurrences, origins, below.merged & found
+        )
+        return seen.merging(items(node.partitionSpec()))
+
+    def _join(self, node: Any) -> _Seen:
+        kind = str(node.joinType().toString())
+        if kind not in ROW_SIDES:
+            raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
+        sides = (self.of(node.left()), self.of(node.right()))
+        self._note_alone(sides)
+        tells = [side for side, telling in zip(sides, ROW_SIDES[kind], strict=True) if telling]
+        return _Seen(
+            frozenset().union(*(side.told for side in tells)),
+            self._relaxed_join(node, kind, sides),
+            sides[0].occurrences | sides[1].occurrences,
+            {column: origin for side in tells for column, origin in side.origins.items()},
+            frozenset().union(*(side.merged for side in tells)),
+        )
+
+    def _note_alone(self, sides: tuple[_Seen, _Seen]) -> None:
+        """Raises NeverIncremental where one occurrence stands on both sides, as that of a CTE that is named twice."""
+        if both := sides[0].occurrences & sides[1].occurrences:
+            names = " and ".join(sorted({str(occurrence.table) for occurrence in both}))
+            raise NeverIncremental(f"it joins {names}, read once, with itself")
+        tables = [{occurrence.table for occurrence in side.occurrences} for side in sides]
+        self.alone |= tables[0] & tables[1]
+
+    def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
+        if not self._changed:
+            for at, side in enumerate(sides):
+                if side.occurrences and _KEEPS_ALL.get(kind) != at:
+                    self._kept(node, sides, at)
+            return node
+        turn = next((at for at, side in enumerate(sides) if self._changed & side.occurrences), None)
+        if turn is None:
+            return node
+        plans = (sides[0].plan, sides[1].plan)
+        if _KEEPS_ALL.get(kind) == turn:
+            # Which of the changed rows have a match does not matter: any may be in the result, before or now.
+            return plans[0] if kind == "LeftAnti" else self.plans.over(node, self._alone(plans, turn))
+        as_matches = None if ROW_SIDES[kind][turn] else _AS_MATCHES.get(kind)
+        kept = self._kept(node, sides, turn)
+        if as_matches is None and kept is None:
+            return self.plans.over(node, plans)
+        on = self.plans.some(self.plans.all_of(kept)) if kept else node.condition()
+        return self.plans.joined(node, plans, as_matches or kind, on)
+
+    def _alone(self, plans: tuple[Any, Any], turn: int) -> list[Any]:
+        """The sides of a join, the other one without its rows."""
+        return [plan if at == turn else self.plans.empty(plan) for at, plan in enumerate(plans)]
+
+    def _kept(self, node: Any, sides: tuple[_Seen, _Seen], turn: int) -> list[Any] | None:
+        """The parts of a join's condition that hold of the changed rows of a side as they do of all; None: there is nothing to be
+        left out. The other side is as it is.
+
+        Raises NeverIncremental where what is kept does not name both sides: the changed rows would meet all others.
+        """
+        condition = node.condition()
+        parts = [] if condition.isEmpty() else conjuncts(condition.get())
+        other = (node.right(), node.left())[turn]
+        known = sides[turn].told | frozenset(_output(other))
+        kept = [
+            part for part in parts if references(part) <= known and is_for_equals(part, sides[turn].merged)
+        ]
+        if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
+            raise NeverIncremental("a join is on what was computed of several rows")
+        return kept if len(kept) < len(parts) else None
+
+    def _union(self, node: Any) -> _Seen:
+        parts = [(self.of(child), _output(child)) for child in items(node.children())]
+        output = _output(node, len(parts[0][1]))
+        told, origins, merged = set(), {}, set()
+        merges = node_kind(node) != "Union"
+        for number, column in enumerate(output):
+            # EXCEPT and INTERSECT give 0.0 for -0.0, which their parts alone do not.
+            if merges and has_equals(items(node.output())[number]):
+                continue
+            if all(columns[number] in part.told for part, columns in parts):
+                told.add(column)
+                origins[column] = _shared([(part, columns[number]) for part, columns in parts])
+                if any(columns[number] in part.merged for part, columns in parts):
+                    merged.add(column)
+        occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
+        plan = self.plans.union([self._part(part) for part, _ in parts])
+        return _Seen(frozenset(told), plan, occurrences, origins, frozenset(merged))
+
+    def _part(self, part: _Seen) -> Any:
+        return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
+
+    def _generate(self, node: Any) -> _Seen:
+        below = self._below(node)
+        if not below.decides(node.generator()):
+            # It may make no row of the changed rows where it makes some of all rows.
+            raise NeverIncremental("rows are made of what was computed of several rows")
+        told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
+        return replace(below, told=told, plan=self.plans.over(node, [below.plan]))
+
+    def _expand(self, node: Any) -> _Seen:
+        below = self._below(node)
+        told, origins, merged = set(), {}, set()
+        rows = [items(row) for row in items(node.projections())]
+        for column, values in zip(_output(node, len(rows[0])), zip(*rows, strict=True), strict=True):
+            if not all(map(below.decides, values)):
+                continue
+            told.add(column)
+            if any(references(value) & below.merged for value in values):
+                merged.add(column)
+            found = [origin_of(value, below.origins) for value in values]
+            if found[0] and all(each == found[0] for each in found):
+                origins[column] = found[0]
+        plan = self.plans.over(node, [below.plan])
+        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+
+    def _with_cte(self, node: Any) -> _Seen:
+        definitions = []
+        for definition in items(node.cteDefs()):
+            seen = self.of(definition.child())
+            self._ctes[int(definition.id())] = (seen, _output(definition.child()))
+            definitions.append(self.plans.over(definition, [seen.plan]))
+        result = self.of(node.plan())
+        plan = self.plans.over(node, [*definitions, result.plan])
+        return replace(result, plan=plan)
+
+    def _cte(self, node: Any) -> _Seen:
+        seen, columns = self._ctes[int(node.cteId())]
+        return self._renamed(seen, columns, node, node)
+
+
+def _whole_input(node: Any, occurrence: Occurrence) -> _Seen:
+    columns = items(node.output())
+    origins = {id_of(column): {occurrence: Origin(str(column.name()))} for column in columns}
+    return _Seen(frozenset(origins), node, frozenset({occurrence}), origins)
+
+
+def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
+    """The origins that a column has in each part which has the occurrence they are of."""
+    parts = list(parts)
+    found: dict[Occurrence, Origin] = {}
+    for occurrence in frozenset().union(*(part.occurrences for part, _ in parts)):
+        origins = [
+            part.origins.get(column, {}).get(occurrence)
+            for part, column in parts
+            if occurrence in part.occurrences
+        ]
+        if origins[0] is not None and all(origin == origins[0] for origin in origins):
+            found[occurrence] = origins[0]
+    return found
+
+
+def _names_both(condition: Any, join: Any) -> bool:
+    used = references(condition)
+    return bool(used & frozenset(_output(join.left())) and used & frozenset(_output(join.right())))
+
+
+def _output(node: Any, size: int | None = None) -> list[int]:
+    """The node's columns. Raises NeverIncremental where they are not ``size``."""
+    columns = [id_of(column) for column in items(node.output())]
+    if size is not None and len(columns) != size:
+        raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
+    return columns
+
+
+def _aggregates(expression: Any) -> bool:
+    return any(kind_of(part) in _AGGREGATES for part in parts_of(expression))

@@ -1,0 +1,164 @@
+"""Queries whose result can be added up: what rows add to it that come, they take from it when they go.
+
+Such a query groups rows that it makes one by one, or by joins with tables that did not change, and gives for each group sums,
+counts, least or greatest values. Then with Q(old), its result before, Q(came) and Q(went), its results over the changed rows
+alone, the new one follows group by group (see ``refresh.sums``), without the rows that did not change. Sums have to be of exact types:
+doubles added up in another order give another sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.occurrences import Occurrences
+from lakesmith.spark.catalyst.tree import (
+    ROW_SIDES,
+    analysed,
+    items,
+    kind_of,
+    node_kind,
+    occurrence_of,
+    parts_of,
+)
+
+_RENAMING: Final = frozenset({"SubqueryAlias", "View"})
+_EACH_ROW: Final = frozenset({"Project", "Filter", "Expand", "Generate", "ResolvedHint", *_RENAMING})
+_WINDOW: Final = "spark.timeWindow"
+"""What Spark marks an event-time window's column by; all of them have one duration."""
+
+_WHOLE_NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
+_MOST_DIGITS: Final = 36
+"""Of decimals with more digits two cannot be added up without that Spark may round them."""
+
+
+class Role(Enum):
+    """What a column of the result is."""
+
+    GROUP = "group"
+    """The same for all rows of a group."""
+    ROWS = "rows"
+    """How many rows the group has."""
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class Adding:
+    """A column of the result. ``counted_by``: for a sum, the position of the column that has how many values were added up."""
+
+    role: Role
+    counted_by: int | None = None
+
+
+def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tuple[Adding, ...] | None:
+    """What each column of a query's result is, where it can be added up from changes of ``moved``; None where it cannot.
+
+    ``occurrences``: those of the query's inputs. Every expression has to be fixed by its row, as
+    ``key_columns`` sees to.
+    """
+    if str(frame.sparkSession.conf.get("spark.sql.ansi.enabled")) != "true":
+        return None  # A sum may be null then because it was too large.
+    node = analysed(frame)
+    while node_kind(node) in _RENAMING:
+        (node,) = items(node.children())
+    if node_kind(node) != "Aggregate" or _changes(node.child(), occurrences, moved) is not True:
+        return None
+    return _columns(items(node.aggregateExpressions()), items(node.groupingExpressions()))
+
+
+def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | None:
+    """Whether the rows of a node are added up from changes of ``moved``; False where it does not read it, None where not so."""
+    occurrence = occurrence_of(node, occurrences)
+    if occurrence is not None:
+        return occurrence.table == moved
+    kind = node_kind(node)
+    if not node.subqueries().isEmpty():
+        return None
+    if kind in _EACH_ROW:
+        return _changes(node.children().apply(0), occurrences, moved)
+    if kind != "Join":
+        return None
+    sides = ROW_SIDES.get(str(node.joinType().toString()))
+    found = [_changes(side, occurrences, moved) for side in (node.left(), node.right())]
+    if sides is None or None in found or all(found):
+        return None
+    if any(changes and not adds for changes, adds in zip(found, sides, strict=True)):
+        return None
+    return any(found)
+
+
+def _columns(outputs: Sequence[Any], groups: Sequence[Any]) -> tuple[Adding, ...] | None:
+    values = [each.child() if kind_of(each) == "Alias" else each for each in outputs]
+    given = [any(_tells(value, group) for value in values) for group in groups]
+    roles = [_role(value) for value in values]
+    if not groups or not all(given) or None in roles:
+        return None
+    known = [role for role in roles if role is not None]
+    return tuple(
+        Adding(role, _counted_by(at, values, known) if role is Role.SUM else None)
+        for at, role in enumerate(known)
+    )
+
+
+def _tells(value: Any, group: Any) -> bool:
+    """Whether a value of the result says which group it is: it is what is grouped by, or an end of that event-time window."""
+    if value.semanticEquals(group):
+        return True
+    is_window = kind_of(group) == "AttributeReference" and group.metadata().contains(_WINDOW)
+    return is_window and kind_of(value) == "GetStructField" and bool(value.child().semanticEquals(group))
+
+
+def _role(value: Any) -> Role | None:
+    if not any(kind_of(part) == "AggregateExpression" for part in parts_of(value)):
+        return Role.GROUP
+    if kind_of(value) != "AggregateExpression" or value.isDistinct():
+        return None
+    function = value.aggregateFunction()
+    name, arguments = str(function.prettyName()), items(function.children())
+    if name == "count":
+        everything = all(not each.nullable() for each in arguments) and value.filter().isEmpty()
+        return Role.ROWS if everything else Role.COUNT
+    if name == "sum" and _is_exact(function.dataType()):
+        return Role.SUM
+    return {"min": Role.MIN, "max": Role.MAX}.get(name)
+
+
+def _is_exact(kind: Any) -> bool:
+    if str(kind.simpleString()) in _WHOLE_NUMBERS:
+        return True
+    return str(kind.typeName()).startswith("decimal") and int(kind.precision()) <= _MOST_DIGITS
+
+
+def _counted_by(at: int, values: Sequence[Any], roles: Sequence[Role]) -> int | None:
+    added = values[at]
+    (argument,) = _arguments(added)
+    if not argument.nullable() and added.filter().isEmpty() and Role.ROWS in roles:
+        return roles.index(Role.ROWS)
+    for number, role in enumerate(roles):
+        if role is Role.COUNT and _is_of_same(values[number], added):
+            return number
+    return None
+
+
+def _is_of_same(counting: Any, added: Any) -> bool:
+    """Whether a count is of the very values that are added up."""
+    arguments = _arguments(counting)
+    if len(arguments) != 1 or not arguments[0].semanticEquals(_arguments(added)[0]):
+        return False
+    one, other = counting.filter(), added.filter()
+    if one.isEmpty() or other.isEmpty():
+        return bool(one.isEmpty() and other.isEmpty())
+    return bool(one.get().semanticEquals(other.get()))
+
+
+def _arguments(aggregate: Any) -> list[Any]:
+    """What an aggregate is computed of."""
+    return items(aggregate.aggregateFunction().children())

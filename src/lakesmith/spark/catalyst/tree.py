@@ -1,0 +1,228 @@
+"""Spark's analysed plans, read and made anew through the driver's gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.execute.engine import NeverIncremental
+from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.frames.comparable import is_collated
+from lakesmith.spark.jvm.gateway import java_class
+from lakesmith.sql.functions import is_clock_word
+
+ROW_SIDES: Final = {
+    "Inner": (True, True),
+    "Cross": (True, True),
+    "LeftOuter": (True, False),
+    "LeftSemi": (True, False),
+    "LeftAnti": (True, False),
+    "RightOuter": (False, True),
+}
+"""By kind of join: whether each row of the result is made from one of the left side, of the right side. A row of any other side may
+only let it through, keep it out, or fill it up."""
+
+_CLOCKS: Final = frozenset(
+    {
+        *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"),
+        *("CurrentUser", "CurrentCatalog", "CurrentDatabase", "SparkVersion", "AesEncrypt"),
+    }
+)
+"""What the moment, the session or chance decides, though Spark takes it for fixed within a query."""
+_COLLATING: Final = frozenset({"Collate", "Cast"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
+_SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
+
+
+def analysed(frame: DataFrame) -> Any:
+    """The analysed logical plan of a frame."""
+    execution: Any = frame._jdf.queryExecution()
+    return execution.analyzed()
+
+
+def require_pure(node: Any, trust_python: bool, by_bytes: bool = False) -> None:
+    """Raises NeverIncremental unless every expression of a plan's node is fixed by its row.
+
+    ``trust_python``: the author says that the Python functions in it are deterministic. ``by_bytes``: texts have to be equal by
+    their bytes as well, and by no collation.
+    """
+    for root in items(node.expressions()):
+        for expression in parts_of(root):
+            reason = _why_not_fixed(expression, trust_python)
+            if reason is None and by_bytes and _is_collated(expression):
+                reason = "texts of a collation, by which different ones are equal"
+            if reason is not None:
+                raise NeverIncremental(reason)
+
+
+def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
+    kind = kind_of(expression)
+    untrusted = kind.startswith("Python") and not trust_python
+    reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
+    if untrusted or reads_more or kind in _CLOCKS or _is_chance(expression):
+        return f"the query calls {expression.prettyName()}, whose result is not fixed by the row"
+    if kind == "OuterReference":
+        return "a subquery within a subquery names columns from around it"
+    if kind == "Cast" and _is_of_clock(expression):
+        return "the query makes a date or a time of a word such as 'today'"
+    return None
+
+
+def chance_in(plan: Any) -> str | None:
+    """The name of the first function in a plan, or in its subqueries, that asks a clock or chance."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        for expression in (part for root in items(node.expressions()) for part in parts_of(root)):
+            if kind_of(expression) in _CLOCKS or _is_chance(expression):
+                return str(expression.prettyName())
+        waiting += [*items(node.children()), *items(node.subqueries())]
+    return None
+
+
+def _is_chance(expression: Any) -> bool:
+    """Whether it is this expression that the row does not decide, and not one that it is made of."""
+    made_of = items(expression.children())
+    return not expression.deterministic() and all(each.deterministic() for each in made_of)
+
+
+def _is_collated(expression: Any) -> bool:
+    return kind_of(expression) in _COLLATING and is_collated(str(expression.dataType().simpleString()))
+
+
+def _is_of_clock(cast: Any) -> bool:
+    """Whether a text that is the same for all rows becomes a moment, and may be one that Spark fills in: ``'today'``."""
+    text, kind = cast.child(), str(cast.dataType().simpleString())
+    if kind not in _MOMENTS or str(text.dataType().simpleString()) != "string" or not text.foldable():
+        return False
+    return kind_of(text) != "Literal" or is_clock_word(str(text.value()))
+
+
+def occurrence_of(node: Any, occurrences: Occurrences) -> Occurrence | None:
+    """The occurrence of an input that a node is, by its alias."""
+    return occurrences.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
+
+
+def node_kind(node: Any) -> str:
+    """The name of a plan's node, without what some say behind it."""
+    return str(node.nodeName()).split(" ")[0]
+
+
+def items(sequence: Any) -> list[Any]:
+    """The elements of a Scala Seq."""
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def id_of(attribute: Any) -> int:
+    """The number by which a plan knows a column."""
+    return int(attribute.exprId().id())
+
+
+def kind_of(expression: Any) -> str:
+    """The name of an expression's class."""
+    return str(expression.getClass().getSimpleName())
+
+
+def is_name(expression: Any) -> bool:
+    """A column as it is, under its name or another."""
+    return kind_of(expression) == "AttributeReference" or (
+        kind_of(expression) == "Alias" and kind_of(expression.child()) == "AttributeReference"
+    )
+
+
+def references(expression: Any) -> frozenset[int]:
+    """The columns that an expression names."""
+    return frozenset(map(id_of, items(expression.references().toSeq())))
+
+
+def parts_of(expression: Any) -> Iterator[Any]:
+    """The expression and all that it is made of."""
+    yield expression
+    for child in items(expression.children()):
+        yield from parts_of(child)
+
+
+def conjuncts(condition: Any) -> list[Any]:
+    """What has to be true, each by itself."""
+    if kind_of(condition) != "And":
+        return [condition]
+    return [*conjuncts(condition.left()), *conjuncts(condition.right())]
+
+
+class Plans:
+    """Makes plans of plans."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._catalyst = jvm.org.apache.spark.sql.catalyst
+
+    def without_subqueries(self, plan: Any) -> Any:
+        """The plan with EXISTS and IN (SELECT ...) of its conditions as semi and anti joins, as Spark's optimiser makes them.
+
+        Raises NeverIncremental where these rules need others before them, as for an EXISTS within another.
+        """
+        try:
+            for rule in ("PullupCorrelatedPredicates", "RewritePredicateSubquery"):
+                plan = self._rule(rule).apply(plan)
+        except Py4JJavaError as error:
+            raise NeverIncremental("a subquery in it cannot be made a join by itself") from error
+        return plan
+
+    def _rule(self, name: str) -> Any:
+        """A Scala object, which the gateway does not reach by its name."""
+        found = java_class(self._jvm, f"org.apache.spark.sql.catalyst.optimizer.{name}$")
+        return found.getField("MODULE$").get(None)
+
+    def frame(self, plan: Any) -> DataFrame:
+        """An analysed plan as a frame."""
+        dataset: Any = self._jvm.org.apache.spark.sql.classic.Dataset
+        session: Any = self._spark
+        return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+
+    def scan(self, table: Any) -> Any:
+        """A table of Spark's, which no catalog has to know, as a plan."""
+        none = self._jvm.scala.Option.empty()
+        relation = self._jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+        return relation.create(table, none, none)
+
+    def over(self, node: Any, children: Sequence[Any]) -> Any:
+        """The same node over other children, which have the same columns."""
+        return node.withNewChildren(self._sequence(children))
+
+    def filtered(self, child: Any, conditions: Sequence[Any]) -> Any:
+        """The rows of which all conditions are true."""
+        if not conditions:
+            return child
+        return self._catalyst.plans.logical.Filter(self.all_of(conditions), child)
+
+    def all_of(self, conditions: Sequence[Any]) -> Any:
+        """One condition of several."""
+        met, *others = conditions
+        for other in others:
+            met = self._catalyst.expressions.And(met, other)
+        return met
+
+    def empty(self, child: Any) -> Any:
+        """The columns of a plan without its rows."""
+        return self._catalyst.plans.logical.Filter(self._catalyst.expressions.Literal.FalseLiteral(), child)
+
+    def joined(self, join: Any, sides: tuple[Any, Any], kind: str, condition: Any) -> Any:
+        """A join of another kind, as Spark calls it (``LeftSemi``), on an Option of another condition."""
+        joined = self._catalyst.plans.logical.Join
+        return joined(*sides, self._catalyst.plans.JoinType.apply(kind), condition, join.hint())
+
+    def some(self, value: Any) -> Any:
+        """A Scala Option that has a value."""
+        return self._jvm.scala.Option.apply(value)
+
+    def union(self, children: Sequence[Any]) -> Any:
+        """The rows of all children, in the first one's columns."""
+        return self._catalyst.plans.logical.Union(self._sequence(children), False, False)
+
+    def _sequence(self, elements: Sequence[Any]) -> Any:
+        return self._jvm.PythonUtils.toSeq(list(elements))

@@ -1,0 +1,102 @@
+"""Values that Spark cannot compare or group by, as others that it can and that are equal for equal values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructType,
+    VariantType,
+)
+
+from lakesmith.quoting import quoted
+
+Leaf = Callable[[SparkColumn, DataType], SparkColumn]
+"""What becomes of a value that has none inside, of a given type."""
+
+
+def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> SparkColumn:
+    """``value``, of type ``kind``, with maps as lists of their entries in order, at any depth; ``leaf`` changes what is in it.
+
+    Variants stay as they are.
+    """
+    if leaf is None and not holds_maps(kind):
+        return value
+    match kind:
+        case MapType():
+            return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind, leaf)))
+        case ArrayType():
+            return F.transform(value, lambda item: comparable(item, kind.elementType, leaf))
+        case StructType():
+            fields = [comparable(value.getField(f.name), f.dataType, leaf).alias(f.name) for f in kind.fields]
+            return F.when(value.isNotNull(), F.struct(*fields))
+    return value if leaf is None else leaf(value, kind)
+
+
+def equal_in(
+    left: str, right: str, kinds: Mapping[str, DataType], *, with_signs: bool = False
+) -> SparkColumn:
+    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their types by name.
+
+    ``with_signs``: 0.0 is not -0.0 then, as which it is written.
+    """
+    equal = F.lit(True)
+    for name, kind in kinds.items():
+        leaf = with_sign if with_signs and has_fractions(kind) else None
+        one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind, leaf) for side in (left, right))
+        equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
+    return equal
+
+
+def has_equality(kind: DataType) -> bool:
+    """False where values cannot be compared, not even by ``comparable``: variants, and what has them inside."""
+    match kind:
+        case MapType():
+            return has_equality(kind.keyType) and has_equality(kind.valueType)
+        case ArrayType():
+            return has_equality(kind.elementType)
+        case StructType():
+            return all(has_equality(field.dataType) for field in kind.fields)
+    return not isinstance(kind, VariantType)
+
+
+def has_fractions(kind: DataType) -> bool:
+    """Whether there is a double or a float in the type, at any depth."""
+    match kind:
+        case MapType():
+            return has_fractions(kind.keyType) or has_fractions(kind.valueType)
+        case ArrayType():
+            return has_fractions(kind.elementType)
+        case StructType():
+            return any(has_fractions(field.dataType) for field in kind.fields)
+    return isinstance(kind, DoubleType | FloatType)
+
+
+def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
+    """For ``comparable``: a double or float as a text, which tells 0.0 from -0.0; every other value as it is."""
+    return value.cast("string") if has_fractions(kind) else value
+
+
+def holds_maps(kind: DataType) -> bool:
+    """Whether values of a type are maps or have some inside: Spark neither joins nor groups by those."""
+    return "map<" in kind.simpleString()
+
+
+def is_collated(kind: str) -> bool:
+    """Whether texts in values of a type, as Spark writes it, are equal by a collation, and not by their bytes."""
+    return " collate " in kind
+
+
+def _entry(entry: SparkColumn, kind: MapType, leaf: Leaf | None) -> SparkColumn:
+    key, inner = entry.getField("key"), entry.getField("value")
+    return F.struct(
+        comparable(key, kind.keyType, leaf).alias("key"),
+        comparable(inner, kind.valueType, leaf).alias("value"),
+    )

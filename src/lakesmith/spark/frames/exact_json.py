@@ -1,0 +1,142 @@
+"""Rows as JSON that is read back exactly as it was: what a row in quarantine is kept as, and its way back.
+
+JSON itself cannot say which type a value had, so the types are kept beside it, as DDL. Spark's defaults cut times to
+milliseconds, and its reader knows no maps but those with string keys: others are written as arrays of entries. All of it is
+SQL text, as the readers' is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.frames.sql_text import options
+
+_OPTIONS: Final = (
+    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
+    ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
+    # Elsewhere zones once were a number of seconds apart, for which the format has no place.
+    ("timeZone", "UTC"),
+)
+_DAMAGED: Final = "_damaged"
+
+
+def types_of(schema: StructType, columns: Sequence[str]) -> str:
+    """The types of ``columns`` as DDL, in their order."""
+    return StructType([StructField(column, schema[column].dataType) for column in columns]).toDDL()
+
+
+def parse_types(types: str) -> StructType:
+    """The schema that ``types_of`` wrote."""
+    schema = DataType.fromDDL(types)
+    assert isinstance(schema, StructType)
+    return schema
+
+
+def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], types: str) -> DataFrame:
+    """Rows at hand as a frame of ``types`` (DDL). ``createDataFrame`` would start Python workers for it: seconds."""
+    schema = StructType([StructField("rows", ArrayType(parse_types(types)))]).toDDL()
+    text = json.dumps({"rows": list(rows)})
+    return spark.range(1).selectExpr(f"inline(from_json({literal(text)}, {literal(schema)}).rows)")
+
+
+def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:
+    """SQL of one JSON object: each field's name, the SQL of its value, and its type."""
+    values = ", ".join(f"{_plain(value, kind, 0)} AS {quoted(field)}" for field, value, kind in fields)
+    return f"to_json(struct({values}), {options(_OPTIONS)})"
+
+
+def read_json(text: str, types: str) -> str:
+    """SQL of what ``exact_json`` wrote of fields of ``types`` (DDL), as a struct for ``restored`` and ``is_damaged``."""
+    written = StructType([StructField(field.name, _written(field.dataType)) for field in parse_types(types)])
+    schema = written.add(_DAMAGED, StringType()).toDDL()
+    more = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", _DAMAGED))
+    return f"from_json({text}, {literal(schema)}, {options((*_OPTIONS, *more))})"
+
+
+def restored(parsed: str, types: str) -> list[str]:
+    """SQL of each field, as it was written, of the struct ``parsed`` that ``read_json`` gave."""
+    return [
+        f"{_restored(f'{parsed}.{quoted(field.name)}', field.dataType, 0)} AS {quoted(field.name)}"
+        for field in parse_types(types)
+    ]
+
+
+def is_damaged(parsed: str) -> str:
+    """SQL that is true when the text was not what ``exact_json`` writes."""
+    return f"({parsed} IS NULL OR {parsed}.{_DAMAGED} IS NOT NULL)"
+
+
+def _has_odd_map(kind: DataType) -> bool:
+    match kind:
+        case MapType():
+            return not isinstance(kind.keyType, StringType) or _has_odd_map(kind.valueType)
+        case ArrayType():
+            return _has_odd_map(kind.elementType)
+        case StructType():
+            return any(_has_odd_map(field.dataType) for field in kind)
+    return False
+
+
+def _written(kind: DataType) -> DataType:
+    """The type as which a value of ``kind`` is written."""
+    if not _has_odd_map(kind):
+        return kind
+    match kind:
+        case MapType():
+            pair = [
+                StructField("key", _written(kind.keyType)),
+                StructField("value", _written(kind.valueType)),
+            ]
+            return ArrayType(StructType(pair))
+        case ArrayType():
+            return ArrayType(_written(kind.elementType))
+        case StructType():
+            return StructType([StructField(field.name, _written(field.dataType)) for field in kind])
+    return kind
+
+
+def _plain(value: str, kind: DataType, depth: int) -> str:
+    """SQL of ``value`` as its written type."""
+    if not _has_odd_map(kind):
+        return value
+    element = f"e{depth}"
+    match kind:
+        case MapType():
+            key = _plain(f"{element}.key", kind.keyType, depth + 1)
+            of = _plain(f"{element}.value", kind.valueType, depth + 1)
+            return f"transform(map_entries({value}), {element} -> struct({key} AS key, {of} AS value))"
+        case ArrayType():
+            return f"transform({value}, {element} -> {_plain(element, kind.elementType, depth + 1)})"
+        case StructType():
+            fields = ((f.name, _plain(f"{value}.{quoted(f.name)}", f.dataType, depth)) for f in kind)
+            return _struct(value, fields)
+    return value
+
+
+def _restored(value: str, kind: DataType, depth: int) -> str:
+    """The inverse of ``_plain``."""
+    if not _has_odd_map(kind):
+        return value
+    element = f"e{depth}"
+    match kind:
+        case MapType():
+            key = _restored(f"{element}.key", kind.keyType, depth + 1)
+            of = _restored(f"{element}.value", kind.valueType, depth + 1)
+            return f"map_from_entries(transform({value}, {element} -> struct({key}, {of})))"
+        case ArrayType():
+            return f"transform({value}, {element} -> {_restored(element, kind.elementType, depth + 1)})"
+        case StructType():
+            fields = ((f.name, _restored(f"{value}.{quoted(f.name)}", f.dataType, depth)) for f in kind)
+            return _struct(value, fields)
+    return value
+
+
+def _struct(value: str, fields: Iterable[tuple[str, str]]) -> str:
+    pairs = ", ".join(f"{literal(field)}, {of}" for field, of in fields)
+    return f"IF({value} IS NULL, NULL, named_struct({pairs}))"

@@ -1,0 +1,194 @@
+"""The change feed: the rows that went and the rows that came between two snapshots of a table.
+
+Read from the data files whose rows differ between the two, whatever lies between them: appends, merges, updates, deletes,
+overwrites, compactions, rollbacks, commits of other engines, snapshots that have expired. Rows are in the columns that the
+table has now, so a column that was added or renamed alone makes no change.
+
+- A data file that only the later snapshot has: its rows came. One that only the earlier has: its rows went.
+- A data file of both with other deletes: just the rows that one of the two hides. They are read by a deletion vector of their
+  own that hides all the others, so a file of millions of rows gives a few without a join. Where there are deletes by equality,
+  which no such vector tells, all its rows at both ends.
+- Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version 3 by row id and
+  the sequence number of the last update; else by their values, as many times as they are there. Where values cannot be
+  compared, it cannot be told what changed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyroaring import BitMap64
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.execute.engine import NotIncremental
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import quoted
+from lakesmith.spark.frames.rounding import grouped_exactly
+from lakesmith.spark.iceberg.commits import JavaTables
+from lakesmith.spark.iceberg.deletion_vectors import Vectors
+from lakesmith.spark.iceberg.file_difference import Bound, Differing, compare, have_ids, too_dear
+from lakesmith.spark.iceberg.snapshot_files import Scan
+from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID, Staging
+from lakesmith.spark.jvm.gateway import elements
+
+_COUNT = "_lakesmith_count"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
+
+    Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one that came with the
+    same id are one row before and after an update.
+    """
+
+    went: DataFrame
+    came: DataFrame
+    by_id: bool
+
+
+@dataclass
+class _Touched:
+    """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to be read."""
+
+    went: list[Any] = field(default_factory=list)
+    came: list[Any] = field(default_factory=list)
+    masked: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+@contextmanager
+def changed_rows(
+    spark: SparkSession,
+    name: TableName,
+    start: int | None,
+    end: int | None,
+    bound: Bound | None = None,
+) -> Iterator[Changes]:
+    """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
+
+    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
+    NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where reading the
+    files touched is ``too_dear``.
+    """
+    table = JavaTables(spark).load(name)
+    then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
+    if then.has_doubles or now.has_doubles:
+        raise NotIncremental(f"{name} names one of its data files twice, so it is computed as a whole")
+    differing = compare(then.files, now.files)
+    if bound is not None and (said := too_dear(differing, then.files, now.files, bound)):
+        raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")
+    touched = _touched(then, now, differing)
+    with ExitStack() as stack:
+        reader = _Reader(spark, table, stack)
+        reader.unmask(touched)
+        went, came = reader.read(touched.went), reader.read(touched.came)
+        by_id = ROW_ID in went.columns and have_ids(differing, then.files, now.files)
+        if by_id:
+            went, came = _cancel_by_id(went, came)
+        elif touched.went and touched.came:
+            _require_comparable(name, went)
+            went, came = _cancel_by_value(went, came)
+        yield Changes(went, came, by_id)
+
+
+def _touched(then: Scan, now: Scan, differing: Differing) -> _Touched:
+    return _Touched(
+        went=[then.task(file) for file in (*differing.went, *differing.rewritten)],
+        came=[now.task(file) for file in (*differing.came, *differing.rewritten)],
+        masked={file: (then.task(file), now.task(file)) for file in differing.masked},
+    )
+
+
+class _Reader:
+    """Reads what was touched; what it makes for that is removed with the ``stack``."""
+
+    def __init__(self, spark: SparkSession, table: Any, stack: ExitStack) -> None:
+        self._spark, self._table, self._stack = spark, table, stack
+        jvm: Any = spark._jvm
+        self._staging, self._vectors = Staging(spark), Vectors(spark, table)
+        self._iceberg = iceberg = jvm.org.apache.iceberg
+        self._tasks, self._schema = iceberg.BaseFileScanTask, iceberg.SchemaParser.toJson(table.schema())
+        always = iceberg.expressions.Expressions.alwaysTrue()
+        self._all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
+
+    def unmask(self, touched: _Touched) -> None:
+        """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the other shows."""
+        went: dict[str, BitMap64] = {}
+        came: dict[str, BitMap64] = {}
+        for file, (then, now) in touched.masked.items():
+            before, after = (self._vectors.deleted(file, elements(task.deletes())) for task in (then, now))
+            went[file], came[file] = after - before, before - after
+        tasks = {file: then for file, (then, _) in touched.masked.items()}
+        touched.went += self._only(tasks, went)
+        touched.came += self._only(tasks, came)
+
+    def _only(self, tasks: dict[str, Any], shown: dict[str, BitMap64]) -> list[Any]:
+        """Scan tasks of the files that show these positions and hide all others."""
+        hidden = {file: _others(tasks[file], positions) for file, positions in shown.items() if positions}
+        if not hidden:
+            return []
+        written = self._vectors.write(tasks, hidden, operation=str(uuid.uuid4()), anew=True)
+        vectors = elements(written.deleteFiles())
+        self._stack.callback(self._remove, {str(vector.location()) for vector in vectors})
+        return [self._task(tasks[str(vector.referencedDataFile())], vector) for vector in vectors]
+
+    def _task(self, task: Any, vector: Any) -> Any:
+        """The same data file with this vector for its deletes."""
+        iceberg = self._iceberg
+        gateway: Any = self._spark.sparkContext._gateway
+        deletes = gateway.new_array(iceberg.DeleteFile, 1)
+        deletes[0] = vector
+        spec = iceberg.PartitionSpecParser.toJson(task.spec())
+        return self._tasks(task.file(), deletes, self._schema, spec, self._all_rows)
+
+    def _remove(self, files: set[str]) -> None:
+        for file in files:
+            self._table.io().deleteFile(file)
+
+    def read(self, tasks: Sequence[Any]) -> DataFrame:
+        """All rows that the tasks give, as long as the stack is open."""
+        return self._stack.enter_context(self._staging.read(self._table, tasks))
+
+
+def _others(task: Any, positions: BitMap64) -> BitMap64:
+    """All positions of the data file but these."""
+    everything = BitMap64()
+    everything.add_range(0, int(task.file().recordCount()))
+    return everything - positions
+
+
+def _require_comparable(name: TableName, rows: DataFrame) -> None:
+    for column in rows.schema.fields:
+        if "variant" in column.dataType.simpleString():
+            raise NotIncremental(
+                f"rows of {name} have no ids to be told apart by, and values of its column {column.name} cannot be compared"
+            )
+
+
+def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
+    same = [ROW_ID, LAST_UPDATED]
+    return (
+        went.join(came.select(*same), same, "left_anti").select(*map(quoted, went.columns)),
+        came.join(went.select(*same), same, "left_anti").select(*map(quoted, came.columns)),
+    )
+
+
+def _cancel_by_value(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Equal rows cancel one for one. Where a value is null in both, it is equal."""
+    columns = [name for name in went.columns if name not in (ROW_ID, LAST_UPDATED)]
+    both = went.select(*map(quoted, columns), F.lit(-1).alias(_COUNT)).unionByName(
+        came.select(*map(quoted, columns), F.lit(1).alias(_COUNT))
+    )
+    counted = grouped_exactly(both, columns, F.sum(_COUNT).alias(_COUNT))
+    return _repeated(counted, -1, columns), _repeated(counted, 1, columns)
+
+
+def _repeated(counted: DataFrame, sign: int, columns: Sequence[str]) -> DataFrame:
+    times = F.col(_COUNT) * sign
+    rows = counted.where(times > 0).withColumn(_COUNT, F.explode(F.sequence(F.lit(1), times)))
+    return rows.select(*map(quoted, columns))

@@ -1,0 +1,190 @@
+"""Iceberg's Java API through the driver's gateway: the few calls that SQL cannot make exactly.
+
+Publishing does not go through ``fast_forward``: that checks ancestry alone, and would bring back what another tool has
+rolled back. It is a compare-and-swap on freshly read metadata instead (see ``publish``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.faults import reach
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import quoted
+
+CATALOG: Final = "lake"
+"""The catalog's name in Spark and in the catalog's own database."""
+
+_PUBLISH_TRIES: Final = 30
+
+
+def physical(name: TableName, branch: str | None = None) -> str:
+    """The table's name for Spark SQL; with ``branch``, the one that reads and writes that branch."""
+    parts = [CATALOG, name.layer, name.name] + ([f"branch_{branch}"] if branch else [])
+    return ".".join(quoted(part) for part in parts)
+
+
+def branch_of(attempt: str) -> str:
+    """The working branch of an attempt (a UUID in hexadecimal)."""
+    return f"{BRANCH_PREFIX}{attempt.replace('-', '')[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``."""
+
+    uuid: str
+    branch: str
+    begin: int | None
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """Columns that leave the table's schema, and then columns (old name, new name) that are renamed."""
+
+    drop: tuple[str, ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
+
+
+NO_CHANGE: Final = SchemaChange()
+
+
+class JavaTables:
+    """Iceberg tables of the session's catalog, freshly loaded at each call."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        # Iceberg resolves names in the JVM thread's active session, and a new Python thread's JVM thread has none.
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+    def load(self, name: TableName) -> Any:
+        """The Java table. Raises Py4JJavaError when there is none."""
+        full_name = physical(name)
+        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            self._spark._jsparkSession, full_name
+        )
+
+    def partition_columns(self, name: TableName) -> frozenset[str]:
+        """The columns that the table's data is, or was, partitioned by."""
+        table = self.load(name)
+        schema, specs = table.schema(), list(table.specs().values())
+        found = (schema.findColumnName(field.sourceId()) for spec in specs for field in spec.fields())
+        return frozenset(str(column) for column in found)
+
+    def open_branch(self, name: TableName, branch: str, snapshot: int | None) -> None:
+        """Creates a branch at ``snapshot``, or one with no rows when it is None."""
+        manage = self.load(name).manageSnapshots()
+        if snapshot is not None:
+            manage.createBranch(branch, snapshot).commit()
+            return
+        self.load(name).newFastAppend().toBranch(branch).commit()
+
+    def append_empty(self, name: TableName, branch: str, summary: dict[str, str]) -> int:
+        """Appends a snapshot without data that carries ``summary``; returns its id."""
+        append = self.load(name).newFastAppend().toBranch(branch)
+        for key, value in summary.items():
+            append.set(key, value)
+        append.commit()
+        return int(self.load(name).refs().get(branch).snapshotId())
+
+    def publish(self, name: TableName, work: Work, schema: SchemaChange = NO_CHANGE) -> None:
+        """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
+
+        Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
+        on the metadata that the commit swaps. ``schema`` is changed in the same commit.
+        Raises Outdated otherwise.
+        """
+        for _ in range(_PUBLISH_TRIES):
+            table = self.load(name)
+            operations = table.operations()
+            base = operations.refresh()
+            if self._is_published(base, work.head):
+                return
+            _require_unmoved(base, work)
+            published = self._published(table, base, work.head, schema)
+            reach("before-swap", str(name))
+            if self._swap(operations, base, published):
+                return
+        raise Outdated("the table's metadata changed at every try to publish")
+
+    def _is_published(self, metadata: Any, head: int) -> bool:
+        main = metadata.ref(MAIN)
+        return main is not None and int(main.snapshotId()) == head
+
+    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE) -> Any:
+        metadata, references = (
+            self._jvm.org.apache.iceberg.TableMetadata,
+            self._jvm.org.apache.iceberg.SnapshotRef,
+        )
+        builder = metadata.buildFrom(base)
+        main = base.ref(MAIN)
+        moved = references.branchBuilder(head) if main is None else references.builderFrom(main, head)
+        builder.setRef(MAIN, moved.build())
+        builder.setRef(RECORD_TAG, references.tagBuilder(head).build())
+        for ref in list(base.refs().keySet()):
+            if ref.startswith(BRANCH_PREFIX):
+                builder.removeRef(ref)
+        if schema.drop:
+            builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
+        return builder.build()
+
+    def _swap(self, operations: Any, base: Any, updated: Any) -> bool:
+        """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""
+        try:
+            operations.commit(base, updated)
+        except Py4JJavaError as error:
+            kind = str(error.java_exception.getClass().getSimpleName())
+            unknown = kind in (
+                "CommitFailedException",
+                "CommitStateUnknownException",
+                "UncheckedSQLException",
+            )
+            # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time to say so.
+            if not unknown or "[SQLITE_" in str(error):
+                raise
+            return False
+        return True
+
+    def settle_sidecar(self, name: TableName, branch: str) -> None:
+        """Moves a sidecar's main to what the published record pins, and drops the working branches.
+
+        Not part of the commit point: records pin snapshots, so this only keeps the sidecar tidy and readable by name.
+        """
+        table = self.load(name)
+        head = table.refs().get(branch)
+        if head is None:
+            return
+        operations = table.operations()
+        base = operations.refresh()
+        self._swap(operations, base, self._published(table, base, int(head.snapshotId())))
+
+
+def _changed(update: Any, schema: SchemaChange) -> Any:
+    """The schema with the changes."""
+    for column in schema.drop:
+        update.deleteColumn(column)
+    for old, new in schema.rename:
+        update.renameColumn(old, new)
+    return update.apply()
+
+
+def _require_unmoved(base: Any, work: Work) -> None:
+    main, branch = base.ref(MAIN), base.ref(work.branch)
+    at = None if main is None else int(main.snapshotId())
+    if base.uuid() != work.uuid:
+        raise Outdated("the table was dropped and created again while the batch ran")
+    if at != work.begin:
+        raise Outdated(
+            f"another writer moved the table from snapshot {work.begin} to {at} while the batch ran"
+        )
+    if branch is None or int(branch.snapshotId()) != work.head:
+        raise Outdated("the batch's working branch is not what was checked; another run took over")

@@ -1,0 +1,179 @@
+"""Creates and widens Iceberg tables. Only what metadata alone can do; anything else is a rebuild or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.owner import OWNER, foreign_owner
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, setting_properties
+from lakesmith.plan.widening import TypeChange, type_changes
+from lakesmith.project.definitions import Column, TableDefinition, TableName
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.iceberg.commits import CATALOG, physical
+
+_PROPERTIES: Final = {
+    "format-version": "3",
+    "write.merge.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.delete.mode": "merge-on-read",
+    # Otherwise a task keeps a file open for each partition it meets, with all of its rows in memory: years of days end a small heap.
+    "write.spark.fanout.enabled": "false",
+    "write.metadata.previous-versions-max": "100",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+STAND_IN: Final = "_lakesmith_new_"
+"""How the name of a column begins that takes another's place when its batch is published."""
+
+_KEEP: Final = "_lakesmith_keep"
+
+
+def create_table(
+    spark: SparkSession,
+    name: TableName,
+    columns: Sequence[Column],
+    properties: Mapping[str, str],
+    partition_by: Sequence[str] = (),
+) -> None:
+    """Creates the namespace and the table; a table that another run has just created is left as it is."""
+    _ensure_namespace(spark, name.layer)
+    text = (
+        f"CREATE TABLE IF NOT EXISTS {physical(name)} ({', '.join(map(_column_ddl, columns))}) USING iceberg"
+    )
+    if partition_by:
+        text += f" PARTITIONED BY ({', '.join(partition_by)})"
+    spark.sql(f"{text} TBLPROPERTIES ({_pairs({**_PROPERTIES, **properties})})")
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)}={literal(value)}" for key, value in sorted(properties.items()))
+
+
+def _ensure_namespace(spark: SparkSession, layer: str) -> None:
+    statement = f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{quoted(layer)}"
+    try:
+        spark.sql(statement)
+    except (Py4JError, PySparkException):
+        # Iceberg looks and then inserts, so two first tables of a layer get in each other's way. Now it is there.
+        spark.sql(statement)
+
+
+def _column_ddl(column: Column) -> str:
+    comment = f" COMMENT {literal(column.doc)}" if column.doc else ""
+    return f"{quoted(column.name)} {column.type}{comment}"
+
+
+def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
+    """The properties a table of this project is created with."""
+    return {OWNER: project, **setting_properties(table)}
+
+
+def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
+    """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it changed."""
+    changes = changed_settings(table, state)
+    for change in changes:
+        if isinstance(change, Partitioning):
+            _partition_anew(spark, table.name, change)
+        else:
+            spark.sql(f"ALTER TABLE {physical(table.name)} {_text_change(change)}")
+    return [str(change) for change in changes]
+
+
+def _text_change(change: TextSetting) -> str:
+    if change.column:
+        return f"ALTER COLUMN {quoted(change.column)} COMMENT {literal(change.wanted or '')}"
+    if change.wanted is None:
+        return f"UNSET TBLPROPERTIES IF EXISTS ({literal(change.property)})"
+    return f"SET TBLPROPERTIES ({_pairs({change.property: change.wanted})})"
+
+
+def _partition_anew(spark: SparkSession, name: TableName, change: Partitioning) -> None:
+    """Fields go before fields come: the new ones may need the names of the old ones."""
+    found, wanted = ({field.lower(): field for field in fields} for fields in (change.found, change.wanted))
+    for field in found.keys() - wanted.keys():
+        spark.sql(f"ALTER TABLE {physical(name)} DROP PARTITION FIELD {found[field]}")
+    for field in wanted:
+        if field not in found:
+            spark.sql(f"ALTER TABLE {physical(name)} ADD PARTITION FIELD {wanted[field]}")
+
+
+def require_ours(state: TableState, project: str) -> None:
+    """Raises RunError LS503 when the table was made by another project or by no project."""
+    if problem := foreign_owner(state, project):
+        raise RunError(problem)
+
+
+def widen_table(
+    spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]
+) -> list[str]:
+    """Adds the columns, and the fields in them, that are missing and widens the types that can be; says in words what it did.
+
+    Raises StateError LS507 when a column would have to change its type in a way that would need new data.
+    """
+    present = {column.name.lower(): column for column in state.columns}
+    done: list[str] = []
+    for column in wanted:
+        there = present.get(column.name.lower())
+        if there is None:
+            spark.sql(f"ALTER TABLE {physical(name)} ADD COLUMN {_column_ddl(column)}")
+            done.append(f"column {column.name} {column.type} was added")
+        elif column.type is not None and there.type != column.type:
+            done += _widen(spark, name, column, there.type)
+    return done
+
+
+def conform_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> bool:
+    """Gives a table exactly the columns ``wanted``; True when it had others, whose values are then nulls.
+
+    Earlier snapshots keep the columns and values they were written with.
+    """
+    there = {column.name: column.type for column in state.columns}
+    types = {column.name: column.type for column in wanted}
+    if there == types:
+        return False
+    alter = f"ALTER TABLE {physical(name)}"
+    # A table is never without a column, not even between two of these steps.
+    if _KEEP not in there:
+        spark.sql(f"{alter} ADD COLUMN {_KEEP} int")
+    for column in there.keys() - {_KEEP}:
+        if types.get(column) != there[column]:
+            spark.sql(f"{alter} DROP COLUMN {quoted(column)}")
+    added = [column for column in wanted if there.get(column.name) != column.type]
+    if added:
+        spark.sql(f"{alter} ADD COLUMNS ({', '.join(map(_column_ddl, added))})")
+    spark.sql(f"{alter} DROP COLUMN {_KEEP}")
+    return True
+
+
+def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> list[str]:
+    changes = type_changes(old, column.type or "", column.name)
+    if changes is None:
+        raise StateError(
+            Problem(
+                "LS507",
+                f"column {column.name} of {name} cannot change its type in place",
+                place=column.place,
+                expected=f"{old}, or a type it widens to without new data",
+                found=column.type,
+                hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh {name};"
+                f" if its rows come from files, lakesmith drop {name} has the next run take them anew",
+            )
+        )
+    for change in changes:
+        spark.sql(f"ALTER TABLE {physical(name)} {_type_ddl(change)}")
+    return [str(change) for change in changes]
+
+
+def _type_ddl(change: TypeChange) -> str:
+    field = ".".join(map(quoted, change.path))
+    if change.old is not None:
+        return f"ALTER COLUMN {field} TYPE {change.new}"
+    place = "FIRST" if change.after is None else f"AFTER {quoted(change.after)}"
+    return f"ADD COLUMN {field} {change.new} {place}"

@@ -1,0 +1,103 @@
+"""A table as it was: with the columns it has now, or with those that readers saw then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from lakesmith.catalog.record import SUMMARY_KEY
+from lakesmith.catalog.state import MAIN
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import quoted
+from lakesmith.spark.catalyst.tree import Plans
+from lakesmith.spark.iceberg.commits import JavaTables, physical
+from lakesmith.spark.jvm.gateway import elements
+
+
+def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
+    """The types of the columns that the table has now, by their names in lower case: a query may spell them otherwise."""
+    return {field.name.lower(): field.dataType for field in spark.table(physical(name)).schema.fields}
+
+
+def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataType]) -> DataFrame:
+    """These columns of the rows, in these types by name in lower case: values of two types are never held against each other."""
+    return rows.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in columns))
+
+
+def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
+    """The rows of a snapshot in the columns that the table has now; no rows where there is none (None)."""
+    if snapshot is None:
+        return spark.table(physical(name)).limit(0)
+    return _as_newest(spark, JavaTables(spark).load(name), snapshot)
+
+
+def read_as_it_was(spark: SparkSession, name: TableName, snapshot: int) -> DataFrame:
+    """The rows of a snapshot in the columns that it was written with."""
+    table = JavaTables(spark).load(name)
+    return _as_newest(spark, table, snapshot, _schema_of(spark, table, snapshot))
+
+
+def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFrame:
+    """The rows of a snapshot in the columns that readers saw in it.
+
+    A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its snapshots were
+    written in the columns of before, beside which a changed one stands under another name. Its record has what became of them.
+    """
+    table = JavaTables(spark).load(name)
+    schema = _schema_of(spark, table, snapshot)
+    rows, seen = _as_newest(spark, table, snapshot, schema), _seen_at(spark, table, table.snapshot(snapshot))
+    if seen is None:
+        return rows
+    then = _columns(schema)
+    return rows.select(*(F.col(quoted(then[id])).alias(name) for id, name in seen.items() if id in then))
+
+
+def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | None = None) -> DataFrame:
+    """A snapshot read as if it were the newest of main, in a ``schema`` of the table's; None: the present one.
+
+    ``VERSION AS OF`` reads it in the columns of its own time, but Iceberg holds conditions on those against the present columns, by
+    their names: it fails where there is none, and where another column has got the name leaves files out by what that has in them.
+    """
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    metadata = iceberg.TableMetadata.buildFrom(table.operations().current()).setBranchSnapshot(snapshot, MAIN)
+    if schema is not None:
+        # The present ones may be by columns that came later; files are read by the ones that they were written with.
+        metadata = metadata.setDefaultPartitionSpec(iceberg.PartitionSpec.unpartitioned())
+        metadata = metadata.setDefaultSortOrder(iceberg.SortOrder.unsorted())
+        metadata = metadata.setCurrentSchema(schema.schemaId())
+    then = iceberg.StaticTableOperations(metadata.build(), table.io())
+    plans = Plans(spark)
+    return plans.frame(plans.scan(iceberg.spark.source.SparkTable(iceberg.BaseTable(then, table.name()))))
+
+
+def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:
+    """The names of the columns, by their ids, that readers saw at a snapshot; None where those are its own."""
+    written = snapshot.summary().get(SUMMARY_KEY)
+    record = json.loads(written) if written is not None else {}
+    if columns := record.get("columns"):
+        return {number: name for name, number in columns.items()}
+    # A record from before it had its columns. Sourced tables keep theirs: one that is gone there went another way.
+    return _columns(_next_schema(spark, table, snapshot)) if record.get("inputs") else None
+
+
+def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
+    """The schema of what was committed after a snapshot, whatever became of that; the present one where nothing was."""
+    later = {int(other.sequenceNumber()): int(other.snapshotId()) for other in table.snapshots()}
+    following = [number for number in later if number > snapshot.sequenceNumber()]
+    return _schema_of(spark, table, later[min(following)]) if following else table.schema()
+
+
+def _schema_of(spark: SparkSession, table: Any, snapshot: int) -> Any:
+    """The Iceberg schema a snapshot was written with."""
+    jvm: Any = spark._jvm
+    return jvm.org.apache.iceberg.util.SnapshotUtil.schemaFor(table, snapshot)
+
+
+def _columns(schema: Any) -> dict[int, str]:
+    return {int(field.fieldId()): str(field.name()) for field in elements(schema.columns())}

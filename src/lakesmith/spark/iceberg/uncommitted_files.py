@@ -1,0 +1,80 @@
+"""Iceberg files read and written one by one: what its own compaction uses, kept from being committed.
+
+Reading takes scan tasks as they are, so that any selection of data files and deletes can be read as rows; writing leaves data
+files that are described and belong to no snapshot yet. On tables of format version 3 both know the rows' ids.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.spark.jvm.gateway import elements, java_class
+
+ROW_ID: Final = "_row_id"
+"""A row's identity, which updates and compactions keep (Iceberg's row lineage)."""
+
+LAST_UPDATED: Final = "_last_updated_sequence_number"
+"""The sequence number of the snapshot that wrote the row's values."""
+
+
+class Staging:
+    """Iceberg's registries of tables to be rewritten, of scan tasks and of written files, in this session's JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm: Any = spark._jvm
+        self._spark = spark
+        self._lists = jvm.java.util.ArrayList
+        self._tables = _table_cache(jvm)
+        self._tasks = jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()
+        self._written = jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
+
+    def write(self, table: Any, rows: DataFrame) -> list[Any]:
+        """Writes the rows to data files of the table; gives Iceberg's descriptions of them. Nothing is committed.
+
+        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where it is new.
+        """
+        name = str(uuid.uuid4())
+        self._tables.add(name, table)
+        try:
+            written = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
+            written.write.format("iceberg").mode("append").save(name)
+            return elements(self._written.fetchNewFiles(table, name))
+        finally:
+            self._tables.remove(name)
+            self._written.clearRewrite(table, name)
+
+    @contextmanager
+    def read(self, table: Any, tasks: Sequence[Any]) -> Iterator[DataFrame]:
+        """The rows that the scan tasks give, in the table's present columns; with ``ROW_ID`` and ``LAST_UPDATED`` on version 3.
+
+        The frame can be computed until the context ends.
+        """
+        name = str(uuid.uuid4())
+        staged = self._lists()
+        for task in tasks:
+            staged.add(task)
+        self._tables.add(name, table)
+        try:
+            rows = self._spark.read.format("iceberg").load(name)
+            if not tasks:
+                # Iceberg takes no empty selection; Spark leaves the scan out of such a plan.
+                yield rows.where("false")
+                return
+            self._tasks.stageTasks(table, name, staged)
+            yield rows
+        finally:
+            self._tasks.removeTasks(table, name)
+            self._tables.remove(name)
+
+
+def _table_cache(jvm: Any) -> Any:
+    """Iceberg's cache of tables to be rewritten. By reflection: Py4J takes its static ``get`` for the method of that name."""
+    cache = java_class(jvm, "org.apache.iceberg.spark.SparkTableCache")
+    getter = next(method for method in cache.getMethods() if str(method.toString()).endswith(".get()"))
+    return getter.invoke(None, jvm.java.util.ArrayList().toArray())

@@ -1,0 +1,290 @@
+"""Say what went wrong in Spark in one or two lines: the root cause, not the frames around it.
+
+Works on the text of an exception alone, never on the JVM behind it: that may be dead, and is where the trouble is.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from lakesmith.errors import LakesmithError, Problem
+from lakesmith.spark.jvm.read_failure import file_in
+
+LOG_TAIL_BYTES = 4096
+LONGEST = 600
+HIDDEN = "***"
+
+_CAUSE = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[a-z_]\w*\.)+[A-Z][\w$]*): ?(?P<message>.*)$")
+_BARE_CAUSE = re.compile(r"^(?:Caused by: |: )(?P<name>(?:[a-z_]\w*\.)+[A-Z][\w$]*)(?P<message>)$")
+_FRAME = re.compile(
+    r"^\s+(?:at |\.\.\. \d+ (?:more|common))|^\s+Suppressed: |^Driver stacktrace:|^JVM stacktrace:"
+)
+_LOST_TASK = re.compile(r"most recent failure: .*? \(TID \d+\)(?: \([^)]*\))?: ")
+# Where the message of an AnalysisException goes on with the query plan, or a ParseException with the query.
+_DETAIL = re.compile(r"^(?:== SQL|'?[A-Z]\w+ (?:\[|unresolved)|'?[A-Z]\w+\b.*#\d|[+:]-|\s+[+:]-|\s*$)")
+_PYTHON_PLACE = re.compile(r'^ +File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_SQL_STATE = re.compile(r" SQLSTATE: \w{5}\b")
+_ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]")
+
+_OF_VALUES = (
+    "PythonException",
+    "SparkNumberFormatException",
+    "SparkDateTimeException",
+    "SparkArithmeticException",
+    "SparkArrayIndexOutOfBoundsException",
+    "SparkRuntimeException",
+    "SparkIllegalArgumentException",
+    "SparkUpgradeException",
+)
+"""Exceptions that tasks end with because of the rows at hand."""
+
+_DEAD = (
+    "py4j.protocol.Py4JNetworkError",
+    "Answer from Java side is empty",
+    "while trying to connect to the Java server",
+    # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is missing.
+    "does not exist in the JVM",
+)
+_NO_ANSWER = re.compile(r"Py4JError: An error occurred while calling \S+$", re.MULTILINE)
+"""How Py4J tells that the connection broke in the middle of a call: an error of Java's would have a trace."""
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED", "database is locked", "database table is locked")
+_NO_MEMORY = (
+    "java.lang.OutOfMemoryError",
+    "SparkOutOfMemoryError",
+    "insufficient memory for the Java Runtime",
+)
+_CLOCK_BEHIND = re.compile(r"Invalid (?:update|snapshot) timestamp \d+: before \D*(?P<last>\d+)")
+"""How Iceberg refuses a commit before the one that it follows; the time in milliseconds since 1970."""
+_NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+_NOT_ALLOWED = (
+    "Permission denied",
+    "Read-only file system",
+    "AccessDeniedException",
+    "AccessControlException",
+    "Mkdirs failed to create",
+    "attempt to write a readonly database",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One exception of a chain: its class without the package, and its message without frames."""
+
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        """With an error class, or from Python, the message says it all; else the exception's name is part of it."""
+        if not self.message:
+            return self.name
+        if self.name == "PythonException":
+            return self.message
+        return self.message if _ERROR_CLASS.search(self.message) else f"{self.name}: {self.message}"
+
+
+def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable[str] = ()) -> Problem:
+    """What failed, from any exception that Spark, Py4J or this machine raised.
+
+    Args:
+        exc: the exception as it was caught.
+        log_path: Spark's log. The whole text of the exception goes there, and the hint names it.
+        secrets: values that must not be shown.
+
+    Returns:
+        LS602 out of memory, LS603 disk full, LS604 the JVM died, LS605 not permitted or read-only, LS702 the catalog is
+        locked, else LS601. A LakesmithError gives its own first problem.
+    """
+    if isinstance(exc, LakesmithError):
+        return exc.problems[0]
+    text = full_text(exc)
+    code, what, hint = _kind(exc, text, log_path)
+    causes = causes_of(text)
+    root, outer = causes[-1], causes[0]
+    said = _shortened(redact(str(root), secrets))
+    around = _shortened(redact(str(outer), secrets)) if _adds(outer, root) else None
+    log = _logged(text, log_path, secrets)
+    return Problem(
+        code=code,
+        what=what if code == "LS604" else f"{what}: {said}",
+        found=said if code == "LS604" else around,
+        hint="; ".join(part for part in (hint, log) if part) or None,
+    )
+
+
+def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
+    """What of a value Spark could not compute with: a text that is no number, a division by zero. None for other failures."""
+    root = causes_of(full_text(exc))[-1]
+    return _shortened(redact(str(root), secrets)) if root.name in _OF_VALUES else None
+
+
+def full_text(exc: BaseException) -> str:
+    """The text of an exception and of the Python exceptions it came from, the outermost first."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    link: BaseException | None = exc
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        parts.append(_own_text(link))
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return "\n".join(parts)
+
+
+def causes_of(text: str) -> list[Cause]:
+    """The chain of causes in the text of an exception, from the outermost to the deepest; at least one."""
+    causes: list[Cause] = []
+    lines = iter(_unwrapped(text).splitlines())
+    message: list[str] | None = None
+    name = ""
+    for line in lines:
+        match = _CAUSE.match(line) or _BARE_CAUSE.match(line)
+        if match or (_FRAME.match(line) and message is not None):
+            _add(causes, name, message)
+            message = [match["message"]] if match else None
+            name = match["name"].rsplit(".", 1)[-1] if match else ""
+        elif message is not None:
+            message.append(line)
+    _add(causes, name, message)
+    return causes or [_plain(text)]
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """`text` with each of `secrets` hidden, as it is and as it stands in a URL; blank ones are left out."""
+    given = {secret for secret in secrets if secret.strip()}
+    for secret in sorted(given | {quote(secret, safe="") for secret in given}, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _own_text(exc: BaseException) -> str:
+    """The exception's class and text; PySpark keeps the Java frames, with the causes, apart from the text."""
+    frames = getattr(exc, "_stackTrace", None)
+    name = f"{type(exc).__module__}.{type(exc).__name__}"
+    own = f"{name}: {str(exc).split('JVM stacktrace:')[0].strip()}"
+    return f"{own}\n{frames}" if isinstance(frames, str) else own
+
+
+def _unwrapped(text: str) -> str:
+    """A failed job's message names the task's exception in the middle of a line: it gets a line of its own."""
+    return _LOST_TASK.sub("most recent failure:\n", text)
+
+
+def _add(causes: list[Cause], name: str, message: list[str] | None) -> None:
+    if message is None or name in ("Py4JJavaError",):
+        return
+    cause = Cause(name, _first_sentence(message))
+    if not cause.message.startswith("Job aborted") and cause not in causes:
+        causes.append(cause)
+
+
+def _first_sentence(lines: list[str]) -> str:
+    """A message without what is no message: the query, the plan, and all of a Python traceback but its end."""
+    text = "\n".join(lines)
+    if "Traceback (most recent call last)" in text:
+        return _end_of_traceback(lines)
+    kept = [lines[0]]
+    for line in lines[1:]:
+        if _DETAIL.match(line):
+            break
+        kept.append(line.strip())
+    return _SQL_STATE.sub("", " ".join(kept)).strip().rstrip(";")
+
+
+def _end_of_traceback(lines: list[str]) -> str:
+    """The exception at the end of a Python traceback, with the last place outside of PySpark that it names."""
+    ends = [line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line]
+    places = [
+        match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]
+    ]
+    place = f" ({places[-1]['file']}:{places[-1]['line']})" if places else ""
+    return f"{ends[-1] if ends else lines[0]}{place}"
+
+
+def _plain(text: str) -> Cause:
+    """The cause of an exception that names no Java class: its first line."""
+    first = next((line for line in text.splitlines() if line.strip()), "unknown")
+    name, _, message = first.partition(": ")
+    return Cause(name.rsplit(".", 1)[-1], message)
+
+
+def _adds(outer: Cause, root: Cause) -> bool:
+    """Whether the outermost exception tells what the root does not, by an error class of Spark of its own."""
+    mine = _ERROR_CLASS.search(outer.message)
+    return mine is not None and mine.group() not in root.message
+
+
+def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, str, str | None]:
+    """Code, opening words and what to do."""
+    number = getattr(exc, "errno", None)
+    if _any(_NO_SPACE, text) or number in (errno.ENOSPC, errno.EDQUOT):
+        return "LS603", "the disk is full", "free space, or move the warehouse or TMPDIR to a larger disk"
+    if _any(_NO_MEMORY, text):
+        return _out_of_memory()
+    if _any(_NOT_ALLOWED, text) or number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return (
+            "LS605",
+            "a file or folder may not be read or written",
+            "check its owner, permissions and mount",
+        )
+    if _any(_LOCKED, text):
+        return (
+            "LS702",
+            "another process keeps the catalog locked",
+            "let the other process finish, or end it, and run again",
+        )
+    if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
+        if _any(_NO_MEMORY, _tail(log_path)):
+            return _out_of_memory()
+        return "LS604", "Spark's JVM died", "run again: what was not published is done anew"
+    if behind := _CLOCK_BEHIND.search(text):
+        last = datetime.fromtimestamp(int(behind["last"]) // 1000, UTC)
+        return (
+            "LS601",
+            "this machine's clock stands before the table's last change",
+            f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
+        )
+    file = file_in(text)
+    return "LS601", f"Spark could not read {file}" if file else "Spark failed", None
+
+
+def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | None:
+    """Writes the whole text to Spark's log, which has nothing of what fails before a task does; says where it is."""
+    if log_path is None:
+        return None
+    try:
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with log_path.open("a", encoding="utf-8", errors="replace") as log:
+            log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f} lakesmith: {redact(text, secrets)}\n")
+    except OSError:
+        return None
+    return f"Spark's log: {log_path}"
+
+
+def _out_of_memory() -> tuple[str, str, str]:
+    return (
+        "LS602",
+        "Spark ran out of memory",
+        "give the target more with spark.driver.memory, or use fewer cores",
+    )
+
+
+def _any(words: tuple[str, ...], text: str) -> bool:
+    return any(word in text for word in words)
+
+
+def _tail(log_path: Path | None) -> str:
+    if log_path is None or not log_path.is_file():
+        return ""
+    with log_path.open("rb") as log:
+        log.seek(max(0, log_path.stat().st_size - LOG_TAIL_BYTES))
+        return log.read().decode(errors="replace")
+
+
+def _shortened(text: str) -> str:
+    text = re.sub(r"\s+", " ", text).strip()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,88 @@
+"""Bad rows that come along with the pass that writes the good ones, so that no file is read twice for a few of them.
+
+The observation that counts the rows gathers the bad ones too, as they will be kept. Each task gathers so many rows, of so many
+bytes each, and no more: what the driver holds is bounded, whatever is in the files. Where there are more bad rows, or longer ones,
+the files that have some are read once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
+from lakesmith.spark.frames.exact_json import types_of
+from lakesmith.spark.read.records import BLOCK_BYTES, LARGE_BYTES
+from lakesmith.spark.read.request import PROVENANCE, RAW
+
+MOST_BYTES: Final = 384 * 1024 * 1024
+"""What comes along at the most, over all tasks, as text, if every row is as long as a row may be."""
+SURE_BYTES: Final = 64 * 1024 * 1024
+"""What may come along into the smallest heap."""
+_OF_HEAP: Final = 32
+"""Which part of the heap may be taken; a bad row is usually a fifth as long as it may be."""
+
+_NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
+_CARRIED, _FILES = "carried", "files"
+
+
+def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileIdentity]) -> DataFrame:
+    """``rows`` with a column of what is kept of a bad row, null for good rows and for those that are too many or too long."""
+    # The number is made for bad rows only, so it counts them: Spark computes what is under an IF where it is needed.
+    numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {_NUMBER}, NULL) AS _bad_number")
+    most = _most_bytes(rows.sparkSession) // _row_bytes(columns) // _tasks(rows.sparkSession, files)
+    whole = f"IF({RAW} IS NULL, {as_json(rows, columns)}, NULL) AS {ROW}"
+    kept = ", ".join((REASONS, *PROVENANCE, RAW, whole))
+    carried = numbered.selectExpr("*", f"IF(_bad_number < {most}, struct({kept}), NULL) AS {_CARRIED}")
+    return carried.drop("_bad_number")
+
+
+def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:
+    """Aggregates for the observation: the rows that are carried, and the files that have bad ones."""
+    size = f"octet_length(CAST({_CARRIED} AS STRING))"
+    rows = f"collect_list(IF({size} <= {_row_bytes(columns)}, {_CARRIED}, NULL)) AS {_CARRIED}"
+    return [F.expr(rows), F.expr(f"collect_set(IF(size({REASONS}) > 0, _source_file, NULL)) AS {_FILES}")]
+
+
+def carried_of(seen: Observation, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
+    """The bad ones of ``rows`` that came along, with ``ROW`` for their ``columns``; None where not all of the ``bad`` ones did."""
+    row = _row(seen)
+    carried = row.getList(row.fieldIndex(_CARRIED))
+    if carried.size() != bad:
+        return None
+    kind, spark = row.schema().apply(row.fieldIndex(_CARRIED)).dataType().elementType(), rows.sparkSession
+    frame = DataFrame(spark._jsparkSession.createDataFrame(carried, kind), spark)
+    return frame.withColumn(ROW_TYPES, F.lit(types_of(rows.schema, columns)))
+
+
+def files_with_bad_rows(seen: Observation) -> frozenset[str]:
+    """The files that the observed bad rows are of."""
+    row = _row(seen)
+    return frozenset(row.getList(row.fieldIndex(_FILES)))
+
+
+def _row(seen: Observation) -> Any:
+    observed: Any = seen._jo
+    return observed.getRow()
+
+
+def _most_bytes(spark: SparkSession) -> int:
+    jvm: Any = spark._jvm
+    heap = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+    return min(MOST_BYTES, max(SURE_BYTES, heap // _OF_HEAP))
+
+
+def _row_bytes(columns: Sequence[str]) -> int:
+    """How long a row may be that comes along."""
+    return 1024 + 64 * len(columns)
+
+
+def _tasks(spark: SparkSession, files: Sequence[FileIdentity]) -> int:
+    """How many tasks read the files, at the most."""
+    blocks = sum(-(-file.size // BLOCK_BYTES) for file in files if file.size >= LARGE_BYTES)
+    return int(spark.sparkContext.defaultParallelism) + 1 + blocks

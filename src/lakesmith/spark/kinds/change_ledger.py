@@ -1,0 +1,65 @@
+"""A batch that only changes what counts as taken: files are skipped, or forgotten together with their rows.
+
+A forgotten file is taken again by the next run. Its rows, and its bad rows in quarantine, go in the same commit that says
+so, so that no reader and no later run ever meets them twice or not at all.
+"""
+
+from __future__ import annotations
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.execute.ledger_lines import asked_entries, ledger_notes, unread_entries
+from lakesmith.sources.ledger import hash_entries
+from lakesmith.spark.batch.context import Batch, Draft
+from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, require_none_of
+from lakesmith.spark.batch.quarantine import COLUMNS
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned
+from lakesmith.spark.kinds.derive import prepare_table
+from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS
+
+
+def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Writes the step's lines to the ledger and deletes the rows of the files that are forgotten."""
+    prepared = prepare_table(batch, (*batch.step.table.columns, *SYSTEM_COLUMNS)) if _is_new(batch) else []
+    entries = [
+        *asked_entries(batch.step, batch.attempt, batch.started_ms),
+        *unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root),
+    ]
+    base = batch.step.base.record
+    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    batch.pass_point("after-intent")
+    table_uuid = batch.open_branch()
+    forgotten = [file.path for intake in batch.step.intakes for file in intake.forget]
+    deleted = _delete(batch, lake, forgotten) if forgotten else 0
+    sidecars = _clear_quarantine(batch, forgotten) if forgotten else {}
+    return table_uuid, Draft(
+        Account(deleted=deleted),
+        by_row=False,
+        sidecars={**sidecars, LEDGER_PIN: pin},
+        ledger_hash=hash_entries(entries),
+        warnings=(*prepared, *ledger_notes(batch.step)),
+    )
+
+
+def _is_new(batch: Batch) -> bool:
+    return batch.catalog.table(batch.name.layer, batch.name.name) is None
+
+
+def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
+    """Deletes the files' rows on the branch; returns how many there were."""
+    if batch.step.base.snapshot is None:
+        return 0
+    batch.say(f"deleting the rows of {len(paths)} forgotten file{'s' if len(paths) > 1 else ''}")
+    return delete_rows_of(batch, lake, paths)
+
+
+def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
+    """Takes the files' bad rows out of quarantine: they come back with the file, if they are still bad."""
+    if pinned(batch.step.base.record, SidecarKind.QUARANTINE) is None:
+        return {}
+    writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
+    writer.open()
+    writer.clear(is_of("source_file", paths))
+    require_none_of(batch, writer.target, "source_file", paths)
+    batch.pass_point("after-quarantine")
+    return {writer.kind.value: writer.pin()}

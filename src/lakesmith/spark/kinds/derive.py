@@ -1,0 +1,267 @@
+"""A derived table's batch: its query's rows, by the planned strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from lakesmith.catalog.record import Account
+from lakesmith.catalog.state import ColumnState
+from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.execute.engine import NeverIncremental, NotIncremental
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.grown_types import stored_type
+from lakesmith.plan.steps import Strategy
+from lakesmith.plan.widening import type_changes
+from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
+from lakesmith.project.partitions import partition_field
+from lakesmith.spark.batch.context import Batch, Draft
+from lakesmith.spark.frames.comparable import is_collated
+from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.iceberg.commits import SchemaChange
+from lakesmith.spark.iceberg.ddl import (
+    STAND_IN,
+    change_settings,
+    create_table,
+    require_ours,
+    table_properties,
+    widen_table,
+)
+from lakesmith.spark.judge.validity import as_rows
+from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
+from lakesmith.spark.refresh.by_keys import refresh_keys
+from lakesmith.spark.write.plain import write_plain
+from lakesmith.spark.write.rebuild import rebuild_keyed, rebuild_versions
+from lakesmith.spark.write.upsert import upsert
+from lakesmith.spark.write.upsert_versions import upsert_versions
+
+_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
+"""How a column stays that no query gives."""
+
+
+def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Writes the batch of a derived table to its branch, creating or widening the table first."""
+    table = batch.step.table
+    batch.say("planning the query")
+    rows = query_rows(batch, with_arrival=bool(table.key))
+    whole = _as_stored(table, rows)
+    columns = _as_wide(batch, _columns(table, whole))
+    retyped = _retyped(batch, columns)
+    _require_unpartitioned(batch, {change.name for change in retyped}, set(_missing(batch, whole)))
+    warnings = prepare_table(batch, _standing_in(columns, retyped))
+    gone = _gone(batch, whole, retyped)
+    _require_same_columns(batch, gone)
+    table_uuid = batch.open_branch()
+    draft = _write(batch, replace(_with_gone(rows, gone), retyped=retyped))
+    said = [f"column {column.name} is no longer in the query and was dropped" for column in gone]
+    schema = SchemaChange(
+        drop=(*(column.name for column in gone), *(change.name for change in retyped)),
+        rename=tuple((change.stand_in, change.name) for change in retyped),
+    )
+    return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), schema=schema)
+
+
+def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
+    """Rows with all columns of the table: those that it adds to its query's as well."""
+    require_free_names(table, rows.columns, table.added_columns)
+    return replace(rows, frame=as_rows(rows.frame, table)) if table.keeps_versions else rows
+
+
+def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
+    """Raises NotIncremental where the rows of a table that keeps versions were told apart by columns that are gone."""
+    if gone and batch.step.table.keeps_versions and batch.step.strategy is not Strategy.FULL:
+        raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
+
+
+def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
+    """In a rebuild, the columns whose type changes to one that the old does not widen to.
+
+    Until the publish, which swaps them, the table has both: the old one, and the new one under another name.
+    """
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    if state is None or batch.step.strategy is not Strategy.FULL:
+        return ()
+    there = {column.name.lower(): column for column in state.columns}
+    pairs = [(column, there[column.name.lower()]) for column in columns if column.name.lower() in there]
+    return tuple(
+        Retyped(old.name, f"{STAND_IN}{batch.attempt[:8]}_{old.name}", old.type)
+        for new, old in pairs
+        if new.type is not None and type_changes(old.type, new.type) is None
+    )
+
+
+def _as_wide(batch: Batch, columns: Sequence[Column]) -> list[Column]:
+    """The columns of a batch that keeps the table's rows, in the table's types where those are wider.
+
+    Raises NotIncremental where one is of a type to which the table's can only change in a rebuild.
+    """
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    if state is None or batch.step.strategy is Strategy.FULL:
+        return list(columns)
+    types = {column.name.lower(): column.type for column in state.columns}
+    return [_as_wide_as(column, types.get(column.name.lower())) for column in columns]
+
+
+def _as_wide_as(column: Column, there: str | None) -> Column:
+    if there is None or column.type is None or type_changes(there, column.type) is not None:
+        return column
+    changes = type_changes(column.type, there)
+    if changes is None or any(change.old is None for change in changes):
+        raise NotIncremental(f"its column {column.name} is {column.type} now, and was {there}")
+    return replace(column, type=there)
+
+
+def _missing(batch: Batch, rows: QueryRows) -> list[str]:
+    """The names of the columns that the table has, if there is one, and the query does not give."""
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    return [column.name for column in _gone(batch, rows, ())] if state else []
+
+
+def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -> None:
+    """Raises StateError LS507 when one of the columns, which change their type or are to go, partitions the table, or would from this
+    batch on: Iceberg needs it then.
+    """
+    names = retyped | missing
+    used = batch.java.partition_columns(batch.name) if names else frozenset()
+    declared = {partition_field(text)[1].lower() for text in batch.step.table.partition_by}
+    for name in sorted(names):
+        if name in used:
+            raise _partitioned(
+                batch, name, f"partitions {batch.name}", _KEEP.get(name.lower(), "keep it in the query")
+            )
+        if name in retyped and name.lower() in declared:
+            hint = "run it once without partition_by, which can follow then"
+            raise _partitioned(batch, name, f"is to partition {batch.name} from this batch on", hint)
+
+
+def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS507",
+            f"column {name} {how}, so it can neither be dropped nor change its type",
+            place=batch.step.table.place,
+            expected=f"{name} as it is",
+            found="another definition of it, or none",
+            hint=f"{hint}, or give the table another name, which builds it anew",
+        )
+    )
+
+
+def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[Column]:
+    names = {change.name.lower(): change.stand_in for change in retyped}
+    return [replace(column, name=names.get(column.name.lower(), column.name)) for column in columns]
+
+
+def _gone(batch: Batch, rows: QueryRows, retyped: Sequence[Retyped]) -> list[ColumnState]:
+    """The columns that the table has and the query does not give."""
+    given = {name.lower() for name in (*rows.columns, *(change.stand_in for change in retyped))}
+    return [column for column in batch.state().columns if column.name.lower() not in given]
+
+
+def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
+    """Until the publish drops them, such columns have to be written too: as nulls."""
+    nulls = {column.name: F.lit(None).cast(column.type) for column in gone}
+    return replace(rows, frame=rows.frame.withColumns(nulls)) if nulls else rows
+
+
+def _write(batch: Batch, rows: QueryRows) -> Draft:
+    if rows.keys is not None:
+        return refresh_keys(batch, rows, rows.keys)
+    if not batch.step.table.key:
+        return write_plain(batch, rows)
+    keeps_versions = batch.step.table.keeps_versions
+    if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:
+        _require_no_collation(rows)
+        return upsert_versions(batch, rows) if keeps_versions else upsert(batch, rows)
+    return rebuild_versions(batch, rows) if keeps_versions else rebuild_keyed(batch, rows)
+
+
+def _require_no_collation(rows: QueryRows) -> None:
+    """Raises NeverIncremental where texts are equal by a collation: the table has them as plain ones, which tell them apart."""
+    for column in rows.frame.schema.fields:
+        if is_collated(column.dataType.simpleString()):
+            raise NeverIncremental(f"texts of its column {column.name} are compared by a collation")
+
+
+def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Only the inputs' positions move: nothing is read or written."""
+    return batch.open_branch(), Draft(Account(), by_row=False)
+
+
+def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
+    """Makes the table, or adds and widens its columns and changes its settings; says in words what changed."""
+    table = batch.step.table
+    state = batch.catalog.table(batch.name.layer, batch.name.name)
+    if state is None:
+        properties = table_properties(batch.project.name, table)
+        create_table(batch.spark, batch.name, columns, properties, table.partition_by)
+        batch.pass_point("after-create")
+        return []
+    require_ours(state, batch.project.name)
+    widened = widen_table(batch.spark, batch.name, state, columns)
+    return [*widened, *change_settings(batch.spark, table, state)]
+
+
+def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
+    """Raises RunError LS613 when a table cannot have a column of one of these names; ``added`` are others that it gets."""
+    for name in names:
+        alike = [each for each in names if each.lower() == name.lower()]
+        if len(alike) > 1:
+            what = f"the columns {' and '.join(alike)}: a table's columns are told apart without case"
+        elif is_taken(name) or name.lower() in added:
+            what = f"a column {name}: the name is lakesmith's or Iceberg's own"
+        else:
+            continue
+        raise RunError(
+            Problem(
+                "LS613",
+                f"{table.name} cannot have {what}",
+                place=table.query.place if table.query else table.place,
+                expected="a column of another name",
+                found=name,
+                hint="rename it in the query, or in the files and declare the columns to take",
+            )
+        )
+
+
+def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
+    """The table's columns: those of the query, with the documentation and types that are declared."""
+    schema: StructType = rows.frame.schema
+    declared = {column.name.lower(): column for column in table.columns}
+    return [_column(table, name, schema, declared.get(name.lower())) for name in rows.columns]
+
+
+def _column(table: TableDefinition, name: str, schema: StructType, declared: Column | None) -> Column:
+    given = sql_type(schema[name].dataType)
+    kind = stored_type(given).text
+    if declared and declared.type not in (None, given.text, kind):
+        raise _otherwise_declared(table, declared, kind)
+    if kind == "void":
+        raise RunError(
+            Problem(
+                "LS608",
+                f"column {name} of {table.name} has no type: it is always NULL",
+                place=table.place,
+                expected="a column with a type",
+                found="NULL",
+                hint=f"give it one in the query: CAST(NULL AS string) AS {name}",
+            )
+        )
+    return Column(name, kind, declared.doc if declared else None, place=declared.place if declared else None)
+
+
+def _otherwise_declared(table: TableDefinition, declared: Column, found: str) -> RunError:
+    return RunError(
+        Problem(
+            "LS609",
+            f"the query of {table.name} gives the column {declared.name} another type than is declared",
+            place=declared.place or table.place,
+            expected=declared.type,
+            found=found,
+            hint=f"CAST it to {declared.type} in the query, or declare {found}",
+        )
+    )

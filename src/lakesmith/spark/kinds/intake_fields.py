@@ -1,0 +1,144 @@
+"""The fields inside a batch's columns: what its files have of them, and the columns as they are with those let in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import SparkSession
+
+from lakesmith.plan.grown_types import grown, widened
+from lakesmith.plan.widening import type_changes
+from lakesmith.project.definitions import Column, FileFormat, OnNewColumn
+from lakesmith.sources.fields import (
+    FieldPath,
+    SqlType,
+    compare_fields,
+    dotted,
+    file_types,
+    judge_fields,
+    listed,
+    parse_type,
+)
+from lakesmith.sources.shape import FileShape
+from lakesmith.sources.told import Holders, Told
+from lakesmith.spark.read.json_fields import json_field_types, json_unknown_fields
+from lakesmith.spark.read.json_lines import json_good_lines
+from lakesmith.spark.read.request import ReadRequest
+
+_Columns = tuple[Column, ...]
+
+Held = tuple[FileShape, Holders]
+"""A shape, and the files that have it."""
+
+
+def match_fields(
+    spark: SparkSession, request: ReadRequest, found: Sequence[Held], columns: _Columns
+) -> tuple[_Columns, tuple[str, ...]]:
+    """Holds what is inside the columns of a source's files against the columns' types.
+
+    Returns the columns, with new fields in them where the source lets them in, and notes for people. Raises SourceError LS434
+    where it does not, or they cannot be added.
+    """
+    is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
+    unknown, missing = (json_unknown_fields(spark, request), {}) if is_json else _compared(columns, found)
+    after, anywhere = columns, Holders(tuple(file.path for group in request.groups for file in group.files))
+    if is_json and unknown and policy is OnNewColumn.EVOLVE:
+        request = of_good_lines(spark, request)
+        unknown = json_unknown_fields(spark, request)
+    if unknown and policy is OnNewColumn.EVOLVE:
+        types = [file_types(columns, shape) for shape, _ in found]
+        after = _evolved(columns, [json_field_types(spark, request, tuple(unknown))] if is_json else types)
+        unknown = _absent(after, unknown) if is_json else _compared(after, found)[0]
+    told = Told(request.source)
+    match = judge_fields(columns, tuple(unknown), tuple(missing), policy)
+    told.add((), match.problems, _holders(unknown))
+    told.stop()
+    about = _holders({**missing, **unknown}) if match.notes else anywhere
+    told.add((*match.notes, *_said(columns, after)), (), about)
+    return after, tuple(told.notes)
+
+
+def _holders(paths: Mapping[FieldPath, tuple[str, ...]]) -> Holders:
+    return Holders(tuple(dict.fromkeys(file for files in paths.values() for file in files)))
+
+
+def of_good_lines(spark: SparkSession, request: ReadRequest) -> ReadRequest:
+    """The request for JSON lines that are not bad: what only bad rows have is new to no row that gets in."""
+    return replace(request, groups=request.groups[:1], records=json_good_lines(spark, request))
+
+
+def widen_columns(
+    columns: _Columns, shapes: Sequence[FileShape], declared: Sequence[Column]
+) -> tuple[_Columns, tuple[str, ...]]:
+    """The columns with the wider types of files that have types, but for those ``declared``; notes say which."""
+    fixed = {column.name.lower() for column in declared}
+    found = [file_types(columns, shape) for shape in shapes]
+    after = tuple(
+        column
+        if column.name.lower() in fixed
+        else _as_wide(column, [of[column.name] for of in found if column.name in of])
+        for column in columns
+    )
+    changes = (
+        change
+        for old, new in zip(columns, after, strict=True)
+        for change in type_changes(old.type or "", new.type or "", old.name) or ()
+    )
+    said = tuple(f"{dotted(it.path)}: {it.old} -> {it.new} (on_type_change: widen)" for it in changes)
+    return after, said
+
+
+def _as_wide(column: Column, found: Sequence[SqlType]) -> Column:
+    before = parse_type(column.type or "")
+    after = reduce(widened, found, before)
+    return replace(column, type=after.text) if after is not before else column
+
+
+_Where = dict[FieldPath, tuple[str, ...]]
+
+
+def _compared(columns: _Columns, found: Sequence[Held]) -> tuple[_Where, _Where]:
+    """The fields that only files have, and those that some file has not, each with these files."""
+    sides: tuple[_Where, _Where] = ({}, {})
+    for shape, holders in found:
+        for side, paths in zip(sides, compare_fields(columns, shape), strict=True):
+            side.update({path: (*side.get(path, ()), *holders.paths) for path in paths})
+    return sides
+
+
+def _evolved(columns: _Columns, found: Sequence[Mapping[str, SqlType]]) -> _Columns:
+    """The columns with all fields of the types ``found``, by the columns' names."""
+    return tuple(
+        _with_fields(column, [of[column.name] for of in found if column.name in of]) for column in columns
+    )
+
+
+def _with_fields(column: Column, found: Sequence[SqlType]) -> Column:
+    if not found:
+        return column
+    before = parse_type(column.type or "")
+    after = reduce(lambda kind, theirs: grown(kind, theirs, before), found, before)
+    return replace(column, type=after.text) if after is not before else column
+
+
+def _absent(columns: _Columns, paths: _Where) -> _Where:
+    """Those of the fields that the columns do not have, under exactly these names."""
+    types = {column.name: parse_type(column.type or "string") for column in columns}
+    return {path: files for path, files in paths.items() if not _has(types[path[0]], path[1:])}
+
+
+def _has(kind: SqlType, path: FieldPath) -> bool:
+    parts = dict(kind.parts)
+    return not path or (path[0] in parts and _has(parts[path[0]], path[1:]))
+
+
+def _said(before: _Columns, after: _Columns) -> tuple[str, ...]:
+    added = [
+        f"{dotted(change.path)} {change.new}"
+        for old, new in zip(before, after, strict=True)
+        if old is not new
+        for change in type_changes(old.type or "", new.type or "", old.name) or ()
+    ]
+    return (f"new (on_new_column: evolve): {listed(added)}",) if added else ()

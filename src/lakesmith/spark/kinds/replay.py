@@ -1,0 +1,171 @@
+"""The ways out of quarantine: back into the table through the present definition, or away for good, on record.
+
+Both are batches as any other. A replay takes the rows out of the quarantine's pinned version, judges them, appends the good
+ones to the table and puts the others back with what is wrong with them now; the record that pins the quarantine's new
+version is published with the rows. So a row is in the one or in the other, whenever and however often it is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.steps import BadRows
+from lakesmith.project.definitions import Column
+from lakesmith.quoting import literal
+from lakesmith.spark.batch.context import Batch, Draft
+from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, checks_of, miscounted, rule_counts
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned, sidecar_name
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.kinds.derive import prepare_table
+from lakesmith.spark.kinds.intake import known_columns
+from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
+from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
+from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS, good_rows, judge_rows
+from lakesmith.spark.read.request import SOURCE_POSITION
+
+
+def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Brings the step's bad rows back: each is in the table or in quarantine afterwards, once.
+
+    Raises UsageError LS225 when no row is meant, SourceError LS433 when they lack a required column.
+    """
+    columns = known_columns(batch)
+    said = prepare_table(batch, (*columns, *SYSTEM_COLUMNS))
+    table_uuid = batch.open_branch()
+    writer = _open(batch)
+    stored = _stored(batch).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        taken = _take_out(batch, writer)
+        batch.say(f"judging {taken} rows of the quarantine again")
+        draft = _write(batch, writer, stored, read_again(batch, lake, stored, columns), columns)
+    finally:
+        stored.unpersist()
+    account = replace(draft.account, read=taken)
+    return table_uuid, replace(draft, account=account, warnings=(*said, *draft.warnings))
+
+
+def drop(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Takes the step's bad rows away; the record's notes say how many and which. Raises UsageError LS225 for none."""
+    table_uuid = batch.open_branch()
+    writer = _open(batch)
+    taken = _take_out(batch, writer)
+    note = f"{taken} row{'s were' if taken > 1 else ' was'} dropped from quarantine ({batch.step.bad_rows})"
+    return table_uuid, Draft(Account(), sidecars=_pins(writer), warnings=(note,))
+
+
+def condition(rows: BadRows) -> str:
+    """SQL that is true for the rows of a quarantine that are meant."""
+    parts = ["true"]
+    if rows.batch is not None:
+        parts.append(f"batch = {rows.batch}")
+    if rows.reason is not None:
+        parts.append(f"contains(lower(array_join(reasons, chr(10))), lower({literal(rows.reason)}))")
+    if rows.file is not None:
+        ends = f"endswith(source_file, {literal('/' + rows.file)})"
+        parts.append(f"(source_file = {literal(rows.file)} OR {ends})")
+    return " AND ".join(parts)
+
+
+def _open(batch: Batch) -> SidecarWriter:
+    pin = pinned(batch.step.base.record, SidecarKind.QUARANTINE)
+    if pin is None or pin.snapshot is None:
+        raise _none_meant(batch)
+    writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
+    writer.open()
+    return writer
+
+
+def _stored(batch: Batch) -> DataFrame:
+    """The rows that are meant, as the last published batch left them, each with its ``ID``."""
+    pin = pinned(batch.step.base.record, SidecarKind.QUARANTINE)
+    name = physical(sidecar_name(batch.name, SidecarKind.QUARANTINE))
+    version = f"VERSION AS OF {pin.snapshot if pin else None}"
+    return batch.spark.sql(
+        f"SELECT _row_id AS {ID}, * FROM {name} {version} WHERE {condition(batch.step.bad_rows)}"
+    )
+
+
+def _take_out(batch: Batch, writer: SidecarWriter) -> int:
+    """Deletes the rows that are meant from the quarantine's working branch; returns how many those were by its summaries."""
+    batch.say("taking rows out of quarantine")
+    before = writer.live_rows()
+    writer.clear(condition(batch.step.bad_rows))
+    batch.pass_point("after-delete")
+    taken = before - writer.live_rows()
+    if not taken:
+        raise _none_meant(batch)
+    return taken
+
+
+def _write(
+    batch: Batch, writer: SidecarWriter, stored: DataFrame, again: ReadAgain, columns: Sequence[Column]
+) -> Draft:
+    rules = batch.step.table.checks
+    rows, seen = judge_rows(batch, again.rows), Observation()
+    names = [column.name for column in columns]
+    bad_count, rounded = F.count_if(F.size(REASONS) > 0).alias("bad"), rounded_counts(batch.step.table, names)
+    measured = rows.observe(seen, bad_count, *rule_counts(rules), *rounded)
+    batch.say("writing")
+    good_rows(batch, _placed(measured, stored), columns).writeTo(batch.target).append()
+    batch.pass_point("after-data")
+    found, stuck = counts_of(seen), again.stuck.count()
+    bad = found["bad"] + stuck
+    if bad:
+        writer.append(_still_bad(rows, again.stuck, stored))
+    if writer.count_added() != bad:
+        raise miscounted(batch, bad, writer.count_added())
+    batch.pass_point("after-quarantine")
+    written = sum(snapshot.count("added-records") for snapshot in batch.written())
+    account = Account(inserted=written, quarantined=bad, rounded=found.get("rounded", 0))
+    notes = (*again.notes, *rounded_note(names, found), *_stuck_note(stuck))
+    return Draft(account, sidecars=_pins(writer), checks=checks_of(rules, found), warnings=notes)
+
+
+def _placed(rows: DataFrame, stored: DataFrame) -> DataFrame:
+    """The rows with their positions in their files instead of their IDs."""
+    positions = stored.select(ID, F.col("source_position").alias("_position"))
+    found = rows.withColumnRenamed(SOURCE_POSITION, ID).join(positions, ID)
+    return found.withColumnRenamed("_position", SOURCE_POSITION)
+
+
+def _still_bad(rows: DataFrame, stuck: DataFrame, stored: DataFrame) -> DataFrame:
+    """The rows as they were in quarantine, with what is wrong with them now; what cannot be read keeps its reasons."""
+    judged = rows.where(F.size(REASONS) > 0).select(F.col(SOURCE_POSITION).alias(ID), REASONS)
+    verdicts = judged.unionByName(stuck.withColumn(REASONS, F.lit(None).cast("array<string>")))
+    found = stored.join(verdicts, ID).withColumn("reasons", F.coalesce(REASONS, "reasons"))
+    return found.select(*(column.name for column in COLUMNS))
+
+
+def _stuck_note(stuck: int) -> tuple[str, ...]:
+    if not stuck:
+        return ()
+    rows, their = (
+        ("1 row stays, because it", "its") if stuck == 1 else (f"{stuck} rows stay, because they", "their")
+    )
+    why = f"{their} bytes were no valid text, or {their} source is gone"
+    return (f"{rows} cannot be read from quarantine: {why}",)
+
+
+def _pins(writer: SidecarWriter) -> dict[str, Pin]:
+    return {writer.kind.value: writer.pin()}
+
+
+def _none_meant(batch: Batch) -> UsageError:
+    return UsageError(
+        Problem(
+            "LS225",
+            f"no row in the quarantine of {batch.name} is meant",
+            expected="a choice that rows fit",
+            found=str(batch.step.bad_rows),
+            hint=f"lakesmith quarantine show {batch.name} shows the rows that are there",
+        )
+    )

@@ -1,0 +1,191 @@
+"""Rows in quarantine, read again as the present definition reads rows: by the readers that read landing files.
+
+A text that did not parse is taken apart anew; a row that parsed, and one of a file with types, comes from its JSON with the
+types it had and is then made into the declared ones as a Parquet file's row would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.errors import SourceError
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
+from lakesmith.quoting import quoted
+from lakesmith.sources.columns import ColumnMatch, match_columns
+from lakesmith.sources.shape import FileShape
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, json_columns, read_files
+from lakesmith.spark.read.records import VALUE
+from lakesmith.spark.read.request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    SOURCE_FILE,
+    SOURCE_MODIFIED_AT,
+    SOURCE_POSITION,
+    file_type,
+)
+
+ID: Final = "_id"
+"""The number of a row in quarantine: Iceberg's own row id."""
+
+_TEXTS: Final = (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON)
+_SOURCE: Final = "_source"
+_PROVENANCE: Final = (
+    f"source_file AS {SOURCE_FILE}",
+    f"{ID} AS {SOURCE_POSITION}",
+    f"source_modified_at AS {SOURCE_MODIFIED_AT}",
+)
+_LOST_BYTES: Final = "exists(reasons, reason -> reason RLIKE '^not valid [A-Za-z0-9_-]+$')"
+
+
+@dataclass(frozen=True)
+class ReadAgain:
+    """``rows``: as ``read_files`` gives them, with the row's ``ID`` for its position. ``stuck``: the IDs of rows that cannot be
+    read, because their bytes were no text of the declared encoding, or their source is gone. ``notes`` are for people."""
+
+    rows: DataFrame
+    stuck: DataFrame
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How some rows are kept: a text with these ``columns``, or a JSON with these ``types`` (DDL; None: not known)."""
+
+    source: FileSource
+    is_raw: bool
+    columns: tuple[str, ...] = ()
+    types: str | None = None
+
+    @property
+    def is_text(self) -> bool:
+        return self.is_raw and self.source.format in _TEXTS
+
+    def holds(self) -> SparkColumn:
+        """Whether a row is of this form."""
+        here = (F.col(_SOURCE) == self.source.name) & (F.col("raw").isNotNull() == F.lit(self.is_raw))
+        if not self.is_text:
+            return here & F.col("row_types").eqNullSafe(F.lit(self.types))
+        none = F.array().cast("array<string>")
+        columns = F.array(*map(F.lit, self.columns)).cast("array<string>")
+        return here & (F.coalesce(F.col("raw_columns"), none) == columns)
+
+
+def read_again(batch: Batch, lake: Lake, stored: DataFrame, columns: Sequence[Column]) -> ReadAgain:
+    """Reads ``stored``, rows of a quarantine with an ``ID``, as rows of ``columns``.
+
+    Raises SourceError LS433 when they lack a required column.
+    """
+    known = _with_source(batch, lake, stored)
+    readable = F.col(_SOURCE).isNotNull() & ~F.coalesce(F.expr(_LOST_BYTES), F.lit(False))
+    kept = known.where(readable)
+    begin = ReadAgain(_nothing(batch, columns), known.where(~readable).select(ID), ())
+    return reduce(_together, (_read(batch, kept, form, columns) for form in _forms(batch, kept)), begin)
+
+
+def _with_source(batch: Batch, lake: Lake, stored: DataFrame) -> DataFrame:
+    """The rows with the name of their source, by the ledger; null where that is not a source of the table any more."""
+    names = [source.name for source in batch.step.table.sources]
+    if len(names) == 1:
+        return stored.withColumn(_SOURCE, F.lit(names[0]))
+    base = batch.step.base.record
+    ledger = lake.ledgers.read(batch.name, base.sidecars.get(LEDGER_PIN) if base else None)
+    files = [row.source_file for row in stored.select("source_file").distinct().collect()]
+    known = [
+        {"source_file": file, _SOURCE: ledger[file].source}
+        for file in files
+        if file in ledger and ledger[file].source in names
+    ]
+    sources = frame_of(batch.spark, known, f"source_file string, {_SOURCE} string")
+    return stored.join(F.broadcast(sources), "source_file", "left")
+
+
+def _forms(batch: Batch, kept: DataFrame) -> list[_Form]:
+    sources = {source.name: source for source in batch.step.table.sources}
+    found = kept.selectExpr(_SOURCE, "raw IS NOT NULL AS is_raw", "raw_columns", "row_types").distinct()
+    forms = set()
+    for row in found.collect():
+        form = _Form(sources[row[_SOURCE]], row.is_raw)
+        columns = tuple(row.raw_columns or ())
+        forms.add(replace(form, columns=columns) if form.is_text else replace(form, types=row.row_types))
+    return sorted(forms, key=repr)
+
+
+def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
+    rows = kept.where(form.holds())
+    if form.is_text:
+        return _read_texts(batch, rows, form, columns)
+    if form.types is None:
+        return ReadAgain(_nothing(batch, columns), rows.select(ID), ())
+    return _read_typed(batch, rows, form, columns)
+
+
+def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
+    records = rows.selectExpr(f"raw AS {VALUE}", *_PROVENANCE)
+    request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
+    is_json = form.source.format is FileFormat.JSON
+    match = _matched(columns, json_columns(batch.spark, request) if is_json else form.columns)
+    again = read_files(batch.spark, _grouped(request, form.columns, match))
+    return ReadAgain(again, rows.select(ID).limit(0), match.notes)
+
+
+def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
+    types = form.types or ""
+    parsed = rows.selectExpr(f"{read_json('coalesce(raw, `row`)', types)} AS _row", ID, *_PROVENANCE)
+    fields = parse_types(types).fields
+    names = [field.name for field in fields]
+    match = _matched(columns, names)
+    records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
+    request = _request(batch, form, records, columns)
+    typed = replace(request, source=replace(form.source, format=FileFormat.PARQUET))
+    grouped = _grouped(typed, names, match)
+    grouped = replace(grouped, groups=(replace(grouped.groups[0], file_types=tuple(map(file_type, fields))),))
+    again = read_files(batch.spark, grouped)
+    return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
+
+
+def _matched(columns: Sequence[Column], names: Sequence[str]) -> ColumnMatch:
+    match = match_columns(columns, FileShape(tuple(names), (None,) * len(names)), OnNewColumn.IGNORE)
+    if match.problems:
+        raise SourceError(match.problems)
+    return match
+
+
+def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Column]) -> ReadRequest:
+    typed = tuple((column.name, column.type or "string") for column in columns)
+    return ReadRequest(form.source, batch.project.root, (), typed, records)
+
+
+def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> ReadRequest:
+    spelt = tuple((ours, theirs) for ours, theirs in match.present if ours != theirs)
+    return replace(request, groups=(ReadGroup((), tuple(names), matches=spelt),))
+
+
+def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:
+    """No rows, in the shape of what ``read_files`` gives."""
+    added = {SOURCE_FILE: "string", SOURCE_POSITION: "bigint", SOURCE_MODIFIED_AT: "timestamp", RAW: "string"}
+    types = {
+        **{column.name: column.type or "string" for column in columns},
+        **added,
+        REASONS: "array<string>",
+        ROUNDED: "array<string>",
+    }
+    return batch.spark.range(0).selectExpr(
+        *(f"CAST(NULL AS {of}) AS {quoted(it)}" for it, of in types.items())
+    )
+
+
+def _together(one: ReadAgain, other: ReadAgain) -> ReadAgain:
+    notes = tuple(dict.fromkeys((*one.notes, *other.notes)))
+    return ReadAgain(one.rows.unionByName(other.rows), one.stuck.unionByName(other.stuck), notes)

@@ -1,0 +1,229 @@
+"""A sourced table's batch: the chosen files, read once, every row of them accounted for.
+
+The order is what keeps the promise of once: the ledger says which files the attempt takes before any is read; the files are
+looked at again after they were read; and the lines count only when the record that pins them is published with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
+from lakesmith.project.definitions import ADDED_COLUMNS, Column
+from lakesmith.quoting import quoted
+from lakesmith.sources.bad_files import BadFiles
+from lakesmith.sources.count import count_records
+from lakesmith.sources.identity import changed_files, with_fingerprints
+from lakesmith.sources.ledger import hash_entries
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.whole import damaged_files
+from lakesmith.spark.batch.context import Batch, Draft
+from lakesmith.spark.batch.earlier_rows import delete_rows_of
+from lakesmith.spark.batch.quarantine import (
+    REASONS,
+    checks_of,
+    rule_counts,
+    rule_reasons,
+    set_aside,
+    stop_if_asked,
+)
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.judge.rules import add_reasons
+from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
+from lakesmith.spark.kinds.derive import prepare_table, require_free_names
+from lakesmith.spark.kinds.intake import Intake, open_intake
+from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
+from lakesmith.spark.kinds.type_misfits import judge_types
+from lakesmith.spark.read.records import where_last
+
+SYSTEM_COLUMNS = (
+    Column("_source_file", "string", "the landing file the row came from"),
+    Column("_source_position", "bigint", "the row's position in its file, from 1"),
+    Column("_source_modified_at", "timestamp", "when the file was last written"),
+    Column("_ingested_at", "timestamp", "when the batch that took the row began"),
+    Column("_batch", "bigint", "the number of the batch that took the row"),
+)
+"""What every sourced table has besides its own columns."""
+
+
+@dataclass(frozen=True)
+class _Intent:
+    """The lines the attempt wrote to the ledger, and the version of the ledger that holds them."""
+
+    pin: Pin
+    lines_hash: str
+
+
+def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot be read."""
+    with bad_files_told(batch):
+        return _take_files(batch, lake)
+
+
+def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    batch.say(f"reading {batch.step.file_count} file{'s' if batch.step.file_count > 1 else ''}")
+    intake = open_intake(batch)
+    files = _fingerprinted(batch)
+    require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
+    warnings = [*intake.notes, *prepare_table(batch, (*intake.columns, *SYSTEM_COLUMNS))]
+    intent = _declare(batch, lake, files)
+    batch.pass_point("after-intent")
+    table_uuid = batch.open_branch()
+    replaced = _delete_replaced(batch, lake)
+    draft = _write(batch, intake, replaced)
+    _require_same(batch, files)
+    return table_uuid, Draft(
+        account=draft.account,
+        sidecars={**draft.sidecars, LEDGER_PIN: intent.pin},
+        checks=draft.checks,
+        files=len(files),
+        ledger_hash=intent.lines_hash,
+        warnings=(*warnings, *draft.warnings, *ledger_notes(batch.step)),
+    )
+
+
+@contextmanager
+def bad_files_told(batch: Batch) -> Iterator[None]:
+    """Has a failure over a file say which files of the batch are damaged, all of them: raises BadFiles in its place."""
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        of_a_file = isinstance(error, OSError) and error.errno is None
+        if not of_a_file and unreadable_file(error) is None:
+            raise
+        root = batch.project.root
+        bad = [
+            damaged
+            for intake in batch.step.intakes
+            for damaged in damaged_files(intake.files, intake.source, root, batch.name)
+        ]
+        if not bad:
+            raise
+        raise BadFiles(bad) from error
+
+
+def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
+    """Each file of the batch with a fingerprint of its content, and the source it belongs to."""
+    found: dict[FileIdentity, str] = {}
+    for intake in batch.step.intakes:
+        for file in with_fingerprints(intake.files, batch.project.root):
+            found[file] = intake.source.name
+    return found
+
+
+def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Intent:
+    entries = [
+        LedgerEntry(file, source, FileAction.TAKEN, batch.attempt, batch.number, batch.started_ms)
+        for file, source in files.items()
+    ]
+    entries += unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root)
+    base = batch.step.base.record
+    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    return _Intent(pin, hash_entries(entries))
+
+
+def _delete_replaced(batch: Batch, lake: Lake) -> int:
+    """Deletes the rows of files that were changed in place and are taken anew; returns how many."""
+    paths = [file.path for intake in batch.step.intakes for file in intake.replace]
+    if not paths or batch.step.base.snapshot is None:
+        return 0
+    batch.say(f"deleting the earlier rows of {len(paths)} changed files")
+    return delete_rows_of(batch, lake, paths)
+
+
+def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
+    """One pass over the files, which brings the bad rows along."""
+    rules, names = batch.step.table.checks, [column.name for column in intake.columns]
+    judged, seen = judge_rows(batch, intake.rows), Observation()
+    counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
+    rounded = rounded_counts(batch.step.table, names)
+    measured = with_carried(judged, names, intake.files).observe(
+        seen, *counts, *rule_counts(rules), *rounded, *carried_rows(names)
+    )
+    batch.say("writing")
+    with ThreadPoolExecutor(1) as beside:
+        counting = beside.submit(_counted, batch)
+        good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
+        counted = counting.result()
+    batch.pass_point("after-data")
+    found = counts_of(seen)
+    pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
+    written = sum(snapshot.count("added-records") for snapshot in batch.written())
+    read = found["read"] if counted is None else counted
+    account = Account(
+        read=read,
+        inserted=written,
+        deleted=replaced,
+        quarantined=found["bad"],
+        rounded=found.get("rounded", 0),
+    )
+    notes = (*rounded_note(names, found), *(judge_types(batch, pins) if found["bad"] else ()))
+    return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
+
+
+def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observation) -> dict[str, Pin]:
+    """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
+    names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
+    rows = carried_of(seen, judged, names, bad)
+    if rows is None:
+        again = judge_rows(batch, intake.only(files_with_bad_rows(seen)))
+        rows = where_last(again, f"size({REASONS}) > 0")
+    stop_if_asked(batch, bad, rows)
+    return set_aside(batch, intake.with_raw_columns(rows), names, bad)
+
+
+def _counted(batch: Batch) -> int | None:
+    """The records of the batch's files, counted apart from Spark; None where that cannot be done.
+
+    A file that is gone by now is told of when the files are looked at again.
+    """
+    root = batch.project.root
+    try:
+        counts = [count_records(intake.files, intake.source, root) for intake in batch.step.intakes]
+    except FileNotFoundError:
+        return None
+    return None if None in counts else sum(count for count in counts if count)
+
+
+def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
+    """Rows that parsed are held against the rules as well. Raises QualityError LS802 as ``add_reasons``."""
+    rules = batch.step.table.checks
+    if not rules:
+        return rows
+    parsed = F.size(REASONS) == 0
+    reasons = F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS))
+    return add_reasons(rows, reasons, rules)
+
+
+def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Those of the rows that nothing is wrong with, as the table has them."""
+    good = rows.where(F.size(REASONS) == 0)
+    return good.select(
+        *(quoted(column.name) for column in columns),
+        "_source_file",
+        "_source_position",
+        "_source_modified_at",
+        F.timestamp_millis(F.lit(batch.started_ms)).alias("_ingested_at"),
+        F.lit(batch.number).cast("bigint").alias("_batch"),
+    )
+
+
+def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
+    """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
+    changed = changed_files(files, batch.project.root)
+    if changed:
+        first = changed[0]
+        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        raise Outdated(f"{first.file.path} {first.reason} since it was read{more}")

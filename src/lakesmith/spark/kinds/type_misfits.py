@@ -1,0 +1,81 @@
+"""Values that are not of their columns' types, told by column: a note where the type was inferred, or what stops the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import Row
+
+from lakesmith.catalog.record import Pin
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import OnTypeChange
+from lakesmith.quoting import literal
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.iceberg.commits import physical
+
+_REASON: Final = r"(?s)^(.+?): not an? (.+?): ('.*')$"
+"""A reason of ``read_types.reason``, but for one that tells of digits alone: those are for ``on_inexact``."""
+_MOST_TOLD: Final = 20
+_CHOICES: Final = (
+    "correct the files; or `on_type_change: quarantine` sets such rows aside, and "
+    "`lakesmith files TABLE --skip FILE` leaves a file out. A type that Iceberg cannot widen to needs a table of another name"
+)
+
+
+def judge_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
+    """Notes about the columns with inferred types whose values in the batch's bad rows are none of them.
+
+    ``pins``: of the quarantine that the batch wrote. Raises SourceError LS437 where a source is to stop at such values.
+    """
+    pin = pins.get(SidecarKind.QUARANTINE.value)
+    table = batch.step.table
+    declared = {column.name.lower() for column in table.columns}
+    stopping = [it for it in batch.step.intakes if it.source.on_type_change is OnTypeChange.FAIL]
+    if pin is None or pin.snapshot is None or (declared and not stopping):
+        return ()
+    found = _misfits(batch, pin)
+    files = {file.path for intake in stopping for file in intake.files}
+    if stops := [row for row in found if row.source_file in files]:
+        raise SourceError([_problem(batch, row) for row in stops])
+    rows: dict[tuple[str, str], int] = {}
+    for row in found:
+        if row.place.partition(".")[0].strip("`").lower() not in declared:
+            rows[row.place, row.type] = rows.get((row.place, row.type), 0) + row.rows
+    return tuple(_note(place, type_, count) for (place, type_), count in rows.items())
+
+
+def _misfits(batch: Batch, pin: Pin) -> Sequence[Row]:
+    """Each column, type and file with how many rows do not fit, and the first of them."""
+    name = physical(sidecar_name(batch.name, SidecarKind.QUARANTINE))
+    parts = [
+        f"regexp_extract(reason, {literal(_REASON)}, {part}) AS {title}"
+        for part, title in ((1, "place"), (2, "type"), (3, "text"))
+    ]
+    each = f"""SELECT source_file, source_position, {", ".join(parts)} FROM (
+        SELECT source_file, source_position, explode(reasons) AS reason FROM {name} VERSION AS OF {pin.snapshot}
+        WHERE attempt = {literal(batch.attempt)})"""
+    return batch.spark.sql(f"""
+        SELECT place, type, source_file, count(*) AS rows, min(struct(source_position, text)) AS first
+        FROM ({each}) WHERE place != '' GROUP BY ALL ORDER BY place, source_file LIMIT {_MOST_TOLD}
+        """).collect()
+
+
+def _problem(batch: Batch, row: Row) -> Problem:
+    return Problem(
+        "LS437",
+        f"values of {row.place} in {row.source_file} are not of its type, so nothing of {batch.name} was published",
+        place=batch.step.table.place,
+        expected=f"{row.place} {row.type} (on_type_change: fail)",
+        found=f"{row.first.text} in row {row.first.source_position}, and {row.rows - 1:,} more like it",
+        hint=_CHOICES.replace("TABLE", str(batch.name)).replace("FILE", row.source_file),
+    )
+
+
+def _note(place: str, type_: str, rows: int) -> str:
+    their = "1 row, which is" if rows == 1 else f"{rows:,} rows, which are"
+    return (
+        f"{place} is not of its inferred type {type_} in {their} in quarantine: Iceberg cannot widen it to hold them; "
+        "a table of another name with the type you want under `columns` takes the files anew"
+    )

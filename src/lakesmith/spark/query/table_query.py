@@ -1,0 +1,313 @@
+"""The rows of a derived table: its query over the planned ranges of its inputs, and nothing else of them."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.execute.engine import NeverIncremental
+from lakesmith.graph.inputs import line_of
+from lakesmith.plan.steps import InputRange, Strategy
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.catalyst.key_columns import Keys, key_columns
+from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
+from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
+from lakesmith.spark.iceberg.commits import CATALOG, physical
+from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.jvm.failures import explain_failure, redact
+from lakesmith.spark.query.python_modules import load_function
+from lakesmith.spark.query.python_watch import watched
+from lakesmith.sql.analysis import analyse
+from lakesmith.sql.splice import add_projection, splice
+
+ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
+"""The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
+
+_SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
+"""How Spark ends what it has against a text."""
+
+_HIDDEN: Final = "_arrival"
+"""What the names of carried columns begin with, so that they meet none of the query's own."""
+
+_MADE_HERE: Final = frozenset(
+    {"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan", "CTERelationRef"}
+)
+"""Leaves of a plan that read nothing: rows that a program makes."""
+
+_MOST_SHOWN: Final = 20
+"""So many columns of what is read are shown."""
+
+_ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
+
+
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A column of the table whose type changes: it is written under the name ``stand_in`` until the publish."""
+
+    name: str
+    stand_in: str
+    old_type: str
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
+
+    ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
+    the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called.
+    """
+
+    frame: DataFrame
+    hidden: tuple[str, ...] = ()
+    retyped: tuple[Retyped, ...] = ()
+    occurrences: Occurrences = field(default_factory=dict)
+    keys: Keys | None = None
+    acted: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The table's own columns, in order."""
+        return tuple(name for name in self.frame.columns if name not in self.hidden)
+
+    def stored(self, rows: DataFrame) -> DataFrame:
+        """Rows with the table's columns, as the table has to be written until the publish changes its columns."""
+        for change in self.retyped:
+            rows = rows.withColumnRenamed(change.name, change.stand_in)
+            rows = rows.withColumn(change.name, F.lit(None).cast(change.old_type))
+        return rows
+
+
+def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
+    """The rows of an input in a planned range, and no newer ones."""
+    name = physical(input_range.table)
+    if input_range.start is None or input_range.end is None:
+        return read_version(spark, input_range.table, input_range.end)
+    reader = spark.read.format("iceberg").option("start-snapshot-id", input_range.start)
+    return reader.option("end-snapshot-id", input_range.end).load(name)
+
+
+def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
+    """Runs the table's query (lazily) over the step's input ranges.
+
+    ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
+    Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
+    """
+    whole = {item.table: _read(batch, item) for item in batch.step.inputs}
+    rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
+    if rows.acted and batch.step.strategy is not Strategy.FULL:
+        raise NeverIncremental("its function acts on its inputs when it is called")
+    if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
+        _require_row_wise(rows, batch.step.table.trusts_python)
+    elif batch.step.strategy is Strategy.KEYS:
+        return replace(rows, keys=key_columns(rows.frame, rows.occurrences, batch.step.table.trusts_python))
+    return rows
+
+
+def _read(batch: Batch, item: InputRange) -> DataFrame:
+    """What the query of the step is to see of an input: by keys, all of it, of which it is then asked for some."""
+    if batch.step.strategy is Strategy.KEYS:
+        return read_version(batch.spark, item.table, item.end)
+    return read_range(batch.spark, item)
+
+
+def at_occurrences(batch: Batch, rows: Mapping[TableName, DataFrame]) -> dict[Occurrence, DataFrame]:
+    """Of each input the same rows wherever the query of the step reads it."""
+    return {occurrence: rows[occurrence.table] for occurrence in occurrences_of(batch.step)}
+
+
+def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival: bool = False) -> QueryRows:
+    """Runs the table's query (lazily) over these rows of its inputs."""
+    query = batch.step.table.query
+    names = {occurrence: batch.view(str(number)) for number, occurrence in enumerate(views)}
+    if isinstance(query, PythonQuery):
+        views = {occurrence: _apart(rows, occurrence) for occurrence, rows in views.items()}
+    named = {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
+    if isinstance(query, SqlQuery):
+        rows = _sql_rows(batch, query, named, with_arrival)
+    elif isinstance(query, PythonQuery):
+        rows = _python_rows(batch, query, named)
+    else:
+        raise TypeError(f"{batch.name} has no query")
+    rows = replace(rows, occurrences={name: occurrence for occurrence, name in names.items()})
+    if isinstance(query, PythonQuery):
+        _require_own_inputs(batch, rows)
+    return rows
+
+
+def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
+    """The rows with columns of their own: those of a DataFrame that is taken twice would mean either."""
+    return rows.toDF(*rows.columns) if occurrence.number else rows
+
+
+def _sql_rows(
+    batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame], with_arrival: bool
+) -> QueryRows:
+    names: dict[str, tuple[str, ...]] = {}
+    for number, (occurrence, frame) in enumerate(views.items()):
+        view = batch.view(str(number))
+        frame.createOrReplaceTempView(view)
+        names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
+    analysis = analyse(query.text)
+    carried = _carried(batch, views) if with_arrival else ()
+    carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
+    try:
+        frame = batch.spark.sql(splice(query.text, analysis, names) if carrying is None else carrying)
+    except AnalysisException as error:
+        raise _refused(batch, query, error) from error
+    finally:
+        for view in chain.from_iterable(names.values()):
+            batch.spark.catalog.dropTempView(view)
+    return QueryRows(frame, () if carrying is None else tuple(_HIDDEN + name for name in carried))
+
+
+def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:
+    """LS614: what Spark has against a query, at its line. (The text that Spark got has the lines of the author's.)"""
+    said = explain_failure(error, None, batch.project.secrets).what.removeprefix("Spark failed: ")
+    line = _SPARK_LINE.search(said)
+    return RunError(
+        Problem(
+            "LS614",
+            f"Spark refuses the query of {batch.name}",
+            place=line_of(query, int(line["line"])) if line else query.place,
+            found=_SPARK_LINE.sub("", said).strip(),
+            hint="try it out with `lakesmith query`",
+        )
+    )
+
+
+def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, ...]:
+    """The arrival columns, when there is one input and it has them and the query does not give them itself."""
+    if len({occurrence.table for occurrence in views}) != 1:
+        return ()
+    frame = next(iter(views.values()))
+    return ARRIVAL if set(ARRIVAL) <= set(frame.columns) else ()
+
+
+def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
+    arguments = {name: views[occurrence] for name, occurrence in as_arguments(query).items()}
+    try:
+        frame, acts = watched(batch.spark, lambda: _function_of(batch, query)(**arguments))
+    except (LakesmithError, Py4JError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        said = _said(batch, error)
+        if said is None:
+            raise
+        raise _failed(batch, query, error, said) from error
+    if not isinstance(frame, DataFrame):
+        raise RunError(
+            Problem(
+                "LS607",
+                f"{query.function} of {batch.name} did not return a DataFrame",
+                place=query.place,
+                expected="a pyspark.sql.DataFrame",
+                found=type(frame).__name__,
+                hint="return the DataFrame that holds the table's rows",
+            )
+        )
+    if others := acts.read - {f"{CATALOG}.{table}" for _, table in query.arguments}:
+        raise _reads_more(batch, ", ".join(sorted(others)))
+    if acts.settings:
+        raise _sets(batch, query, acts.settings)
+    return QueryRows(frame, acted=acts.computed)
+
+
+def _function_of(batch: Batch, query: PythonQuery) -> Any:
+    return load_function(query, batch.project.root, f"lakesmith_project_{batch.name.layer}_{batch.name.name}")
+
+
+def _said(batch: Batch, error: BaseException) -> str | None:
+    """What an exception of the author's Python says; None where it is Spark that cannot go on."""
+    if isinstance(error, PySparkException):
+        problem = explain_failure(error, None, batch.project.secrets)
+        return problem.what.removeprefix("Spark failed: ") if problem.code == "LS601" else None
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return redact(text, batch.project.secrets)
+
+
+def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -> RunError:
+    """LS617: an exception of the author's Python, at the last line of the table's file that it passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
+    return RunError(
+        Problem(
+            "LS617",
+            f"{query.function} of {batch.name} failed",
+            place=replace(query.place, line=lines[-1]) if lines else query.place,
+            expected="a DataFrame",
+            found=said,
+            hint="mend it, and run again; other tables are not affected",
+        )
+    )
+
+
+def _sets(batch: Batch, query: PythonQuery, names: tuple[str, ...]) -> RunError:
+    return RunError(
+        Problem(
+            "LS618",
+            f"{query.function} of {batch.name} changes settings of Spark, which all tables share",
+            place=query.place,
+            expected="settings as they are",
+            found=", ".join(names),
+            hint="say it in the function's expressions, or set it for all tables in lakesmith.yaml, under spark of the target",
+        )
+    )
+
+
+def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
+    """Raises RunError LS616 when a Python table reads what it does not take as a parameter: no plan would know of it."""
+    waiting = [analysed(rows.frame)]
+    while waiting:
+        node = waiting.pop()
+        if occurrence_of(node, rows.occurrences) is not None:
+            continue
+        children = [*items(node.children()), *items(node.subqueries())]
+        if not children and node_kind(node) not in _MADE_HERE:
+            raise _reads_more(batch, str(node.simpleString(_MOST_SHOWN)))
+        waiting.extend(children)
+
+
+def _reads_more(batch: Batch, found: str) -> RunError:
+    query = batch.step.table.query
+    return RunError(
+        Problem(
+            "LS616",
+            f"{batch.name} reads a table or files that are none of its parameters",
+            place=query.place if query else None,
+            expected="only the DataFrames that it is given, and rows that it makes itself",
+            found=found,
+            hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
+        )
+    )
+
+
+def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
+    """Raises NeverIncremental unless the analysed plan is deterministic projections and filters over one input.
+
+    ``trust_python``: the author says that the Python functions in it are deterministic.
+    """
+    waiting, inputs = [analysed(rows.frame)], 0
+    while waiting:
+        node = waiting.pop()
+        if occurrence_of(node, rows.occurrences) is not None:
+            inputs += 1
+            continue
+        if node.nodeName() not in _ROW_WISE_NODES:
+            raise NeverIncremental(
+                f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
+            )
+        require_pure(node, trust_python)
+        waiting.extend(items(node.children()))
+    if inputs != 1:
+        raise NeverIncremental("Spark's plan of the query reads more than one table")

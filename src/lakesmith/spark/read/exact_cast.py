@@ -1,0 +1,233 @@
+"""Values of typed files (Parquet, Avro) as the declared types have them, at every depth, and what is lost by it.
+
+A value that does not fit is NULL in its place, and told by ``misfits``: widening is fine; a number that does not fit, a fraction
+where a whole number is declared, a time where a date is, a text that is no value, are not. A number of more digits than the type
+holds is rounded, and told as well. Spark casts structs by position,
+whatever the fields are called; here they are matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lakesmith.plan.widening import type_changes
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.fields import FieldPath, SqlType, paired
+from lakesmith.spark.read import nanoseconds as nanos
+from lakesmith.spark.read.exact_text import (
+    TextFormats,
+    exact_from_text,
+    inexact_from_text,
+    plain,
+    precision_and_scale,
+)
+
+_ROUNDED = TextFormats(rounds=True)
+_INFINITE = "abs({}) = float('Infinity')"
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+_WITH_DIGITS = ("timestamp", "timestamp_ntz")
+_TIMES = ("date", *_WITH_DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
+
+    ``wrong`` is SQL that is true in a row where a value is none of the type; ``inexact`` where it is one but for digits that the
+    type does not hold (None: none can be). ``found`` is SQL of the first such value's text.
+    """
+
+    path: FieldPath
+    type: str
+    wrong: str
+    inexact: str | None
+    found: str
+
+    @property
+    def either(self) -> str:
+        """SQL that is true in a row where a value is not exactly one of the type."""
+        return f"({self.wrong}) OR ({self.inexact})" if self.inexact else self.wrong
+
+
+def as_declared(read: str, found: SqlType, declared: SqlType) -> str:
+    """SQL of a column ``read``, whose type in the file is ``found``, as exactly the declared type."""
+    value = _converted(read, found, declared, 0)
+    if not declared.outer or found.text == declared.text:
+        return value
+    return f"try_cast({value} AS {declared.text})"  # fields may still be spelt as the file has them
+
+
+def misfits(
+    read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
+) -> Iterator[Misfit]:
+    """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
+    if _same(found, declared) or _only_widens(found, declared):
+        return
+    if not declared.outer or found.outer != declared.outer:
+        made = value or _converted(read, found, declared, depth)
+        tests = _wrong(read, made, found, declared), _inexact(read, made, found, declared)
+        yield Misfit(path, plain(declared.text), *tests, _text(read, found))
+    elif declared.outer == "struct":
+        pairs, theirs = paired(declared, found), dict(found.parts)
+        for field, kind in declared.parts:
+            if there := pairs.get(field):
+                yield from misfits(
+                    f"{read}.{quoted(there)}", None, theirs[there], kind, (*path, field), depth
+                )
+    else:
+        yield from _inside(read, found, declared, path, depth)
+
+
+def _inside(read: str, found: SqlType, declared: SqlType, path: FieldPath, depth: int) -> Iterator[Misfit]:
+    """The misfits of an array's elements, or of a map's keys and values."""
+    each = f"w{depth}"
+    for (part, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True):
+        items = _items(read, part)
+        for one in misfits(each, None, theirs, ours, (*path, part), depth + 1):
+            texts = f"transform({items}, {each} -> IF({one.either}, {one.found}, NULL))"
+            first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)"
+            inexact = f"exists({items}, {each} -> {one.inexact})" if one.inexact else None
+            yield replace(one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first)
+    if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
+        keys = f"filter({_keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
+        yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found))
+
+
+def _converted(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    if _same(found, declared):
+        return read
+    if not declared.outer or found.outer != declared.outer:
+        return _leaf(read, found, declared)
+    if declared.outer == "struct":
+        return f"IF({read} IS NULL, NULL, named_struct({', '.join(_named(read, found, declared, depth))}))"
+    if declared.outer == "map":
+        return _map(read, found, declared, depth)
+    return _each(read, found.parts[0][1], declared.parts[0][1], depth)
+
+
+def _each(items: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    if _same(found, declared):
+        return items
+    variable = f"n{depth}"
+    return f"transform({items}, {variable} -> {_converted(variable, found, declared, depth + 1)})"
+
+
+def _named(read: str, found: SqlType, declared: SqlType, depth: int) -> Iterator[str]:
+    """The names and values of a struct's declared fields: NULL where the file has none."""
+    pairs, theirs = paired(declared, found), dict(found.parts)
+    for field, kind in declared.parts:
+        there = pairs.get(field)
+        value = f"CAST(NULL AS {kind.text})"
+        if there is not None:
+            value = _converted(f"{read}.{quoted(there)}", theirs[there], kind, depth)
+        yield f"{literal(field)}, {value}"
+
+
+def _map(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    """NULL as a whole where a key does not fit, or two become one: no map has such keys."""
+    keys = _keys(read, found, declared, depth)
+    values = _each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
+    made = f"map_from_arrays({keys}, {values})"
+    if _same(found.parts[0][1], declared.parts[0][1]):
+        return made
+    return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
+
+
+def _keys(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+    return _each(f"map_keys({read})", found.parts[0][1], declared.parts[0][1], depth)
+
+
+def _any_twice(items: str) -> str:
+    return f"size(array_distinct({items})) < size({items})"
+
+
+def _items(read: str, part: str) -> str:
+    return {"key": f"map_keys({read})", "value": f"map_values({read})"}.get(part, read)
+
+
+def _same(found: SqlType, declared: SqlType) -> bool:
+    """Whether a value can stay as it is, but for the case of its fields' names."""
+    if found.outer != declared.outer or not declared.outer:
+        return not (found.outer or declared.outer) and plain(found.text) == plain(declared.text)
+    pairs = paired(declared, found)
+    in_order = [pairs.get(field) for field, _ in declared.parts] == [field for field, _ in found.parts]
+    return in_order and all(
+        _same(theirs, ours) for (_, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True)
+    )
+
+
+def _only_widens(found: SqlType, declared: SqlType) -> bool:
+    """Whether every value fits; only of types without parts, whose fields would have to be in order."""
+    return not found.outer and type_changes(plain(found.text), plain(declared.text)) is not None
+
+
+def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
+    from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        value, micros = nanos.micros(read, found), nanos.in_micros(found)
+        whole = nanos.text(read, found) if kind == "string" else _leaf(value, micros, declared)
+        return value if _same(micros, declared) else whole
+    if from_type == "string" and not declared.outer:
+        return exact_from_text(read, kind, _ROUNDED)
+    return f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
+
+
+def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    """SQL that is true when the file's value is none of the declared type."""
+    from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        return _wrong_of_nanos(read, value, found, declared)
+    lost = f"{value} IS NULL"
+    if kind == "float" and _is_number(from_type):
+        lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
+    elif kind != "string" and _related(from_type, kind) and not _has_digits(kind):
+        lost = f"{lost} OR {_differs(read, value, from_type)}"
+    return f"{read} IS NOT NULL AND ({lost})"
+
+
+def _wrong_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
+    micros, kind = nanos.in_micros(found), plain(declared.text)
+    if _same(micros, declared):
+        return "false"
+    within = _wrong(nanos.micros(read, found), value, micros, declared)
+    return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
+
+
+def _inexact(read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
+    """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
+    from_type, kind = plain(found.text), plain(declared.text)
+    if nanos.is_nanos(found):
+        return nanos.inexact(read) if kind in _WITH_DIGITS else None
+    if from_type == "string" and not declared.outer:
+        return inexact_from_text(read, kind, _ROUNDED)
+    if _is_number(from_type) and _has_digits(kind):
+        finite = f"AND NOT {_INFINITE.format(value)} " if kind == "float" else ""
+        return f"{value} IS NOT NULL {finite}AND {_differs(read, value, from_type)}"
+    return None
+
+
+def _differs(read: str, value: str, from_type: str) -> str:
+    return f"NOT (try_cast({value} AS {from_type}) <=> {read})"
+
+
+def _has_digits(kind: str) -> bool:
+    """Whether values of the type are rounded to it, where they are numbers of more digits."""
+    return kind in ("float", "double") or precision_and_scale(kind) is not None
+
+
+def _related(from_type: str, kind: str) -> bool:
+    """Whether a cast is a conversion at all; a number is no timestamp: nobody knows in which unit."""
+    if kind == "string":
+        return True
+    return (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES)
+
+
+def _is_number(kind: str) -> bool:
+    return kind in _NUMBERS or precision_and_scale(kind) is not None
+
+
+def _text(read: str, found: SqlType) -> str:
+    if nanos.is_nanos(found):
+        return nanos.text(read, found)
+    return f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"

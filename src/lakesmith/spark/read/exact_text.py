@@ -1,0 +1,199 @@
+"""Which texts are exactly a value of a type: Spark's own casts, with what they swallow in silence taken out.
+
+Measured on Spark 4.1 (both its CSV reader and ``try_cast``): a decimal is rounded to the declared scale (``1.239`` ->
+``1.24``, ``1e-3`` -> ``0.00``) and the CSV reader drops commas (``1,50`` -> ``150``); a date takes the front of
+``2024-01-02Tgarbage`` and ``2024``; a timestamp takes ``12:30`` as today and ``202401`` as the year 202401; a
+timestamp_ntz drops a zone; a double takes ``5d``, ``0x1p3`` and turns ``1e999`` into Infinity, ``1e-400`` into 0; what a
+timestamp has beyond microseconds is cut. All of these are refused here, or *wrong*, but for those that are *inexact*: a value
+of the type but for digits that it does not hold. Those are taken where the formats say ``rounds``.
+Accepted on purpose: white space around a number, date or boolean; ``t/yes/y/1`` and ``f/no/n/0`` as booleans; a date
+alone as a timestamp (midnight); a date with a time of zero; a double or float next to the decimal text, which is what it means.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.quoting import literal
+from lakesmith.spark.frames.sql_text import any_of
+
+_DATE = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]0?0:00(:00([.]0*)?)?)?\\s*$"
+_TIMESTAMP = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}($|[ T\\s])"
+_LOCAL = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]\\d{1,2}(:\\d{1,2}(:\\d{1,2}([.]\\d*)?)?)?)?\\s*$"
+_FRACTION = re.compile(r"([yMdHhms]+|[^A-Za-z'\[\]^\\]|)S{7,}")
+_DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
+MAX_PRECISION = 38
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormats:
+    """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it.
+
+    ``rounds``: texts of more digits than their type holds are values, as Spark casts them.
+    """
+
+    date: str | None = None
+    timestamp: str | None = None
+    rounds: bool = False
+
+    @classmethod
+    def of(cls, source: FileSource) -> TextFormats:
+        """The formats a source declares."""
+        options = source.csv
+        return cls(options.date_format, options.timestamp_format, source.on_inexact is OnInexact.ROUND)
+
+
+def plain(type_: str) -> str:
+    """A type as Spark writes it: lower case, ``decimal`` with precision and scale, one name per type.
+
+    A nested type stays as it is: its fields' names have their case, and a key of another case is another key.
+    """
+    if "<" in type_:
+        return type_.strip()
+    short = type_.strip().lower()
+    names = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
+    if short in ("decimal", "dec", "numeric"):
+        return "decimal(10,0)"
+    short = re.sub(r"^(?:dec|numeric)\(", "decimal(", short).replace("timestamp_ltz", "timestamp")
+    short = re.sub(r"^decimal\((\d+)\)$", r"decimal(\1,0)", short)
+    if short.startswith(("char(", "varchar(")):
+        return "string"
+    return names.get(short, re.sub(r"^decimal\((\d+),\s+(\d+)\)$", r"decimal(\1,\2)", short))
+
+
+def precision_and_scale(type_: str) -> tuple[int, int] | None:
+    """``decimal(10,2)`` -> (10, 2); None for other types."""
+    match = _DECIMAL.match(plain(type_))
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
+    """SQL that turns the string expression ``text`` into ``type_``; NULL unless the text is exactly such a value.
+
+    Where the formats say ``rounds`` it may have more digits.
+    """
+    value = _typed(text, type_, formats)
+    tests = (
+        _wrong(text, value, type_, formats),
+        None if formats.rounds else _inexact(text, value, type_, formats),
+    )
+    odd = [test for test in tests if test]
+    return f"IF({any_of(odd)}, NULL, {value})" if odd else value
+
+
+def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None:
+    """SQL that is true when ``text`` is a value of ``type_`` but for digits that the type does not hold; None: no text is."""
+    inexact = _inexact(text, _typed(text, type_, formats), type_, formats)
+    rounded = exact_from_text(text, type_, replace(formats, rounds=True))
+    return f"({inexact}) AND {rounded} IS NOT NULL" if inexact else None
+
+
+def _typed(text: str, type_: str, formats: TextFormats) -> str:
+    kind = plain(type_)
+    if kind == "date" and formats.date:
+        return f"try_to_date({text}, {literal(formats.date)})"
+    if kind == "timestamp" and formats.timestamp:
+        return f"try_to_timestamp({text}, {literal(formats.timestamp)})"
+    if kind == "timestamp_ntz" and formats.timestamp:
+        return f"try_cast(try_to_timestamp({text}, {literal(formats.timestamp)}) AS timestamp_ntz)"
+    return text if kind == "string" else f"try_cast({text} AS {kind})"
+
+
+def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
+    """SQL that is true when ``value``, made from ``text``, is something else than the text says; None: it never is.
+
+    The cheap test stands first in each, so that only unusual texts pay for the exact one; so it is in ``_inexact``.
+    """
+    kind = plain(type_)
+    if kind == "date" and not formats.date:
+        usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
+        return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
+    if kind == "timestamp" and not formats.timestamp:
+        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
+        return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
+    if kind == "timestamp_ntz" and not formats.timestamp:
+        return f"NOT ({text} RLIKE '{_LOCAL}')"
+    return _wrong_float(text, value) if kind in ("double", "float") else None
+
+
+def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
+    """SQL that is true when ``text`` has digits that ``value``, made from it, has not; None: no text has."""
+    kind = plain(type_)
+    if kind in ("timestamp", "timestamp_ntz"):
+        return _inexact_timestamp(text, formats)
+    if kind in ("double", "float"):
+        return f"{value} = 0 AND {text} RLIKE '^[^eE]*[1-9]'"
+    return _inexact_decimal(text, value, kind)
+
+
+def _inexact_timestamp(text: str, formats: TextFormats) -> str | None:
+    """Digits of a second beyond the six that are kept; in a declared pattern only one of more than six can read them."""
+    if not formats.timestamp:
+        seventh = f"substr({text}, instr({text}, '.') + 7, 1) BETWEEN '0' AND '9' AND instr({text}, '.') > 0"
+        return f"{seventh} AND {text} RLIKE '[.]\\\\d{{6}}\\\\d*[1-9]'"
+    fraction = _FRACTION.search(formats.timestamp)
+    if fraction is None:
+        return None
+    before = fraction[1]  # the fields that the fraction follows without anything between, or a sign
+    begin = f"\\\\d{{{len(before)}}}" if before.isalpha() else "".join(f"[{sign}]" for sign in before)
+    return f"{text} RLIKE '{begin}\\\\d{{6}}\\\\d*[1-9]'"
+
+
+def _wrong_float(text: str, value: str) -> str:
+    # Java reads '5d', '5f' and hexadecimal numbers, and a number too large becomes infinite.
+    letters = " OR ".join(f"endswith({text}, '{last}')" for last in "dDfF ")
+    odd = f"abs({value}) = double('Infinity') OR {letters} OR contains({text}, 'x') OR contains({text}, 'X')"
+    number = f"{text} RLIKE '^[\\\\s\\\\d+.eE-]*$' AND abs({value}) < double('Infinity')"
+    named = f"{text} RLIKE '(?i)^\\\\s*[+-]?(inf(inity)?|nan)\\\\s*$'"
+    return f"({odd}) AND NOT ({number} OR {named})"
+
+
+def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
+    shape = precision_and_scale(kind)
+    if shape is None:
+        return None
+    last = f"octet_length({text}) - instr({text}, '.') <= {shape[1]}"
+    short = f"substr({text}, {-1 - shape[1]}, 1) = '.' OR NOT contains({text}, '.') OR {last}"
+    no_exponent = f"NOT contains({text}, 'e') AND NOT contains({text}, 'E')"
+    digits = f"{text} RLIKE '^\\\\s*[+-]?\\\\d*[.]\\\\d{{0,{shape[1]}}}0*\\\\s*$'"
+    few = f"NOT ({more_digits(text, shape[1])})"
+    return f"NOT ((({short}) AND {no_exponent}) OR {digits} OR (NOT ({no_exponent}) AND {few}))"
+
+
+def more_digits(text: str, scale: int) -> str:
+    """SQL that is true when a number's text, exponent and all, has more than ``scale`` digits after the point, zeros left out."""
+    digits = f"regexp_replace({text}, '[eE].*$|[^0-9]', '')"
+    counted = f"trim(TRAILING '0' FROM {digits})"
+    after = f"octet_length(regexp_extract({text}, '[.]([0-9]*)', 1)) - octet_length({digits}) + octet_length({counted})"
+    exponent = f"coalesce(try_cast(regexp_extract({text}, '[eE]([+-]?[0-9]+)', 1) AS int), 0)"
+    return f"{counted} != '' AND {after} - {exponent} > {scale}"
+
+
+def roomy_scale(precision: int, scale: int) -> int:
+    """The most digits after the point that leave room for all digits before it."""
+    return MAX_PRECISION - precision + scale
+
+
+def reason(column: str, type_: str, found: str, inexact: str | None = None) -> str:
+    """SQL of one reason: ``price: not a decimal(10,2): 'abc'``; ``found`` is a string expression.
+
+    ``inexact``: SQL that is true when it is a value but for some digits, which the reason then tells.
+    """
+    article = "an" if type_[:1] in "aeiou" else "a"
+    parts = [literal(f"{column}: not {article} {type_}: "), "'\\''", f"left({found}, {_SHOWN})", "'\\''"]
+    if inexact:
+        parts.append(f"IF({inexact}, {literal(f' ({_beyond(type_)})')}, '')")
+    return f"concat({', '.join(parts)})"
+
+
+def _beyond(type_: str) -> str:
+    """What a value has that does not fit in a type."""
+    kind = plain(type_)
+    if shape := precision_and_scale(kind):
+        return f"it has more than {shape[1]} digit{'' if shape[1] == 1 else 's'} after the point"
+    if kind in ("double", "float"):
+        return f"it has digits that a {kind} does not hold"
+    return "it has more than six digits of a second"

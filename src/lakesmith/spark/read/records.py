@@ -1,0 +1,325 @@
+"""Scans files into records, each with the file it came from and its position in it.
+
+The position has to be the same whenever a file is read again, whatever files are read with it. Spark packs blocks of
+several files into one partition, unless opening a file is said to cost as much as a whole partition: then a partition
+is one block, and ``monotonically_increasing_id`` counts a block's records. A position is the block's first byte + the
+record's number in the block, from 1: for a file in one block simply the record's number. It grows with the file and is
+unique because a record takes at least one byte; that does not hold for compressed bytes, so such files stay whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import reduce
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+from lakesmith.project.definitions import CsvOptions
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.frames.sql_text import options
+from lakesmith.spark.read.request import (
+    PROVENANCE,
+    SOURCE_FILE,
+    SOURCE_MODIFIED_AT,
+    SOURCE_POSITION,
+    ReadGroup,
+    ReadRequest,
+)
+
+VALUE = "_value"
+BLOCK_BYTES = 128 * 1024 * 1024
+LARGE_BYTES = 8 * 1024 * 1024
+_WHOLE_FILE_BYTES = 1 << 40
+_OPEN_BYTES = 32 * 1024
+_TASK_BYTES = 8 * 1024 * 1024
+_ORDINAL = (
+    "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
+)
+_BLOCK_START = "_metadata.file_block_start"
+_NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
+_PATTERN = re.compile(r"[{}\[\]*?\\]")
+_PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
+_WIDE_ENCODINGS = ("UTF-16", "UTF-32")
+
+
+class Portion(Enum):
+    """Files that are read alike: ``LARGE`` ones in blocks, each a task; ``SMALL`` ones whole, many to a task."""
+
+    LARGE = "large"
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A session to read with (its settings are its own, so that threads sharing the caller's cannot disturb it)."""
+
+    session: SparkSession
+    request: ReadRequest
+    portion: Portion
+
+    def reader(self, format_: str, files: Iterable[FileIdentity]) -> DataFrameReader:
+        """A reader of ``format_``, for ``absolute_paths`` of ``files``.
+
+        Hadoop's usual local file system cannot open a name with a colon, and holds a file against a ``.crc`` beside it, be
+        it long out of date. The raw one does neither; but it is made anew for every file, so only where it is needed.
+        """
+        plain = self.session.read.format(format_)
+        paths = [_absolute(file.path, self.request) for file in files]
+        if not any(map(_needs_raw_access, paths)):
+            return plain
+        raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+        raw = raw.option("fs.file.impl.disable.cache", "true")
+        return raw.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else raw
+
+    def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
+        """The group's records in as many partitions as their work is worth; what is large stays as it is.
+
+        To be done before the projection that makes values of them, which is set up anew for every partition.
+        """
+        from_small_files = self.portion is Portion.SMALL and self.request.records is None
+        return gathered(frame, [group]) if from_small_files else frame
+
+    def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
+        """SQL of ``_source_file`` and ``_source_modified_at``."""
+        path = source_path(files, self.request)
+        modified = f"_metadata.file_modification_time AS {SOURCE_MODIFIED_AT}"
+        return f"{path} AS {SOURCE_FILE}", modified
+
+
+def read_portions(
+    spark: SparkSession, request: ReadRequest, records: Callable[[Scan, ReadGroup], DataFrame]
+) -> DataFrame | None:
+    """Applies ``records`` to each group of each portion; all of it in one frame of ``spark``, None without files.
+
+    Groups are unioned before small files are gathered into tasks, so that many groups do not make many tasks.
+    """
+    if request.records is not None:
+        at_hand = Scan(scan_session(spark), request, Portion.SMALL)
+        return owned_by(spark, union_all([records(at_hand, group) for group in request.groups]))
+    frames = []
+    for portion in Portion:
+        groups = _groups_of(request, portion)
+        if groups:
+            scan = Scan(scan_session(spark, portion), request, portion)
+            whole = union_all([records(scan, group) for group in groups])
+            frames.append(gathered(whole, groups) if portion is Portion.SMALL else whole)
+    return owned_by(spark, union_all(frames)) if frames else None
+
+
+def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:
+    """A clone of ``spark`` for reading, with settings under which nothing is skipped and blocks are not mixed."""
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    block = BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
+    for key, value in {
+        "spark.sql.files.maxPartitionBytes": block,
+        "spark.sql.files.openCostInBytes": block + 1,
+        "spark.sql.files.minPartitionNum": 1,
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": 1_000_000,
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.legacy.javaCharsets": "true",
+        "spark.sql.legacy.codingErrorAction": "true",
+        "spark.sql.variant.allowDuplicateKeys": "false",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+    }.items():
+        clone.conf.set(key, str(value))
+    return clone
+
+
+def owned_by(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """The same rows as a frame of ``spark``. The scans in it keep the settings of the session they were made in."""
+    jvm = spark._jvm
+    assert jvm is not None
+    dataset = jvm.org.apache.spark.sql.classic.Dataset
+    plan = frame._jdf.queryExecution().analyzed()
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def union_all(frames: list[DataFrame]) -> DataFrame:
+    """The rows of all frames, which have the same columns in the same order."""
+    return reduce(DataFrame.union, frames)
+
+
+def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+    """Lines of text files: ``_value`` and the provenance. Blank lines and each file's header line are left out.
+
+    Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
+    """
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
+    csv = scan.request.source.csv
+    paths = absolute_paths(group.files, scan.request)
+    lines = (
+        scan.reader("text", group.files)
+        .load(paths)
+        .selectExpr(
+            f"{_decoded(csv)} AS {VALUE}",
+            *scan.provenance(group.files),
+            f"{_BLOCK_START} AS _start",
+            f"{_ORDINAL} AS _line",
+        )
+    )
+    header = "NOT (_start = 0 AND _line = 0) AND " if drop_header else ""
+    return _with_position(lines.where(f"{header}trim({VALUE}) <> ''"))
+
+
+def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+    """Records of CSV files whose fields may hold line breaks: as ``text_records``, ``_value`` is the record as found.
+
+    Spark gives a record's text only when the record is bad: so it is asked for a number of fields no record has.
+    """
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
+    csv = scan.request.source.csv
+    asked = 1 if len(group.file_columns) != 1 else 2
+    fields = [f"c{i}" for i in range(asked)]
+    reader = scan.reader("csv", group.files).schema(
+        ", ".join(f"{field} string" for field in (*fields, "_text"))
+    )
+    settings = {
+        "columnNameOfCorruptRecord": "_text",
+        "mode": "PERMISSIVE",
+        "multiLine": "true",
+        "header": "false",
+    }
+    frame = reader.options(**settings, **dict(csv_options(csv)), encoding=csv.encoding)
+    # A record that does have that many fields has too many or too few: its text is put together again.
+    written = options(pair for pair in csv_options(csv) if pair[0] != "encoding")
+    again = f"to_csv(struct({', '.join(fields)}), {written})"
+    records = frame.load(absolute_paths(group.files, scan.request)).selectExpr(
+        f"coalesce(_text, {again}) AS {VALUE}",
+        *scan.provenance(group.files),
+        "0L AS _start",
+        f"{_ORDINAL} AS _line",
+    )
+    return _with_position(records.where("_line > 0") if drop_header else records)
+
+
+def where_last(frame: DataFrame, condition: str) -> DataFrame:
+    """The rows of which ``condition`` is true, asked once the frame's columns have been made.
+
+    Spark moves a filter below the projections that it follows, and writes out in it whatever they compute, for each time that
+    the condition names it: a line would be taken apart once more for each of its fields. It leaves a filter above what counts rows.
+    """
+    numbered = frame.selectExpr("*", "monotonically_increasing_id() AS _here")
+    return numbered.where(f"({condition}) AND _here >= 0").drop("_here")
+
+
+def record_number() -> str:
+    """SQL of a row's number in its partition, from 0; to be asked for before any row is left out."""
+    return _ORDINAL
+
+
+def needs_stream(csv: CsvOptions) -> bool:
+    """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
+    return csv.multiline or csv.encoding.upper().startswith(_WIDE_ENCODINGS)
+
+
+def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
+    """The options that say how fields are told apart."""
+    return (("sep", csv.delimiter), ("quote", csv.quote), ("escape", csv.escape))
+
+
+def _needs_raw_access(path: str) -> bool:
+    folder, _, file = path.rpartition("/")
+    return ":" in path or os.path.exists(f"{folder}/.{file}.crc")  # noqa: PTH110 - asked of every file
+
+
+def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
+    """The files as Spark takes them: absolute, with a scheme, nothing encoded, what would be a pattern escaped.
+
+    Turning patterns off (``__globPaths__``) is no way for several files: Spark then takes *all* paths once more for each path
+    that looks like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
+    """
+    return ["file:" + _escaped(_absolute(file.path, request)) for file in files]
+
+
+def _escaped(path: str) -> str:
+    return path if _is_read_alone(path) else _PATTERN.sub(r"\\\g<0>", path)
+
+
+def _is_read_alone(path: str) -> bool:
+    """Hadoop cannot follow a pattern, escaped or not, to a name with a colon: such a file is read as no pattern, by itself."""
+    return ":" in path and _PATTERN.search(path) is not None
+
+
+def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
+    """SQL that turns a row's file path, which Spark URL-encodes, into ``FileIdentity.path``."""
+    raw = "_metadata.file_path"
+    absolute = {file: _absolute(file.path, request) for file in files}
+    prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
+    if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
+        # The usual case, and asked of every row: there is nothing to decode, and all beginnings are of one length.
+        usual, short = (
+            _renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:")
+        )
+        return f"IF(startswith({raw}, 'file:///'), {usual}, {short})"
+    # url_decode makes a blank of '+', which Spark leaves as it is.
+    plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
+    local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
+    shown = local
+    for beginning, instead in reversed(prefixes):
+        shown = (
+            f"IF(startswith({local}, {literal(beginning)}), {_renamed(local, beginning, instead)}, {shown})"
+        )
+    return shown
+
+
+def _renamed(path: str, start: str, instead: str) -> str:
+    rest = f"substr({path}, {len(start) + 1})"
+    return f"concat({literal(instead)}, {rest})" if instead else rest
+
+
+def _prefixes(path: str, absolute: str) -> tuple[str, str]:
+    """What differs between a file's absolute path and its name in the project: the beginnings up to the same rest."""
+    if absolute.endswith("/" + path) or absolute == path:
+        return absolute[: len(absolute) - len(path)], ""
+    here, shown = absolute.rpartition("/")[0], path.rpartition("/")[0]
+    return here + "/", shown + "/"
+
+
+def _absolute(path: str, request: ReadRequest) -> str:
+    return os.path.abspath(request.root / path)  # noqa: PTH100 - links stay as they are
+
+
+def _decoded(csv: CsvOptions) -> str:
+    if csv.encoding.upper().replace("_", "-") in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
+        return "value"
+    return f"decode(CAST(value AS BINARY), {literal(csv.encoding)})"
+
+
+def _with_position(records: DataFrame) -> DataFrame:
+    # A second count, after the lines that are no records have gone.
+    position = f"_start + {_ORDINAL} + 1 AS {SOURCE_POSITION}"
+    counted = records.selectExpr(VALUE, SOURCE_FILE, position, SOURCE_MODIFIED_AT)
+    return counted.select(VALUE, *(quoted(column) for column in PROVENANCE))
+
+
+def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
+    groups = []
+    for group in request.groups:
+        files = tuple(file for file in group.files if file.size > 0 and _portion(file, request) is portion)
+        alone = dict.fromkeys(file for file in files if _is_read_alone(_absolute(file.path, request)))
+        together = tuple(file for file in files if file not in alone)
+        groups += [replace(group, files=part) for part in (together, *((file,) for file in alone)) if part]
+    return groups
+
+
+def _portion(file: FileIdentity, request: ReadRequest) -> Portion:
+    plain = file.path.lower().endswith(_PLAIN_ENDINGS) and not needs_stream(request.source.csv)
+    return Portion.LARGE if plain and file.size >= LARGE_BYTES else Portion.SMALL
+
+
+def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
+    """The partitions put together into as many as there is work for; a row keeps the number its partition gave it."""
+    files = sum(len(group.files) for group in groups)
+    size = sum(file.size for group in groups for file in group.files)
+    parallelism = frame.sparkSession.sparkContext.defaultParallelism
+    worth = min(parallelism, -(-(size + files * _OPEN_BYTES) // _TASK_BYTES))
+    return frame.coalesce(max(1, worth, -(-size // BLOCK_BYTES)))

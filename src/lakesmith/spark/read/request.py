@@ -1,0 +1,98 @@
+"""What is to be read, as frozen data: the files of a source, grouped by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructField
+
+from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.fields import parse_type
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.frames.sql_text import any_of, case, not_null
+from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.read.nanoseconds import read_as
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCE_FILE = "_source_file"
+SOURCE_POSITION = "_source_position"
+SOURCE_MODIFIED_AT = "_source_modified_at"
+RAW = "_raw"
+REASONS = "_reasons"
+ROUNDED = "_rounded"
+"""The column that names the columns of a row whose values were rounded; NULL for most rows."""
+PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """Files of one shape.
+
+    ``file_columns`` are the names in the files, in their order; empty for JSON, whose rows carry their own names.
+    ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
+    ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case (for
+    JSON, where they differ at all).
+    """
+
+    files: tuple[FileIdentity, ...]
+    file_columns: tuple[str, ...] = ()
+    file_types: tuple[str, ...] = ()
+    matches: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def types(self) -> str | None:
+        """The columns with the types they are read as, as DDL; None where they are not known. ``file_type`` is their way back."""
+        if not self.file_types or not all(self.file_types):
+            return None
+        pairs = zip(self.file_columns, self.file_types, strict=True)
+        return ", ".join(f"{quoted(column)} {_read_type(type_)}" for column, type_ in pairs)
+
+    def index(self, column: str) -> int | None:
+        """Which of ``file_columns`` holds the declared ``column``: matched, of the same name, or the same but for case."""
+        wanted = dict(self.matches).get(column, column)
+        for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
+            found = [i for i, text in enumerate(self.file_columns) if same(text)]
+            if len(found) == 1:
+                return found[0]
+        return None
+
+
+def _read_type(file_type: str) -> str:
+    """As DDL; what the file has and Spark has not goes into the comment."""
+    plain = read_as(parse_type(file_type)).text
+    return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
+
+
+def file_type(field: StructField) -> str:
+    """The type that a column of ``ReadGroup.types`` has in the file."""
+    return str(field.metadata.get("comment") or sql_type(field.dataType).text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL type.
+
+    ``records``: what would be found in the files, where it is at hand already; no file is read then. Texts (CSV, JSON) are in
+    ``_value``; Parquet and Avro rows in columns of their own; the last three columns are the provenance.
+    """
+
+    source: FileSource
+    root: Path
+    groups: tuple[ReadGroup, ...]
+    columns: tuple[tuple[str, str], ...]
+    records: DataFrame | None = None
+
+
+def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | None]]) -> str:
+    """SQL of ``ROUNDED``: each column's name with the test of whether its value is inexact. Nothing is tested unless the source rounds."""
+    tests = [(column, test) for column, test in inexact if test]
+    if request.source.on_inexact is not OnInexact.ROUND or not tests:
+        return "CAST(NULL AS array<string>)"
+    names = not_null(case([(test, literal(column))]) for column, test in tests)
+    return f"IF({any_of(test for _, test in tests)}, {names}, NULL)"

@@ -1,0 +1,215 @@
+"""The refresh of a derived table by touched keys: only the keys that changed rows have are computed anew.
+
+The query, run over all rows and asked for those keys, gives what the table has to have of them: its rows, its bad rows, and its
+deletes. What the table has of them now is held against that, row by row, and only what differs is replaced.
+
+A table with a key of its own is asked for the keys that its query's changed rows have: all versions of those are looked at, and
+the newest wins, or each has its time, as in a rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account
+from lakesmith.execute.engine import NeverIncremental, NotIncremental
+from lakesmith.project.definitions import VALID_FROM
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch, Draft
+from lakesmith.spark.catalyst.key_columns import Keys
+from lakesmith.spark.catalyst.key_origins import Origins
+from lakesmith.spark.catalyst.summable import Adding, Role, additive
+from lakesmith.spark.frames.comparable import has_equality, holds_maps
+from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
+from lakesmith.spark.judge.key_versions import Judged
+from lakesmith.spark.judge.outcome import judged_rows, outcome_of
+from lakesmith.spark.jvm.failures import wrong_value
+from lakesmith.spark.query.table_query import QueryRows, rows_over
+from lakesmith.spark.refresh.sidecars import SidecarChange, refresh_quarantine, refresh_tombstones
+from lakesmith.spark.refresh.sums import Sums, bring_forward, find_sums
+from lakesmith.spark.refresh.touched_keys import Touched, find_touched, moved_inputs
+from lakesmith.spark.write.replace_rows import can_replace
+from lakesmith.spark.write.row_difference import Difference, difference, replace_differing, with_places
+
+MOST_KEYS = 1_000_000
+"""More keys than that are not sent to every task."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """The query's rows over its whole inputs, and the ``names`` of the columns by which it is asked for some of them.
+
+    ``origins``: for each of those what decides it, where that is known.
+    """
+
+    rows: QueryRows
+    names: tuple[str, ...]
+    origins: tuple[Origins, ...]
+
+    def by(self, names: Sequence[str]) -> Query:
+        """The same, asked by other columns."""
+        known = dict(zip(self.names, self.origins, strict=True))
+        return replace(self, names=tuple(names), origins=tuple(known.get(name, {}) for name in names))
+
+
+def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
+    """Brings what the touched keys have to have into the working branch.
+
+    ``rows`` are the query's over its whole inputs. Raises NotIncremental where rows cannot be compared, or are too many.
+    """
+    query = _by_keys(batch, rows, keys)
+    _require_comparable(query)
+    if not can_replace(batch.state(), batch.step.base.snapshot, 0):
+        raise NotIncremental("it has too many files to replace rows in, so it is computed as a whole")
+    with Kept() as kept:
+        batch.say("finding the keys that changed rows have")
+        sums, touched = _find(batch, query, keys, kept)
+        if touched.count > MOST_KEYS:
+            raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
+        if not touched.count:
+            return Draft(Account(read=touched.read), by_row=False)
+        batch.say(f"computing {touched.count} keys")
+        if sums is not None:
+            with _whole_where_values_fail(batch):
+                return _add_up(batch, query, sums, touched, kept)
+        return _compute(batch, _judged(batch, query, touched), touched, kept)
+
+
+def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | None, Touched]:
+    """The touched keys; with what changed rows add up to, where their sums can be brought forward."""
+    adding = _adding(batch, query.rows)
+    with _whole_where_values_fail(batch):
+        if adding:
+            return find_sums(batch, adding, kept)
+        return None, find_touched(batch, query.names, keys.alone, kept)
+
+
+@contextmanager
+def _whole_where_values_fail(batch: Batch) -> Iterator[None]:
+    """Raises NotIncremental where Spark cannot compute with a value: changed rows may meet expressions that the query keeps them
+    from, and the parts of a sum may be larger than all of it.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if (said := wrong_value(error, batch.project.secrets)) is None:
+            raise
+        raise NotIncremental(f"its changed rows alone cannot be computed: {said}") from error
+
+
+def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
+    """What each column of a table is that can be added up from what changed in the one input that did; None of any other."""
+    table, moved = batch.step.table, moved_inputs(batch)
+    if table.key or table.checks or len(moved) != 1:
+        return None
+    found = additive(rows.frame, rows.occurrences, moved[0].table)
+    if found is None or any(
+        each.role is Role.GROUP and holds_maps(field.dataType)
+        for field, each in zip(rows.frame.schema.fields, found, strict=True)
+    ):
+        return None
+    return dict(zip(rows.columns, found, strict=True))
+
+
+def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept) -> Draft:
+    """Brings sums forward; the groups of which the sums do not say all are computed from their rows."""
+    columns = tuple(sums.columns)
+    forward = bring_forward(sums, touched, _there(batch, touched, columns), kept)
+    differing = forward.differing
+    if forward.open.count:
+        batch.say(f"computing {forward.open.count} keys from their rows")
+        judged = _judged(batch, query.by(sums.groups), forward.open)
+        wanted = in_types(outcome_of(judged).rows, columns, sums.types)
+        differing += difference(wanted, _there(batch, forward.open, columns), columns, sums.groups, kept)
+    replace_differing(batch, differing)
+    batch.pass_point("after-data")
+    return Draft(_account(touched, differing), by_row=False)
+
+
+def _compute(batch: Batch, judged: Judged, touched: Touched, kept: Kept) -> Draft:
+    """Replaces what differs of the touched keys: in the table, in its quarantine, and in its tombstones."""
+    table, seen = batch.step.table, Observation()
+    has_sidecars = bool(table.key or table.checks)
+    if has_sidecars:
+        judged = replace(judged, frame=kept.keep(judged.observed(seen).frame))
+    outcome = outcome_of(judged)
+    columns = (*judged.columns, *table.added_columns)
+    wanted = in_types(outcome.rows, columns, column_types(batch.spark, batch.name))
+    there = _there(batch, touched, columns)
+    differing = difference(wanted, there, columns, _identity(batch, touched), kept)
+    aside = SidecarChange({}, 0, {})
+    if has_sidecars:
+        aside = refresh_quarantine(batch, judged, touched, kept, counts_of(seen)["bad"])
+    replace_differing(batch, differing)
+    batch.pass_point("after-data")
+    buried = refresh_tombstones(batch, outcome.deletes, touched, kept) if table.key else {}
+    account = replace(_account(touched, differing), quarantined=aside.bad)
+    return Draft(account, by_row=False, sidecars={**aside.pins, **buried}, checks=aside.checks)
+
+
+def _account(touched: Touched, differing: Difference) -> Account:
+    return Account(
+        read=touched.read,
+        inserted=differing.came - differing.continued,
+        updated=differing.continued,
+        deleted=differing.went - differing.continued,
+    )
+
+
+def _by_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Query:
+    """The query asked by the columns that tell changes; of a table with a key by those of them that are its key: all versions of
+    one count.
+
+    Raises NeverIncremental where the table has a key, and none of its columns is among them.
+    """
+    of_key = {name.lower() for name in batch.step.table.key}
+    told = [
+        (rows.frame.columns[number], origins)
+        for number, origins in zip(keys.positions, keys.origins, strict=True)
+    ]
+    chosen = [(name, origins) for name, origins in told if not of_key or name.lower() in of_key]
+    if not chosen:
+        raise NeverIncremental("no column of its key tells which rows a change reaches")
+    return Query(rows, tuple(name for name, _ in chosen), tuple(origins for _, origins in chosen))
+
+
+def _judged(batch: Batch, query: Query, touched: Touched) -> Judged:
+    """All rows that the query has of the touched keys, judged."""
+    views = touched.inputs(batch, query.origins)
+    found = rows_over(batch, views, with_arrival=bool(batch.step.table.key))
+    given = {name.lower() for name in found.columns}
+    gone = {name: F.lit(None) for name in query.rows.columns if name.lower() not in given}
+    among = replace(found, frame=touched.among(found.frame.withColumns(gone)))
+    return judged_rows(among, batch.step.table)
+
+
+def _there(batch: Batch, touched: Touched, columns: Sequence[str]) -> DataFrame:
+    """The rows that the table has now of the touched keys, with their places."""
+    there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
+    return touched.among(with_places(touched.among_stored(there), columns))
+
+
+def _identity(batch: Batch, touched: Touched) -> list[str]:
+    """The columns by which a row that comes is the one that goes, with other values."""
+    table = batch.step.table
+    if not table.key:
+        return touched.names
+    return [*table.key, *([VALID_FROM] if table.keeps_versions else [])]
+
+
+def _require_comparable(query: Query) -> None:
+    for field in query.rows.frame.select(*map(quoted, query.rows.columns)).schema.fields:
+        if not has_equality(field.dataType) or (field.name in query.names and holds_maps(field.dataType)):
+            kind = field.dataType.simpleString()
+            raise NotIncremental(
+                f"its column {field.name} is of a type, {kind}, whose values cannot be compared"
+            )

@@ -1,0 +1,262 @@
+"""A table of sums brought forward by what the changed rows add to it and take from it (see ``catalyst.summable``).
+
+Of each group the row that is there, what came and what went give the row that has to be there, or it is not *certain*: a sum that
+is zero may be null, where nothing is known of how many values it has; and where the least value went, only the rows know the next.
+Groups that are not certain are computed anew from their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType
+
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.catalyst.summable import Adding, Role
+from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
+from lakesmith.spark.query.table_query import at_occurrences, rows_over
+from lakesmith.spark.refresh.key_ranges import values_of
+from lakesmith.spark.refresh.touched_keys import Touched, counted, moved_inputs, went_and_came
+from lakesmith.spark.write.row_difference import PLACE, Difference, one_for_one
+
+_SIDE: Final = "_lakesmith_side"
+_WAS, _CAME, _WENT = "w", "c", "g"
+"""The row that is there, what came, and what went."""
+_TOTAL: Final = "t"
+
+_AT: Final = "_lakesmith_at"
+_CERTAIN: Final = "_lakesmith_certain"
+_EXISTS: Final = "_lakesmith_exists"
+_GOES: Final = "_lakesmith_goes"
+_COMES: Final = "_lakesmith_comes"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the changed rows alone give: of each group a row with the values of what came beside those of what went.
+
+    ``columns`` says what each column of the table is.
+    """
+
+    rows: DataFrame
+    columns: Mapping[str, Adding]
+    types: Mapping[str, DataType]
+
+    @property
+    def groups(self) -> list[str]:
+        """The columns that say which group a row is of."""
+        return _of_group(self.columns)
+
+    @property
+    def values(self) -> list[str]:
+        """The others."""
+        return _of_values(self.columns)
+
+    @property
+    def added(self) -> list[str]:
+        """The columns that are sums or counts."""
+        return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
+
+    def counted_by(self, name: str) -> str | None:
+        """The column that has how many values a sum has."""
+        at = self.columns[name].counted_by
+        return None if at is None else list(self.columns)[at]
+
+
+def _of_group(columns: Mapping[str, Adding]) -> list[str]:
+    return [name for name, each in columns.items() if each.role is Role.GROUP]
+
+
+def _of_values(columns: Mapping[str, Adding]) -> list[str]:
+    return [name for name, each in columns.items() if each.role is not Role.GROUP]
+
+
+def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[Sums, Touched]:
+    """What the rows that came and went of the one input that changed add up to, and the groups that have them.
+
+    Raises NotIncremental as ``changed_rows``.
+    """
+    seen = (Observation(), Observation())
+    parts: list[DataFrame] = []
+    types = column_types(batch.spark, batch.name)
+    (moved,) = moved_inputs(batch)
+    others = (item for item in batch.step.inputs if item is not moved)
+    ends = {item.table: read_version(batch.spark, item.table, item.end) for item in others}
+    for side, rows, each in zip((_WENT, _CAME), went_and_came(batch, moved, kept), seen, strict=True):
+        views = at_occurrences(batch, {**ends, moved.table: counted(rows, each)})
+        added = in_types(rows_over(batch, views).frame, columns, types)
+        parts.append(added.withColumn(_SIDE, F.lit(side)))
+    groups = [F.col(quoted(name)) for name in _of_group(columns)]
+    sides = _side_by_side((_CAME, _WENT), _of_values(columns))
+    rows = reduce(DataFrame.union, parts).groupBy(*groups).agg(*sides)
+    cut, counts = kept.cut_and_count(rows, F.count(F.lit(1)).alias("groups"))
+    keys, count = cut.select(*groups), counts["groups"]
+    return Sums(cut, columns, types), Touched(keys, count, values_of(keys, count), seen)
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What becomes another row of the groups that are certain; ``open``: the groups that are not."""
+
+    differing: Difference
+    open: Touched
+
+
+def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) -> Forward:
+    """``there``: the rows that the table has now of the ``touched`` groups, as ``with_places`` gives them."""
+    rows, counts = kept.cut_and_count(
+        _forward(sums, there),
+        F.count_if(_GOES).alias("went"),
+        F.count_if(_COMES).alias("came"),
+        F.count_if(F.col(_GOES) & F.col(_COMES)).alias("continued"),
+        F.count_if(~F.col(_CERTAIN)).alias("open"),
+    )
+    old = [
+        _value(_WAS, name).alias(name) if name in sums.values else F.col(quoted(name))
+        for name in sums.columns
+    ]
+    differing = Difference(
+        one_for_one(rows, (old, _GOES), ([F.col(quoted(name)) for name in sums.columns], _COMES), F.col(_AT)),
+        tuple(sums.columns),
+        counts["came"],
+        counts["went"],
+        counts["continued"],
+    )
+    keys = rows.where(~F.col(_CERTAIN)).select(*map(quoted, sums.groups))
+    open_values = values_of(keys, counts["open"]) if counts["open"] else {}
+    return Forward(differing, Touched(keys, counts["open"], open_values, touched.seen))
+
+
+def _forward(sums: Sums, there: DataFrame) -> DataFrame:
+    """Of each group its new values beside those that are there, and whether its old row goes and its new one comes."""
+    groups = [F.col(quoted(name)) for name in sums.groups]
+    was = (F.col(quoted(name)).alias(_of(_WAS, name)) for name in sums.values)
+    here = there.select(*groups, F.lit(1).alias(_has(_WAS)), *was, F.col(PLACE).alias(_AT))
+    # Step by step: in one expression what is used several times would be generated and compiled as often.
+    sides = sums.rows.unionByName(here, allowMissingColumns=True).groupBy(*groups).agg(*_together(sums))
+    totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
+    known = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
+    new = known.withColumns({name: _new(name, sums) for name in sums.values})
+    return new.withColumns(
+        {_GOES: F.col(_CERTAIN) & _row_goes(sums), _COMES: F.col(_CERTAIN) & _row_comes(sums)}
+    )
+
+
+def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColumn]:
+    """For each side how many rows a group has in it, and their values. Of a group each side has at most one."""
+    return [
+        *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in sides),
+        *(
+            F.max(F.when(F.col(_SIDE) == side, F.col(quoted(name)))).alias(_of(side, name))
+            for side in sides
+            for name in values
+        ),
+    ]
+
+
+def _together(sums: Sums) -> list[SparkColumn]:
+    """What the changed rows give and what is there, in one row. Each is given by one of the two, and null in the other."""
+    sides = (_WAS, _CAME, _WENT)
+    given = [_AT, *(_of(side, name) for side in sides for name in sums.values)]
+    return [
+        *(F.coalesce(F.sum(_has(side)), F.lit(0)).alias(_has(side)) for side in sides),
+        *(F.max(quoted(name)).alias(name) for name in given),
+    ]
+
+
+def _is_same(sums: Sums) -> SparkColumn:
+    same = (F.col(quoted(name)).eqNullSafe(_value(_WAS, name)) for name in sums.values)
+    return reduce(lambda one, other: one & other, same, F.col(_has(_WAS)) == 1)
+
+
+def _row_goes(sums: Sums) -> SparkColumn:
+    return (F.col(_has(_WAS)) == 1) & ~(F.col(_EXISTS) & _is_same(sums))
+
+
+def _row_comes(sums: Sums) -> SparkColumn:
+    return F.col(_EXISTS) & ~_is_same(sums)
+
+
+def _has(side: str) -> str:
+    return f"_lakesmith_has_{side}"
+
+
+def _of(side: str, name: str) -> str:
+    return f"_lakesmith_{side}_{name}"
+
+
+def _value(side: str, name: str) -> SparkColumn:
+    return F.col(quoted(_of(side, name)))
+
+
+def _summed(name: str, sums: Sums) -> SparkColumn:
+    """What was there and came, less what went. Whole numbers as decimals, so that nothing in between is too large."""
+    kind = sums.types[name.lower()]
+    wide = kind if isinstance(kind, DecimalType) else DecimalType(20, 0)
+    was, came, went = (
+        F.coalesce(_value(side, name).cast(wide), F.lit(0).cast(wide)) for side in (_WAS, _CAME, _WENT)
+    )
+    return was + came - went
+
+
+def _new(name: str, sums: Sums) -> SparkColumn:
+    """The column's value in the group's new row, in the table's type."""
+    was, came = _value(_WAS, name), _value(_CAME, name)
+    total = _value(_TOTAL, name).cast(sums.types[name.lower()]) if name in sums.added else None
+    match sums.columns[name].role:
+        case Role.MIN:
+            return F.least(was, came)
+        case Role.MAX:
+            return F.greatest(was, came)
+        case Role.SUM:
+            counting = sums.counted_by(name)
+            is_null = _value(_TOTAL, counting) == 0 if counting else was.isNull() & came.isNull()
+            return F.when(F.col(_CERTAIN) & ~is_null, total)
+    return F.when(F.col(_CERTAIN), total)
+
+
+def _exists(sums: Sums) -> SparkColumn:
+    """Whether the group has rows left; null where that is not known."""
+    nothing_went = F.col(_has(_WENT)) == 0
+    rows = [name for name, each in sums.columns.items() if each.role is Role.ROWS]
+    if rows:
+        return nothing_went | (_value(_TOTAL, rows[0]) > 0)
+    some = [_value(_TOTAL, name) != 0 for name in sums.added]
+    return F.when(reduce(lambda one, other: one | other, [nothing_went, *some]), F.lit(True))
+
+
+def _is_certain(sums: Sums) -> SparkColumn:
+    """Whether the new row is known. Where rows went from a group that is not there something is amiss: it is computed anew."""
+    went, was = F.col(_has(_WENT)), F.col(_has(_WAS))
+    was_there = (was == 1) | ((went == 0) & (was == 0))
+    each = [_is_known(name, sums) for name in sums.columns]
+    known = reduce(
+        lambda one, other: one & other, (known for known in each if known is not None), F.lit(True)
+    )
+    # Of a group that is gone no value matters.
+    return was_there & F.coalesce(~F.col(_EXISTS) | (F.col(_EXISTS) & known), F.lit(False))
+
+
+def _is_known(name: str, sums: Sums) -> SparkColumn | None:
+    """Whether a column's new value is known; None where it always is."""
+    was, came, went = (_value(side, name) for side in (_WAS, _CAME, _WENT))
+    nothing_went = went.isNull()
+    match sums.columns[name].role:
+        case Role.MIN:
+            return nothing_went | F.coalesce((went > was) | (came <= was), F.lit(False))
+        case Role.MAX:
+            return nothing_went | F.coalesce((went < was) | (came >= was), F.lit(False))
+        case Role.SUM:
+            counted = F.lit(sums.counted_by(name) is not None)
+            return nothing_went | counted | (_value(_TOTAL, name) != 0)
+        case Role.ROWS | Role.COUNT:
+            return _value(_TOTAL, name) >= 0
+    return None

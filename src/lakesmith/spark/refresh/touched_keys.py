@@ -1,0 +1,179 @@
+"""The keys that changed rows have: what a refresh by keys computes anew.
+
+The query itself tells them: run over the changed rows alone, it gives the keys that they can reach (see ``catalyst.key_columns``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial, reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.plan.cost import held
+from lakesmith.plan.steps import InputRange
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.catalyst.key_columns import relaxed
+from lakesmith.spark.catalyst.key_origins import Origins
+from lakesmith.spark.catalyst.occurrences import Occurrence, occurrences_of
+from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.iceberg.change_feed import changed_rows
+from lakesmith.spark.iceberg.file_difference import Bound
+from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
+from lakesmith.spark.query.table_query import at_occurrences, rows_over
+from lakesmith.spark.refresh.key_ranges import (
+    Values,
+    has_fixed_clock,
+    input_conditions,
+    own_condition,
+    values_of,
+)
+
+MOST_TOUCHED = 0.5
+"""Changes that cost more than this part of reading an input as a whole are not looked at one by one."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The keys, computed, how many they are, what their values are, and the counts of the changed rows that tell them."""
+
+    keys: DataFrame
+    count: int
+    values: Mapping[int, Values]
+    seen: tuple[Observation, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The keys' columns."""
+        return self.keys.columns
+
+    @property
+    def read(self) -> int:
+        """The rows that went and came."""
+        return sum(counts_of(each)["rows"] for each in self.seen)
+
+    def among(self, frame: DataFrame, within: str | None = None) -> DataFrame:
+        """The frame's rows that have one of the keys, in columns of the keys' names, or in those of its struct ``within``."""
+        prefix = "r." if within is None else f"r.{quoted(within)}."
+        pairs = [
+            F.col(f"{prefix}{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in self.names
+        ]
+        same: SparkColumn = reduce(lambda one, other: one & other, pairs)
+        return frame.alias("r").join(F.broadcast(self.keys).alias("k"), same, "left_semi")
+
+    def among_stored(self, rows: DataFrame) -> DataFrame:
+        """The rows of a table, in the keys' columns, that can have one of them: by what is known of its files."""
+        return rows.where(own_condition(self.names, self.values))
+
+    def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[Occurrence, DataFrame]:
+        """Of each input, as the batch consumes it, the rows that can have one of the keys, wherever the query reads it: by what is
+        known of its files.
+
+        ``origins``: of each of the keys' columns what decides it.
+        """
+        conditions = input_conditions(origins, self.values, has_fixed_clock(batch.spark))
+        ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
+        whole = at_occurrences(batch, ends)
+        return {
+            occurrence: rows.where(conditions.get(occurrence, F.lit(True)))
+            for occurrence, rows in whole.items()
+        }
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One input changes while the others stand still: its changed rows alone are what its ``changed`` occurrences are given.
+
+    ``seen``: what counts them when they are read; None where another turn counts them.
+    """
+
+    changed: frozenset[Occurrence]
+    views: Mapping[Occurrence, DataFrame]
+    seen: Observation | None
+
+
+def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
+    """The keys, columns ``names`` of the query, that the changed rows of any input can reach.
+
+    ``alone``: the tables whose changed rows are given for one occurrence at a time.
+
+    Raises NotIncremental as ``changed_rows``.
+    """
+    seen: list[Observation] = []
+    found: list[DataFrame] = []
+    for turn in _turns(batch, alone, kept):
+        rows = rows_over(batch, turn.views)
+        reached = relaxed(rows.frame, rows.occurrences, turn.changed)
+        if reached is None:
+            # Rows that nothing reads are never counted.
+            found.append(rows.frame.select(*map(quoted, names)).limit(0))
+            continue
+        found.append(reached.select(*map(quoted, names)))
+        seen += [turn.seen] if turn.seen else []
+    return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
+
+
+def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[Observation, ...]) -> Touched:
+    """The keys, computed now, that these rows have."""
+    keys, counts = kept.cut_and_count(rows.distinct(), F.count(F.lit(1)).alias("keys"))
+    return Touched(keys, counts["keys"], values_of(keys, counts["keys"]), seen)
+
+
+def moved_inputs(batch: Batch) -> list[InputRange]:
+    """The inputs that changed."""
+    return [item for item in batch.step.inputs if item.start != item.end]
+
+
+def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
+    """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
+    bound = Bound(MOST_TOUCHED, sum(_held(batch, each) for each in batch.step.inputs if each is not item))
+    feed = changed_rows(batch.spark, item.table, item.start, item.end, bound)
+    changes = kept.enter_context(feed)
+    return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)
+
+
+def _held(batch: Batch, item: InputRange) -> int:
+    """The bytes that an input holds, as far as its summaries tell."""
+    there = held(batch.catalog.table(item.table.layer, item.table.name), item.end)
+    return (there.bytes if there else None) or 0
+
+
+def counted(rows: DataFrame, seen: Observation) -> DataFrame:
+    """The rows, counted when they are read."""
+    return rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+
+
+def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Turn]:
+    """The inputs change one after the other: those before as they are now, those after as they were.
+
+    What differs between the first result and the last differs between the results before and after one of the turns. (Not so
+    if each were to change among the others as they are: a key that both sides of a join have lost is found on neither.)
+    """
+    feeds = {item: went_and_came(batch, item, kept) for item in moved_inputs(batch)}
+    positions = {item.table: (item.start, item.end) for item in batch.step.inputs}
+    read = cache(partial(read_version, batch.spark))
+    moved_on: frozenset[Occurrence] = frozenset()
+    for item, (went, came) in feeds.items():
+        rows = went.unionByName(came)
+        for number, changed in enumerate(_given_at(batch, item.table, one_by_one=item.table in alone)):
+            seen = None if number else Observation()
+            given = rows if seen is None else counted(rows, seen)
+            views = {
+                each: given if each in changed else read(each.table, positions[each.table][each in moved_on])
+                for each in occurrences_of(batch.step)
+            }
+            yield Turn(changed, views, seen)
+            moved_on |= changed
+
+
+def _given_at(batch: Batch, table: TableName, one_by_one: bool) -> list[frozenset[Occurrence]]:
+    """The occurrences of a table for which its changed rows are given at once."""
+    occurrences = [occurrence for occurrence in occurrences_of(batch.step) if occurrence.table == table]
+    return [frozenset({occurrence}) for occurrence in occurrences] if one_by_one else [frozenset(occurrences)]

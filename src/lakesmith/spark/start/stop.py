@@ -1,0 +1,69 @@
+"""End a session: Spark with patience, its JVM without, and nothing left behind."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakesmith.spark.start.launch import DriverProcess
+from lakesmith.spark.start.session_folder import SessionFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STOP_SECONDS = 10.0
+EXIT_SECONDS = 0.2
+
+
+def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -> Callable[[], None]:
+    """A function that stops the session once, however often it is called; also called when Python exits."""
+    once = threading.Lock()
+
+    def stop() -> None:
+        if once.acquire(blocking=False):
+            atexit.unregister(stop)
+            _stop(spark, driver)
+            folder.remove()
+
+    atexit.register(stop)
+    return stop
+
+
+def forget_gateway() -> None:
+    """PySpark keeps its gateway for ever; without this a later session of this process would talk to a dead JVM."""
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None:
+        SparkContext._gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+
+
+def _stop(spark: SparkSession, driver: DriverProcess) -> None:
+    """A JVM that hangs or died must not hold up the caller: it is asked, waited for a while, and killed."""
+    asked = threading.Thread(target=_stop_context, args=(spark,), name="spark-stop", daemon=True)
+    asked.start()
+    asked.join(STOP_SECONDS)
+    driver.end(EXIT_SECONDS)
+    forget_gateway()
+
+
+def _stop_context(spark: SparkSession) -> None:
+    from py4j.protocol import Py4JError
+
+    context = spark.sparkContext
+    # Its shutdown waits for a poll of up to half a second; nobody has to wait for that.
+    server = context._accumulatorServer
+    context._accumulatorServer = None  # type: ignore[assignment]
+    threading.Thread(target=server.shutdown, daemon=True).start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            spark.stop()
+        except (Py4JError, OSError):
+            # The JVM is gone already: there is nothing left to stop.
+            return

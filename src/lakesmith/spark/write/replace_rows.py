@@ -1,0 +1,85 @@
+"""Rows replaced by their places: one scan that finds them is enough.
+
+A MERGE has to find the rows again that an earlier scan has found, because Spark does not tell which keys it met. Here the
+earlier scan gives each row's place (data file and position in it); the new rows are written by Spark without being committed;
+the old rows' places become deletion vectors, a few kilobytes a file, written by the driver; and one commit on the working
+branch makes both visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pyroaring import BitMap64
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.state import TableState
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.iceberg.deletion_vectors import Vectors
+from lakesmith.spark.iceberg.snapshot_files import Scan
+from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
+from lakesmith.spark.jvm.gateway import elements
+
+MOST_ROWS: Final = 200_000
+"""More places than that are not gathered in the driver."""
+
+MOST_FILES: Final = 20_000
+"""The driver holds the paths of a table's data files, and what Iceberg says of their deletes."""
+
+PLACE_TYPE: Final = "struct<file: string, pos: bigint, id: bigint>"
+"""A data file, a row's position in it, and the row's id."""
+
+_ROWS_A_FILE: Final = 50_000
+"""A few rows make one file, not one for each task: every file costs later reads the time to open it."""
+
+
+def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
+    """Whether up to ``rows`` rows of the snapshot are better replaced by their places than by a MERGE."""
+    if snapshot is None:
+        return False
+    files = state.snapshots[snapshot].count("total-data-files")
+    return state.format_version >= 3 and rows <= MOST_ROWS and files <= MOST_FILES
+
+
+def place() -> SparkColumn:
+    """A row's place and id, ``PLACE_TYPE``, of a frame that reads an Iceberg table."""
+    return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), F.col(ROW_ID).alias("id"))
+
+
+def nowhere() -> SparkColumn:
+    """The ``place`` of a row that is not there."""
+    return F.lit(None).cast(PLACE_TYPE)
+
+
+def by_file(places: Iterable[tuple[str, int]]) -> dict[str, BitMap64]:
+    """Pairs (file, position) put together by file."""
+    found: dict[str, list[int]] = {}
+    for file, position in places:
+        found.setdefault(file, []).append(position)
+    return {file: BitMap64(positions) for file, positions in found.items()}
+
+
+def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count: int) -> None:
+    """One snapshot on the working branch: without the rows at the places ``gone``, and with ``rows``, ``count`` of them.
+
+    ``gone`` has positions by data file, of the snapshot the batch began at. ``rows`` is as ``Staging.write`` takes it.
+    """
+    table, base = batch.java.load(batch.name), batch.step.base.snapshot
+    few = rows.coalesce(1 + count // _ROWS_A_FILE)
+    files = Staging(batch.spark).write(table, few) if count else []
+    batch.pass_point("after-merge")
+    delta = table.newRowDelta().toBranch(batch.branch)
+    for file in files:
+        delta.addRows(file)
+    if gone:
+        tasks = Scan(table, base, batch.spark._jvm).tasks(gone)
+        vectors = Vectors(batch.spark, table).write(tasks, gone, operation=batch.attempt)
+        for vector in elements(vectors.deleteFiles()):
+            delta.addDeletes(vector)
+        for vector in elements(vectors.rewrittenDeleteFiles()):
+            delta.removeDeletes(vector)
+        delta.validateDataFilesExist(vectors.referencedDataFiles())
+    delta.validateFromSnapshot(base).commit()

@@ -1,0 +1,157 @@
+"""The incremental refresh of a keyed table: only the keys that new rows touch are looked at and written.
+
+One scan of the table's key and version columns, joined with the new rows by broadcast, tells which keys are there, and where,
+and which are new. Those rows are then replaced by their places (see ``replace_rows``). Where they are too many for that, what
+changes is merged (matched only, so that Spark can broadcast: a MERGE with both would plan a right outer join and sort the
+whole table) and what is new is appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account
+from lakesmith.execute.engine import NotIncremental
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch, Draft, rows_read
+from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.batch.tombstones import bury
+from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
+from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
+from lakesmith.spark.query.table_query import ARRIVAL, QueryRows
+from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_rows
+from lakesmith.spark.write.upsert_fates import (
+    FATE,
+    PLACES,
+    Fates,
+    Winners,
+    count_fates,
+    find_fates,
+    replaced,
+    sent,
+    settle_ties,
+)
+
+_ROWS_A_TASK: Final = 100_000
+"""Tasks for a few rows each take longer to start than to run."""
+
+
+def upsert(batch: Batch, rows: QueryRows) -> Draft:
+    """Brings the new rows into the working branch."""
+    judged, seen = judge(rows, batch.step.table), Observation()
+    with Kept() as kept:
+        winners = kept.keep(judged.observed(seen).winners().coalesce(1 + rows_read(batch) // _ROWS_A_TASK))
+        keys = winners.count()
+        counts = counts_of(seen)
+        stop_if_asked(batch, counts["bad"], judged.bad)
+        batch.say(f"finding {keys} keys")
+        fated, fates = _fated(batch, judged, Winners(winners, keys), kept)
+        _write(batch, fated, judged.columns, fates)
+        pins = {
+            **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
+            **bury(batch, fated.where(F.col(FATE).isin("delete", "absent")), fates.delete + fates.absent),
+        }
+        return Draft(
+            account=_account(rows_read(batch), counts, fates),
+            sidecars=pins,
+            checks=checks_of(judged.table.checks, counts),
+        )
+
+
+def _fated(batch: Batch, judged: Judged, winners: Winners, kept: Kept) -> tuple[DataFrame, Fates]:
+    """The new versions with their fates, and those counted."""
+    with_places = can_replace(batch.state(), batch.step.base.snapshot, winners.count)
+    fated = kept.keep(find_fates(batch, judged, winners, with_places))
+    fates = count_fates(fated)
+    if not fates.ties:
+        return fated, fates
+    if judged.hidden:
+        _require_later(batch, fates)
+    fated = kept.keep(settle_ties(batch, fated, judged, winners.count))
+    return fated, count_fates(fated)
+
+
+def _require_later(batch: Batch, fates: Fates) -> None:
+    """Raises NotIncremental unless the versions that tie with known ones arrived after all that was consumed before.
+
+    Rows that others wrote may say any batch, or none; so may those of a derived input that has them from several tables.
+    """
+    (item,) = batch.step.inputs
+    if item.start is None:
+        return
+    state = batch.catalog.table(item.table.layer, item.table.name)
+    if state is None or item.start not in state.snapshots:
+        gone = f"snapshot {item.start} of {item.table}, up to which it was read, has expired"
+        raise NotIncremental(f"versions tie with known ones, and {gone}")
+    consumed = read_version(batch.spark, item.table, item.start)
+    last = consumed.agg(F.max(ARRIVAL[0])).collect()[0][0]
+    if last is not None and (fates.oldest or 0) <= last:
+        raise NotIncremental("versions tie with known ones, and did not come after them")
+
+
+def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
+    """Brings what changes and what is new to the branch."""
+    if PLACES in fated.columns:
+        _replace(batch, fated, columns, fates)
+    else:
+        _merge_and_append(batch, fated, columns, fates)
+    batch.pass_point("after-data")
+
+
+def _replace(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
+    if not (fates.insert or fates.update or fates.delete):
+        return
+    batch.say(f"writing {fates.insert} new keys, {fates.update} updates and {fates.delete} deletes")
+    # A new version takes the row's id along: it is the same row to whoever follows the table's changes.
+    row_id = F.when(F.col(FATE) == "update", F.get(F.col(PLACES), 0)["id"])
+    written = fated.where(F.col(FATE).isin("insert", "update"))
+    rows = written.select(*map(quoted, columns), row_id.alias(ROW_ID))
+    gone = by_file((place.file, place.pos) for place in fates.places)
+    replace_rows(batch, gone, rows, fates.insert + fates.update)
+
+
+def _merge_and_append(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
+    if fates.update or fates.delete:
+        batch.say(f"merging {fates.update} updates and {fates.delete} deletes")
+        _merge(batch, sent(fated.where(replaced()), fates.update + fates.delete), columns)
+    batch.pass_point("after-merge")
+    if fates.insert:
+        batch.say(f"appending {fates.insert} new keys")
+        fated.where(F.col(FATE) == "insert").select(*map(quoted, columns)).writeTo(batch.target).append()
+
+
+def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...]) -> None:
+    view = batch.view("changes")
+    on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in batch.step.table.key)
+    sets = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)
+    changes.createOrReplaceTempView(view)
+    try:
+        batch.spark.sql(
+            f"MERGE INTO {batch.target} t USING {view} s ON {on}"
+            f" WHEN MATCHED AND s.{DELETE} THEN DELETE"
+            f" WHEN MATCHED THEN UPDATE SET {sets}"
+        )
+    finally:
+        batch.spark.catalog.dropTempView(view)
+
+
+def _account(read: int, counts: Mapping[str, int], fates: Fates) -> Account:
+    out, bad = counts["out"], counts["bad"]
+    return Account(
+        read=read,
+        inserted=fates.insert,
+        updated=fates.update,
+        deleted=fates.delete,
+        unchanged=fates.unchanged,
+        superseded=out - bad - fates.keys + fates.older,
+        filtered=read - out,
+        quarantined=bad,
+        absent_deletes=fates.absent,
+    )

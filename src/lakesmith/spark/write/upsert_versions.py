@@ -1,0 +1,216 @@
+"""The incremental refresh of a table that keeps versions: only the keys that new versions have are looked at and written.
+
+A key whose new versions are all newer than what is known of it goes on from its current row. A *late* one, where a new version
+belongs somewhere in the past, is computed from all versions it ever had, which only the input knows; the input is not looked at
+otherwise. Both ways lead through ``validity.put_in_order``; what comes out is held against the rows that are there, and those
+that differ are replaced by their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation, Row, Window
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account, Versions
+from lakesmith.execute.engine import NotIncremental
+from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALIDITY_COLUMNS
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch, Draft, rows_read
+from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.batch.tombstones import bury
+from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
+from lakesmith.spark.judge.key_versions import DELETE, judge, same_key
+from lakesmith.spark.judge.validity import FATES, IS_ROW, as_rows, fate_counts, put_in_order, tracked_columns
+from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
+from lakesmith.spark.write.replace_rows import by_file, can_replace, nowhere, replace_rows
+from lakesmith.spark.write.version_standings import (
+    PLACE,
+    STANDING,
+    Standings,
+    Task,
+    find_standings,
+    only,
+    without,
+)
+from lakesmith.spark.write.version_standings import same_version as same
+
+_NEW: Final = "_lakesmith_new"
+"""True for a version that came with this batch."""
+
+_NUMBER: Final = "_lakesmith_number"
+_CHANGE: Final = "_lakesmith_change"
+_ROWS_A_TASK: Final = 100_000
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """The rows that are to be changed: ``frame`` has the table's columns, ``PLACE`` and ``_CHANGE``; and how many of each.
+
+    ``places``: where the rows are that are to be updated or deleted.
+    """
+
+    frame: DataFrame
+    insert: int
+    update: int
+    delete: int
+    places: list[Row]
+
+
+def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
+    """Brings the new versions into the working branch.
+
+    Raises NotIncremental where they, or the rows they change, are too many to be replaced by their places; RunError LS615 as
+    ``tracked_columns``.
+    """
+    tracked = tracked_columns(rows.frame, rows.columns, batch.step.table)
+    judged, seen = judge(rows, batch.step.table), Observation()
+    with Kept() as kept:
+        task = Task(batch, judged.columns, tracked, judged.ties, kept)
+        new = task.typed(judged.observed(seen).versions()).coalesce(1 + rows_read(batch) // _ROWS_A_TASK)
+        new = kept.keep(new)
+        count, counts = new.count(), counts_of(seen)
+        stop_if_asked(batch, counts["bad"], judged.bad)
+        _require_few(batch, count, f"{count} versions are new")
+        batch.say(f"finding the keys of {count} versions")
+        standings = find_standings(task, new, count)
+        versions = put_in_order(_versions(task, standings), task.table, tracked, (PLACE,))
+        placed, fates = kept.cut_and_count(versions, *_fates())
+        changes = _changes(task, placed, standings)
+        _write(task, changes)
+        pins = {
+            **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
+            **bury(batch, placed.where(_is_last_delete()), fates["buried"]),
+        }
+        account = _account(task, counts, standings.counts, fates)
+        account = replace(account, inserted=changes.insert, updated=changes.update, deleted=changes.delete)
+        return Draft(account, sidecars=pins, checks=checks_of(judged.table.checks, counts))
+
+
+def _account(
+    task: Task, counts: Mapping[str, int], standings: Mapping[str, int], fates: Mapping[str, int]
+) -> Account:
+    """What became of each version that was read. How many were put in order is counted once more, where they stand then."""
+    read, out, bad = rows_read(task.batch), counts["out"], counts["bad"]
+    placed = sum(fates[fate] for fate in FATES)
+    beaten = standings["newer"] + standings["late"] - placed if task.ties else 0
+    return Account(
+        read=read,
+        superseded=out - bad - sum(standings.values()) + standings["again"] + beaten,
+        filtered=read - out,
+        quarantined=bad,
+        absent_deletes=fates["absent"] + standings["absent"],
+        versions=Versions(fates["opened"], fates["continued"] + standings["continued"], fates["closed"]),
+    )
+
+
+def _require_few(batch: Batch, count: int, what: str) -> None:
+    if not can_replace(batch.state(), batch.step.base.snapshot, count):
+        raise NotIncremental(f"{what}, or its data files too many, to replace rows one by one")
+
+
+def _versions(task: Task, standings: Standings) -> DataFrame:
+    """The versions of every key that has new ones: from its current row on, or all of a late one."""
+    table, late = task.table, standings.late
+    newer = without(standings.versions.where(F.col(STANDING) == "newer"), late, table)
+    current = without(standings.current, late, table)
+    came = as_rows(newer.drop(STANDING), table).withColumns({_NEW: F.lit(True), PLACE: nowhere()})
+    was = current.withColumns({DELETE: F.lit(False), _NEW: F.lit(False)})
+    versions = came.unionByName(was)
+    if late is None:
+        return versions
+    return versions.unionByName(_whole(task, standings, late).withColumn(PLACE, nowhere()))
+
+
+def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
+    """All versions of the late keys, from the whole input as the batch consumes it."""
+    batch, table = task.batch, task.table
+    batch.say("computing late keys from all their versions")
+    (item,) = batch.step.inputs
+    rows = {item.table: read_version(batch.spark, item.table, item.end)}
+    whole = rows_over(batch, at_occurrences(batch, rows), with_arrival=True)
+    judged = judge(whole, table)
+    versions = as_rows(task.typed(replace(judged, frame=only(judged.frame, late, table)).versions()), table)
+    # Where values settle ties, a new version may have lost to an earlier one: then that one is there, and not new.
+    by = tuple(dict.fromkeys((*table.latest_by, *task.ties)))
+    came = standings.versions.where(F.col(STANDING).isin("newer", "late"))
+    came = came.select(*map(quoted, dict.fromkeys((*table.key, *by))), F.lit(True).alias(_NEW))
+    on = same_key("v", "n", table) & task.same("v", "n", by, came)
+    joined = versions.alias("v").join(came.alias("n"), on, "left")
+    return joined.select("v.*", F.coalesce(F.col(f"n.{_NEW}"), F.lit(False)).alias(_NEW))
+
+
+def _is_last_delete() -> SparkColumn:
+    """True for a new delete that is the newest version of its key."""
+    return F.col(_NEW) & F.col(DELETE) & F.col(IS_CURRENT)
+
+
+def _fates() -> list[SparkColumn]:
+    """Aggregates: what the new versions did, and how many of them delete their key for now."""
+    return [*fate_counts(F.col(_NEW)), F.count_if(_is_last_delete()).alias("buried")]
+
+
+def _changes(task: Task, placed: DataFrame, standings: Standings) -> _Changes:
+    """What is to be done to which rows."""
+    rows = placed.where(IS_ROW).withColumn(_CHANGE, _change_in_order())
+    if standings.late is not None and standings.past is not None:
+        in_order, late = (part(rows, standings.late, task.table) for part in (without, only))
+        differing = _differing(task, late, standings.past)
+        rows = task.kept.cut(in_order.select(*map(quoted, differing.columns)).unionByName(differing))
+    frame = rows.where(F.col(_CHANGE).isNotNull())
+    kinds = ("insert", "update", "delete")
+    counts = (F.count_if(F.col(_CHANGE) == kind).alias(kind) for kind in kinds)
+    places = F.collect_list(F.when(F.col(_CHANGE) != "insert", F.col(PLACE))).alias("places")
+    row: Row = frame.agg(*counts, places).collect()[0]
+    return _Changes(frame, **row.asDict())
+
+
+def _change_in_order() -> SparkColumn:
+    """Of a key that is not late: what began with its current row is that row, as it is now; all others are new."""
+    return F.when(F.col(PLACE).isNull(), "insert").when(F.col(_NEW) | ~F.col(IS_CURRENT), "update")
+
+
+def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
+    """Of late keys: the rows that are not as they have to be. Those with the same key and ``valid_from`` are the same row."""
+    names = (*task.columns, *VALIDITY_COLUMNS)
+    wanted, there = _numbered(task, late.select(*map(quoted, names))), _numbered(task, past)
+    on = same("w", "t", (VALID_FROM, _NUMBER), task.table)
+    joined = wanted.alias("w").join(there.alias("t"), on, "full")
+    change = (
+        F.when(F.col(f"t.{_NUMBER}").isNull(), "insert")
+        .when(F.col(f"w.{_NUMBER}").isNull(), "delete")
+        .when(~task.identical("w", "t", names, late), "update")
+    )
+    columns = [F.col(f"w.{quoted(name)}").alias(name) for name in names]
+    return joined.select(*columns, F.col(f"t.{PLACE}").alias(PLACE), change.alias(_CHANGE))
+
+
+def _numbered(task: Task, frame: DataFrame) -> DataFrame:
+    """Several rows begin at one time where more than one column orders the versions: they are told apart by their order."""
+    if len(task.table.latest_by) == 1:
+        return frame.withColumn(_NUMBER, F.lit(1))
+    window = Window.partitionBy(*map(quoted, (*task.table.key, VALID_FROM)))
+    order = [F.asc_nulls_first(quoted(name)) for name in task.table.latest_by]
+    return frame.withColumn(_NUMBER, F.row_number().over(window.orderBy(*order)))
+
+
+def _write(task: Task, changes: _Changes) -> None:
+    batch, written = task.batch, changes.insert + changes.update
+    gone = changes.update + changes.delete
+    _require_few(batch, max(written, gone), f"{written} rows come and {gone} go")
+    if written or gone:
+        batch.say(f"writing {changes.insert} new rows, {changes.update} updates and {changes.delete} deletes")
+        kind = F.col(_CHANGE)
+        # A row that is continued or closed takes its id along: it is the same row to whoever follows the table's changes.
+        row_id = F.when(kind == "update", F.col(f"{PLACE}.id")).alias(ROW_ID)
+        names = (*task.columns, *VALIDITY_COLUMNS)
+        rows = changes.frame.where(kind != "delete").select(*map(quoted, names), row_id)
+        replace_rows(batch, by_file((place.file, place.pos) for place in changes.places), rows, written)
+    batch.pass_point("after-data")

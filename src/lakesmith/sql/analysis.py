@@ -1,0 +1,133 @@
+"""What one query says of itself: the tables it names, the columns it gives, whether it is row-wise.
+
+Pure: text in, frozen data out. sqlglot is imported when a text is really analysed (see ``cache``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from lakesmith.sql.functions import nondeterministic
+from lakesmith.sql.model import (
+    Edit,
+    FunctionUse,
+    Notice,
+    Output,
+    SelectList,
+    Shape,
+    ShapeKind,
+    SqlAnalysis,
+    TableReference,
+)
+from lakesmith.sql.tokens import SqlParseError
+
+if TYPE_CHECKING:
+    from lakesmith.sql.parse import Parsed
+
+__all__ = [
+    "ANALYSIS_VERSION",
+    "Edit",
+    "FunctionUse",
+    "Notice",
+    "Output",
+    "SelectList",
+    "Shape",
+    "ShapeKind",
+    "SqlAnalysis",
+    "SqlParseError",
+    "TableReference",
+    "analyse",
+    "digest_of",
+]
+
+ANALYSIS_VERSION = 8
+"""Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
+
+_DEPTH = 20_000
+
+
+def digest_of(sql: str) -> str:
+    """The SHA-256 (hex) of the text, which ties an analysis to it."""
+    return hashlib.sha256(sql.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def analyse(sql: str) -> SqlAnalysis:
+    """Everything that can be told of the query ``sql`` from its text.
+
+    Raises:
+        SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be followed.
+    """
+    limit = sys.getrecursionlimit()
+    # The parser takes some twenty calls of its own for one that is nested in the text.
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        return _analysed(sql)
+    except RecursionError:
+        raise SqlParseError(1, 1, "it is nested too deeply to be read", sql[:20]) from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _analysed(sql: str) -> SqlAnalysis:
+    from lakesmith.sql.by_keys import why_not_by_keys
+    from lakesmith.sql.parse import parse
+    from lakesmith.sql.result_columns import outputs
+    from lakesmith.sql.row_wise import shape_of
+    from lakesmith.sql.scope import qualifiers, references
+    from lakesmith.sql.used_columns import computed_columns, named_columns
+
+    parsed = parse(sql)
+    shape, select_lists = shape_of(parsed)
+    return SqlAnalysis(
+        digest=digest_of(sql),
+        references=references(parsed),
+        outputs=(Output(),) if _has_pipe(parsed) else outputs(parsed.tree),
+        shape=shape,
+        nondeterministic=nondeterministic(sql, parsed.tokens),
+        notices=_notices(parsed),
+        qualifiers=qualifiers(parsed),
+        select_lists=select_lists,
+        computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
+        named=None if _has_pipe(parsed) else named_columns(parsed.tree),
+        not_by_keys=why_not_by_keys(parsed),
+    )
+
+
+def _has_pipe(parsed: Parsed) -> bool:
+    """sqlglot rewrites ``|>`` into CTEs of its own, which says nothing certain of the columns."""
+    return any(token.text == "|>" for token in parsed.tokens)
+
+
+def _notices(parsed: Parsed) -> tuple[Notice, ...]:
+    from sqlglot import exp
+
+    from lakesmith.sql.parse import spans
+    from lakesmith.sql.result_columns import outputs
+    from lakesmith.sql.scope import relations
+
+    found = [
+        Notice("hint", _text(parsed, t.start), parsed.line(t.start)) for t in parsed.tokens if t.text == "/*+"
+    ]
+    for table in relations(parsed.tree):
+        at = min((start for start, _ in spans(table)), default=0)
+        if table.args.get("version") is not None:
+            found.append(Notice("time_travel", table.args["version"].sql("spark"), parsed.line(at)))
+        if isinstance(table.this, exp.Func):
+            found.append(Notice("table_function", _text(parsed, at).partition("(")[0], parsed.line(at)))
+    for node in parsed.tree.find_all(exp.QueryTransform):
+        found.append(Notice("script", "TRANSFORM", parsed.line(min((s for s, _ in spans(node)), default=0))))
+    for item in parsed.tree.selects if not _has_pipe(parsed) else ():
+        if outputs(exp.Select(expressions=[item.copy()])) == (Output(),) and not item.is_star:
+            at = min((start for start, _ in spans(item)), default=0)
+            found.append(Notice("unnamed_column", item.sql("spark"), parsed.line(at)))
+    return tuple(sorted(found, key=lambda notice: notice.line))
+
+
+def _text(parsed: Parsed, at: int) -> str:
+    """The text from ``at``, to the end of a hint or of the line, cut short."""
+    text = parsed.sql[at : at + 60].split("*/")[0].splitlines()[0]
+    return text.removeprefix("/*+").strip()

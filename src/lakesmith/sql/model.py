@@ -1,0 +1,187 @@
+"""What is known of a query's text, as frozen data that goes to JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ShapeKind(StrEnum):
+    """What a query does to rows, as far as its text alone makes it certain."""
+
+    ROW_WISE = "row_wise"
+    ROW_WISE_UNION = "row_wise_union"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The kind and, for ``other``, the ``reason`` why it is not row-wise: ``GROUP BY city at line 3``."""
+
+    kind: ShapeKind
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    """One place where the query names a table that is no CTE.
+
+    ``parts``: the name without its quotes (two parts for a logical table; others are for the caller to refuse).
+    ``start``, ``end``: the name's characters in the text, ``end`` excluded. ``line``, ``column``: counted from 1.
+    ``alias``: as the query gives it, without quotes. Without one, ``implied_alias`` is the quoted name that must be
+    inserted at ``alias_at`` when the name is replaced, so that the query's qualified columns still resolve.
+    """
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    line: int
+    column: int
+    alias: str | None = None
+    alias_at: int | None = None
+    implied_alias: str | None = None
+    time_travel: bool = False
+
+    @property
+    def name(self) -> str:
+        """The parts joined with dots, as the query writes them."""
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters from ``start`` up to ``end`` (excluded) by ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One item of the query's result: a column with a ``name``, or all columns of the table ``star_of`` but
+    ``excluded``, or (both None) something whose name only Spark can tell: an expression without an alias."""
+
+    name: str | None = None
+    star_of: str | None = None
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """A function and the line it is called in."""
+
+    name: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} at line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a caller may want to refuse or mention.
+
+    ``kind``: ``time_travel``, ``hint``, ``table_function``, ``script`` or ``unnamed_column``.
+    """
+
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectList:
+    """A SELECT list on the way from an input to the result, where a column can be added at character ``at``.
+
+    ``source``: the quoted alias of what the SELECT reads, empty when it has none. ``reads_table``: that is the input
+    itself. ``names``: what the list names already, in lower case. ``star``: it passes everything on, except
+    ``excluded`` (lower case).
+    """
+
+    at: int
+    source: str
+    reads_table: bool
+    names: tuple[str, ...] = ()
+    star: bool = False
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAnalysis:
+    """Everything known of one query. ``digest`` ties it to its text: offsets mean nothing in another.
+
+    ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
+    replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
+    a column cannot be added safely. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
+    a refresh by keys, None when nothing does.
+    """
+
+    digest: str
+    references: tuple[TableReference, ...]
+    outputs: tuple[Output, ...]
+    shape: Shape
+    nondeterministic: tuple[FunctionUse, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    qualifiers: tuple[Edit, ...] = ()
+    select_lists: tuple[tuple[SelectList, ...], ...] | None = None
+    computed: tuple[str, ...] | None = None
+    named: tuple[str, ...] | None = None
+    not_by_keys: str | None = None
+
+    @property
+    def output_columns(self) -> tuple[str, ...] | None:
+        """The result's columns in order; None when a star or an unnamed expression leaves them open."""
+        return self.columns_given({})
+
+    @property
+    def star_of(self) -> tuple[str, ...]:
+        """The tables whose columns a star passes on, in order, once each."""
+        return tuple(dict.fromkeys(output.star_of for output in self.outputs if output.star_of))
+
+    def columns_given(self, schemas: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
+        """The result's columns in order, with the stars filled in from the tables' columns by name.
+
+        Returns None when a table is not in ``schemas`` or an expression has no alias.
+        """
+        known = {name.lower(): columns for name, columns in schemas.items()}
+        found: list[str] = []
+        for output in self.outputs:
+            columns = [output.name] if output.name else known.get((output.star_of or "").lower())
+            if columns is None:
+                return None
+            found += [column for column in columns if column.lower() not in output.excluded]
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The analysis as JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
+        """The inverse of ``to_dict``, from JSON too. Raises KeyError, TypeError or ValueError on anything else."""
+        paths = data["select_lists"]
+        return cls(
+            digest=str(data["digest"]),
+            references=tuple(_made(TableReference, item) for item in data["references"]),
+            outputs=tuple(_made(Output, item) for item in data["outputs"]),
+            shape=Shape(ShapeKind(data["shape"]["kind"]), data["shape"]["reason"]),
+            nondeterministic=tuple(_made(FunctionUse, item) for item in data["nondeterministic"]),
+            notices=tuple(_made(Notice, item) for item in data["notices"]),
+            qualifiers=tuple(_made(Edit, item) for item in data["qualifiers"]),
+            select_lists=None
+            if paths is None
+            else tuple(tuple(_made(SelectList, i) for i in p) for p in paths),
+            computed=None if data["computed"] is None else tuple(data["computed"]),
+            named=None if data["named"] is None else tuple(data["named"]),
+            not_by_keys=data["not_by_keys"],
+        )
+
+
+def _made(kind: type[T], data: Mapping[str, Any]) -> T:
+    """A flat dataclass from its fields; JSON's lists become the tuples they were."""
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})

@@ -1,0 +1,246 @@
+"""Is a query row-wise: does each row of its result come from one row of one input, and from nothing else?
+
+Everything not known to be harmless makes it ``other``: a wrong "row-wise" would cost right results, a wrong "other"
+costs a full refresh. What is proposed here is still confirmed on Spark's analysed plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from lakesmith.quoting import quoted
+from lakesmith.sql.functions import nondeterministic, not_scalar
+from lakesmith.sql.model import SelectList, Shape, ShapeKind
+from lakesmith.sql.parse import Parsed, spans
+from lakesmith.sql.result_columns import outputs
+from lakesmith.sql.scope import cte_of, implied_alias, is_function, tables
+from lakesmith.sql.tokens import Token, position
+
+_Path = tuple[SelectList, ...]
+
+_HARMLESS: dict[type[exp.Expr], set[str]] = {
+    exp.Select: {"expressions", "from_", "where", "with_", "hint"},
+    exp.Union: {"this", "expression", "distinct", "by_name", "with_"},
+    exp.Subquery: {"this", "alias", "with_"},
+    exp.Table: {"this", "db", "alias"},
+}
+# What a clause is called, and the keyword its line is found by.
+_CLAUSES = {
+    "group": ("GROUP BY", "GROUP"),
+    "having": ("HAVING", "HAVING"),
+    "distinct": ("DISTINCT", "DISTINCT"),
+    "joins": ("JOIN", "JOIN"),
+    "laterals": ("LATERAL VIEW", "LATERAL"),
+    "qualify": ("QUALIFY", "QUALIFY"),
+    "windows": ("WINDOW", "WINDOW"),
+    "order": ("ORDER BY", "ORDER"),
+    "sort": ("SORT BY", "SORT"),
+    "distribute": ("DISTRIBUTE BY", "DISTRIBUTE"),
+    "cluster": ("CLUSTER BY", "CLUSTER"),
+    "limit": ("LIMIT", "LIMIT"),
+    "offset": ("OFFSET", "OFFSET"),
+    "pivots": ("PIVOT or UNPIVOT", "PIVOT"),
+    "sample": ("TABLESAMPLE", "TABLESAMPLE"),
+    "version": ("time travel", "OF"),
+    "catalog": ("a name of more than two parts", ""),
+}
+
+
+_AFTER_GROUP_BY = frozenset(
+    {"HAVING", "ORDER", "SORT", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "MINUS", "QUALIFY", ";"}
+)
+
+
+class _NotRowWiseError(Exception):
+    """Carries the reason, as a person reads it."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One pass from the outermost SELECT down to the inputs, and what it met on the way."""
+
+    parsed: Parsed
+    inputs: list[exp.Table] = field(default_factory=list)
+    ctes: list[exp.CTE] = field(default_factory=list)
+
+    def paths(self, query: exp.Expr) -> list[_Path | None]:
+        """One path for each part of a union; None in place of one where no column can be added."""
+        if isinstance(query, exp.Union):
+            return self._of_union(query)
+        if isinstance(query, exp.SetOperation):
+            raise _NotRowWiseError(self._at(query.key.upper(), query.key.upper(), query.expression))
+        self._check(query)
+        if isinstance(query, exp.Subquery):
+            return self.paths(query.this)
+        if not isinstance(query, exp.Select):
+            raise _NotRowWiseError(f"{query.key.upper()}, which is no SELECT")
+        return self._of_select(query)
+
+    def _of_union(self, union: exp.Union) -> list[_Path | None]:
+        self._check(union)
+        if union.args.get("distinct"):
+            raise _NotRowWiseError(self._at("UNION without ALL", "UNION", union.expression))
+        return [*self.paths(union.this), *self.paths(union.expression)]
+
+    def _of_select(self, select: exp.Select) -> list[_Path | None]:
+        from_ = select.args.get("from_")
+        if from_ is None:
+            raise _NotRowWiseError("a SELECT that reads no table")
+        self._check_expressions(select)
+        source = from_.this
+        below = self._of_source(source)
+        here = _select_list(self.parsed, select, source)
+        return [None if path is None or here is None else (*path, here) for path in below]
+
+    def _of_source(self, source: exp.Expr) -> list[_Path | None]:
+        self._check(source)
+        alias = source.args.get("alias")
+        if alias is not None and alias.columns:
+            return [None for _ in self._below(source)]
+        return self._below(source)
+
+    def _below(self, source: exp.Expr) -> list[_Path | None]:
+        if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
+            return self.paths(source.this)
+        if not isinstance(source, exp.Table) or is_function(source):
+            raise _NotRowWiseError(self._at("FROM something that is no table", "FROM", source))
+        cte = cte_of(source)
+        if cte is None:
+            self.inputs.append(source)
+            return [()]
+        return self._of_cte(cte)
+
+    def _of_cte(self, cte: exp.CTE) -> list[_Path | None]:
+        if cte.find_ancestor(exp.With).recursive:  # type: ignore[union-attr]
+            raise _NotRowWiseError("WITH RECURSIVE")
+        again = cte in self.ctes
+        self.ctes.append(cte)
+        paths = self.paths(cte.this)
+        return [None for _ in paths] if again or cte.args["alias"].columns else paths
+
+    def _check(self, node: exp.Expr) -> None:
+        """Refuses every clause that is not known to be harmless."""
+        harmless = _HARMLESS.get(type(node))
+        if harmless is None:
+            raise _NotRowWiseError(self._at(f"{node.key.upper()} in FROM", "", node))
+        for name, value in node.args.items():
+            if value and name not in harmless:
+                text, word = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), ""))
+                places = value if isinstance(value, list) else [value]
+                place = next(
+                    (item for item in places if isinstance(item, exp.Expr) and any(spans(item))), node
+                )
+                raise _NotRowWiseError(self._at(text, word, place))
+
+    def _check_expressions(self, select: exp.Select) -> None:
+        parts = [*select.expressions, select.args.get("where")]
+        for node in (found for part in parts if part is not None for found in part.walk()):
+            if isinstance(node, exp.Window):
+                raise _NotRowWiseError(self._at("a window function", "OVER", node))
+            if isinstance(node, (exp.Query, exp.Exists)) and node.find(exp.Select):
+                raise _NotRowWiseError(self._at("a subquery", "SELECT", node))
+            if isinstance(node, exp.QueryTransform):
+                raise _NotRowWiseError("TRANSFORM with a script")
+
+    def _at(self, text: str, word: str, place: exp.Expr) -> str:
+        token = self.parsed.keyword_before(place, word) if word else None
+        first = min((start for start, _ in spans(place)), default=0)
+        shown = _clause(self.parsed, token) if token and word == "GROUP" else text
+        return f"{shown} at line {self.parsed.line(token.start if token else first)}"
+
+
+def _clause(parsed: Parsed, opening: Token) -> str:
+    """The clause that begins with ``opening``, as the query writes it, cut short."""
+    depth, end = 0, opening.end
+    for token in (token for token in parsed.tokens if token.start > opening.start):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth < 0 or (depth == 0 and token.upper in _AFTER_GROUP_BY):
+            break
+        end = token.end
+    text = " ".join(parsed.sql[opening.start : end].split())
+    return text if len(text) <= 50 else text[:47] + "..."
+
+
+def shape_of(parsed: Parsed) -> tuple[Shape, tuple[_Path, ...] | None]:
+    """The shape, and where columns can be added (one path for each part of a union; None where that is not safe)."""
+    walk = _Walk(parsed)
+    try:
+        paths = walk.paths(parsed.tree)
+        _check_text(parsed, walk)
+    except _NotRowWiseError as reason:
+        return Shape(ShapeKind.OTHER, str(reason)), None
+    kind = ShapeKind.ROW_WISE if len(paths) == 1 else ShapeKind.ROW_WISE_UNION
+    known = tuple(path for path in paths if path is not None)
+    return Shape(kind), known if len(known) == len(paths) else None
+
+
+def _check_text(parsed: Parsed, walk: _Walk) -> None:
+    """What is wrong wherever it stands, in parts the walk did not enter too."""
+    pipe = next((token for token in parsed.tokens if token.text == "|>"), None)
+    if pipe:
+        raise _NotRowWiseError(f"the pipe |> at line {parsed.line(pipe.start)}")
+    chance = nondeterministic(parsed.sql, parsed.tokens)
+    if chance:
+        raise _NotRowWiseError(f"{chance[0]}, whose value is not decided by the row")
+    reason = not_scalar(parsed.sql, parsed.tokens)
+    if reason:
+        raise _NotRowWiseError(reason)
+    unread = [table for table in tables(parsed) if not any(table is read for read in walk.inputs)]
+    if unread:
+        at = min(start for start, _ in spans(unread[0]))
+        raise _NotRowWiseError(
+            f"{unread[0].sql('spark')} at line {parsed.line(at)}, which is not read row by row"
+        )
+
+
+def _select_list(parsed: Parsed, select: exp.Select, source: exp.Expr) -> SelectList | None:
+    """Where this SELECT's list ends, if that can be told from the text."""
+    at = _list_end(parsed, select)
+    if at is None:
+        return None
+    is_input = isinstance(source, exp.Table) and cte_of(source) is None
+    name = source.alias or (implied_alias(source) if isinstance(source, exp.Table) else "")
+    found = SelectList(at, quoted(name) if name else "", is_input)
+    return _with_names(found, select)
+
+
+def _with_names(found: SelectList, select: exp.Select) -> SelectList:
+    stars = [item for item in select.expressions if item.is_star]
+    named = exp.Select(expressions=[item.copy() for item in select.expressions if not item.is_star])
+    names = tuple((output.name or "").lower() for output in outputs(named))
+    if not stars:
+        return replace(found, names=names)
+    plain = [star if isinstance(star, exp.Star) else star.this for star in stars]
+    dropped = [{item.name.lower() for item in star.args.get("except_") or []} for star in plain]
+    return replace(found, names=names, star=True, excluded=tuple(sorted(set.intersection(*dropped))))
+
+
+def _list_end(parsed: Parsed, select: exp.Select) -> int | None:
+    """The end of the last item of the list: the token before the FROM that closes it."""
+    first = min((start for item in select.expressions for start, _ in spans(item)), default=None)
+    opening = [
+        i
+        for i, t in enumerate(parsed.tokens)
+        if first is not None and t.start < first and t.upper == "SELECT"
+    ]
+    if not opening:
+        return None
+    closing = _closing_from(parsed.tokens, opening[-1])
+    from_ = min((start for start, _ in spans(select.args["from_"])), default=-1)
+    if closing is None or position(parsed.sql, from_) < position(parsed.sql, parsed.tokens[closing].start):
+        return None  # FROM stands before SELECT
+    return parsed.tokens[closing - 1].end
+
+
+def _closing_from(tokens: tuple[Token, ...], opening: int) -> int | None:
+    """The index of the FROM of the SELECT at ``opening``; ``IS DISTINCT FROM`` is none."""
+    depth = 0
+    for index in range(opening + 1, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
+        if depth < 0:
+            return None
+        if depth == 0 and tokens[index].upper == "FROM" and tokens[index - 1].upper != "DISTINCT":
+            return index
+    return None

@@ -1,0 +1,107 @@
+"""Puts other table names into a query by replacing exactly those characters: Spark reads the user's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+
+from lakesmith.quoting import quoted
+from lakesmith.sql.model import Edit, SelectList, SqlAnalysis
+from lakesmith.sql.tokens import SqlParseError
+
+Replacements = Mapping[str, str | tuple[str, ...]]
+"""By a table's name (in any case) what stands for it; a tuple has one for each reference to it, in the order of the text."""
+
+
+def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements) -> str:
+    """``sql`` with each table reference replaced by what ``replacements`` says for it.
+
+    A replacement is put in as it is: a view's name, or a table's with ``VERSION AS OF n`` behind it. Where a reference
+    has no alias, its own name becomes one, so that ``orders.city`` and ``bronze.orders.city`` still resolve.
+
+    Raises:
+        KeyError: a table has no replacement.
+        SqlParseError: a reference travels in time by itself.
+        ValueError: ``analysis`` is of another text.
+    """
+    return _apply(sql, analysis, _table_edits(analysis, replacements))
+
+
+def add_projection(
+    sql: str,
+    analysis: SqlAnalysis,
+    columns: Sequence[str],
+    prefix: str = "",
+    replacements: Replacements | None = None,
+) -> str | None:
+    """``sql`` with ``columns`` of its input (of each input of a union) added at the end of its SELECT list, each
+    called ``prefix`` + its name; and spliced, if ``replacements`` are given.
+
+    Returns None when it cannot be done safely: the query is not row-wise, or one of the names is taken. A star already
+    passes on a column that keeps its name; with a ``prefix``, it comes a second time under the new one.
+
+    Raises:
+        As ``splice``.
+    """
+    paths = analysis.select_lists
+    if paths is None or not all(_is_safe(path, columns, prefix, len(paths)) for path in paths):
+        return None
+    added = (edit for path in paths for edit in _path_edits(path, columns, prefix))
+    tables = () if replacements is None else _table_edits(analysis, replacements)
+    return _apply(sql, analysis, (*tables, *added))
+
+
+def _table_edits(analysis: SqlAnalysis, replacements: Replacements) -> Iterator[Edit]:
+    by_name = {
+        name.lower(): repeat(found) if isinstance(found, str) else iter(found)
+        for name, found in replacements.items()
+    }
+    for reference in analysis.references:
+        if reference.time_travel:
+            what = "a table's query reads its inputs as planned and cannot travel in time"
+            raise SqlParseError(reference.line, reference.column, what, reference.name)
+        yield Edit(reference.start, reference.end, next(by_name[reference.name.lower()]))
+        if reference.alias_at is not None:
+            yield Edit(reference.alias_at, reference.alias_at, f" AS {reference.implied_alias}")
+    yield from analysis.qualifiers
+
+
+def _apply(sql: str, analysis: SqlAnalysis, edits: Iterable[Edit]) -> str:
+    """The text with the edits made. Edits at one place keep their order: a name before the alias behind it."""
+    from lakesmith.sql.analysis import digest_of
+
+    if analysis.digest != digest_of(sql):
+        raise ValueError("the analysis is not of this text")
+    pieces: list[str] = []
+    at = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        pieces += [sql[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*pieces, sql[at:]])
+
+
+def _is_safe(path: Sequence[SelectList], columns: Sequence[str], prefix: str, parts: int) -> bool:
+    """No name is taken, and the parts of a union keep the same columns in the same places."""
+    names = {(prefix + column).lower() for column in columns}
+    if any(names & set(select.names) for select in path):
+        return False
+    passing = [select for select in path if select.star and not (select.reads_table and prefix)]
+    return parts == 1 or not passing
+
+
+def _path_edits(path: Sequence[SelectList], columns: Sequence[str], prefix: str) -> Iterator[Edit]:
+    for select in path:
+        items = [_item(select, column, prefix) for column in columns if not _passes(select, column, prefix)]
+        yield Edit(select.at, select.at, "".join(f", {item}" for item in items))
+
+
+def _passes(select: SelectList, column: str, prefix: str) -> bool:
+    """Whether the list's star brings the column under the name wanted already."""
+    name = column if select.reads_table else prefix + column
+    return select.star and not (select.reads_table and prefix) and name.lower() not in select.excluded
+
+
+def _item(select: SelectList, column: str, prefix: str) -> str:
+    qualifier = f"{select.source}." if select.source else ""
+    read = column if select.reads_table else prefix + column
+    return f"{qualifier}{quoted(read)} AS {quoted(prefix + column)}"

@@ -1,0 +1,43 @@
+"""What would be lost in silence at intake: columns spelt otherwise than declared, and files without a header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+
+def project(tmp_path: Path, session: SessionHandle, files: str) -> ProjectHarness:
+    table = f"source:\n  files: {{path: landing/orders/, {files}}}\ncolumns: {{id: int, name: string}}\n"
+    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": table})
+
+
+def test_a_file_without_a_header_has_the_declared_columns(tmp_path: Path, session: SessionHandle) -> None:
+    shop = project(tmp_path, session, "format: csv, header: false")
+    shop.land("landing/orders/1.csv", "1,a\n3000000000,b\n")
+    shop.must_run()
+    assert shop.rows("bronze.orders") == [(1, "a")]
+    assert [row["raw"] for row in shop.quarantine("bronze.orders")] == ["3000000000,b"]
+
+
+def test_json_keys_match_whatever_their_case(tmp_path: Path, session: SessionHandle) -> None:
+    shop = project(tmp_path, session, "format: json")
+    shop.land("landing/orders/1.json", '{"ID": 1, "Name": "a"}\n')
+    shop.must_run()
+    assert shop.rows("bronze.orders") == [(1, "a")]
+
+
+def test_parquet_columns_match_whatever_their_case(tmp_path: Path, session: SessionHandle) -> None:
+    shop = project(tmp_path, session, "format: parquet")
+    shop.spark.sql("SELECT 1 AS ID, 'a' AS Name").coalesce(1).write.parquet(str(shop.root / "written"))
+    (file,) = (shop.root / "written").glob("*.parquet")
+    shop.land("landing/orders/1.parquet", file.read_bytes())
+    shop.must_run()
+    assert shop.rows("bronze.orders") == [(1, "a")]

@@ -1,0 +1,31 @@
+"""Deletes rows by equality, as streaming engines do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import ProjectHarness
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import JavaTables
+
+
+def delete_equal(shop: ProjectHarness, table: str, city: str) -> None:
+    """Deletes the rows of a ``city`` as a streaming engine does: by a file that says so, without looking at the rows."""
+    iceberg = JavaTables(shop.spark).load(TableName.parse(table))
+    jvm: Any = shop.spark._jvm
+    package = jvm.org.apache.iceberg
+    schema = iceberg.schema().select(jvm.java.util.List.of("city"))
+    ids = shop.spark.sparkContext._gateway.new_array(jvm.int, 1)
+    ids[0] = schema.findField("city").fieldId()
+    record = package.data.GenericRecord.create(schema)
+    record.setField("city", city)
+    path = f"{iceberg.location()}/data/deletes-{city}.parquet"
+    output = package.encryption.EncryptedFiles.plainAsEncryptedOutput(iceberg.io().newOutputFile(path))
+    writers = package.data.GenericFileWriterFactory.Builder(iceberg)
+    writers = writers.equalityFieldIds(ids).equalityDeleteRowSchema(schema).build()
+    writer = writers.newEqualityDeleteWriter(output, iceberg.spec(), None)
+    writer.write(record)
+    writer.close()
+    iceberg.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    shop.spark.catalog.refreshTable(f"lake.{table}")

@@ -1,0 +1,60 @@
+"""Equality deletes, which only other engines write: no summary tells how many rows they hide, and no batch fails on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from equality_delete import delete_equal
+from harness import ProjectHarness
+
+from lakesmith.catalog.progress import live_rows
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """
+    source:
+      files: {path: landing/orders/, pattern: "*.csv", format: csv, on_changed_file: replace}
+    columns: {id: bigint, city: string}
+    """
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    files = {
+        "tables/bronze/orders.yaml": ORDERS,
+        "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\n",
+    }
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
+    shop.land("landing/orders/2.csv", "id,city\n3,Bonn\n")
+    shop.must_run()
+    return shop
+
+
+def test_a_sourced_table_takes_its_next_files(shop: ProjectHarness) -> None:
+    delete_equal(shop, "bronze.orders", "Rome")
+    assert shop.rows("bronze.orders") == [(1, "Oslo"), (3, "Bonn")]
+    head = shop.state("bronze.orders").head
+    assert head is not None
+    assert live_rows(head) is None
+
+    shop.land("landing/orders/3.csv", "id,city\n4,Kiel\n")
+    shop.land("landing/orders/1.csv", "id,city\n1,Lund\n2,Pisa\n")
+    shop.must_run()
+    assert shop.rows("bronze.orders") == [(1, "Lund"), (2, "Pisa"), (3, "Bonn"), (4, "Kiel")]
+    assert shop.rows("silver.orders") == shop.rows("bronze.orders")
+
+
+def test_a_derived_table_is_made_anew(shop: ProjectHarness) -> None:
+    delete_equal(shop, "silver.orders", "Rome")
+    assert shop.rows("silver.orders") == [(1, "Oslo"), (3, "Bonn")]
+    assert shop.must_run().published["silver.orders"].kind == "full"
+    assert shop.rows("silver.orders") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
+    head = shop.state("silver.orders").head
+    assert head is not None
+    assert live_rows(head) == 3

@@ -1,0 +1,89 @@
+"""Commits of other engines whose summaries say no more than Iceberg asks for: the operation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.plan import planner
+from lakesmith.spark.refresh import touched_keys
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "tables/bronze/a.yaml": "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: int, k: string}\n",
+    "tables/gold/rows.sql": "SELECT id, k FROM bronze.a",
+    "tables/gold/groups.sql": "SELECT k, count(*) AS c FROM bronze.a GROUP BY k",
+    "tables/gold/keyed.yaml": "from: bronze.a\nkey: [id]\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 1)
+    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    land(shop, 1, "1,x", "2,y")
+    shop.must_run()
+    return shop
+
+
+def land(shop: ProjectHarness, number: int, *rows: str) -> None:
+    shop.land(f"landing/{number}.csv", "\n".join(["id,k", *rows, ""]))
+
+
+def shorten(shop: ProjectHarness, table: str, is_kept: Callable[[str], bool]) -> None:
+    """Leaves of the summary of the table's head what is kept."""
+    path = Path(shop.state(table).metadata_location.removeprefix("file:"))
+    metadata = json.loads(path.read_text())
+    for snapshot in metadata["snapshots"]:
+        if snapshot["snapshot-id"] == metadata["current-snapshot-id"]:
+            summary = snapshot["summary"]
+            snapshot["summary"] = {key: summary[key] for key in summary if is_kept(key)}
+    path.write_text(json.dumps(metadata))
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    "is_kept",
+    [
+        lambda key: key == "operation",
+        lambda key: key == "operation" or key.startswith("total-"),
+        lambda key: key in ("operation", "added-records", "total-records", "total-data-files"),
+    ],
+    ids=["the operation", "totals", "some of each"],
+)
+def test_rows_of_such_commits_are_read_and_counted(
+    shop: ProjectHarness, is_kept: Callable[[str], bool]
+) -> None:
+    for statement in (
+        "INSERT INTO lake.bronze.a (id, k, _batch) VALUES (3, 'x', 1), (4, 'z', 1)",
+        "DELETE FROM lake.bronze.a WHERE id = 1",
+    ):
+        shop.spark.sql(statement).collect()
+        shorten(shop, "bronze.a", is_kept)
+        shop.must_run()
+        there = shop.rows("bronze.a", "id", "k")
+        assert [shop.rows(f"gold.{name}", "id", "k") for name in ("rows", "keyed")] == [there, there]
+    land(shop, 2, "5,x")
+    published = shop.must_run().published
+    assert published["bronze.a"].account.inserted == 1
+    assert published["gold.groups"].kind == "keys"
+    assert shop.rows("gold.groups") == [("x", 2), ("y", 1), ("z", 1)]
+
+
+def test_a_derived_table_that_such_a_commit_changed_is_made_anew(shop: ProjectHarness) -> None:
+    shop.spark.sql("INSERT INTO lake.gold.rows VALUES (9, 'q')").collect()
+    shorten(shop, "gold.rows", lambda key: key == "operation")
+    for number in (2, 3):
+        land(shop, number, f"{number + 1},x")
+        shop.must_run()
+    assert shop.rows("gold.rows") == [(1, "x"), (2, "y"), (3, "x"), (4, "x")]

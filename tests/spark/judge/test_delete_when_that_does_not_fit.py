@@ -1,0 +1,108 @@
+"""A ``delete_when`` that cannot tell whether a row is a delete: told at its place in the project, and nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+if TYPE_CHECKING:
+    from lakesmith.errors import Problem
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """\
+source:
+  files: {path: landing/orders/, pattern: "*.csv", format: csv}
+columns: {id: bigint, day: date, op: string}
+"""
+QUERY = "SELECT id, day, op FROM bronze.orders"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    files = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
+    return ProjectHarness(tmp_path / "shop", session, files)
+
+
+def declare(shop: ProjectHarness, delete_when: str) -> None:
+    shop.write({"tables/silver/orders.yaml": f"key: [id]\nlatest_by: [day]\ndelete_when: {delete_when}\n"})
+
+
+def problem_of(shop: ProjectHarness) -> Problem:
+    """The one problem of the next run, which an error of quality ended."""
+    result = shop.run()
+    assert (result.code, len(result.problems)) == (3, 1), result.problems
+    return result.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("delete_when", "what", "found"),
+    [
+        ("day > 5", "cannot be judged", "DATATYPE_MISMATCH"),
+        ("opp = 'D'", "cannot be judged", "`opp` cannot be resolved"),
+        ("explode(array(true))", "cannot be judged", "UNSUPPORTED_GENERATOR"),
+        ("op", "is no condition", "a value of type string"),
+        ("id + 1", "is no condition", "a value of type bigint"),
+    ],
+)
+def test_it_is_found_before_a_row_is_written(
+    shop: ProjectHarness, delete_when: str, what: str, found: str
+) -> None:
+    declare(shop, delete_when)
+    shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,I\n2,2024-01-31,D\n")
+    problem = problem_of(shop)
+    assert problem.code == "LS804"
+    assert problem.what == f"the delete_when of silver.orders, {delete_when}, {what}"
+    assert str(problem.place) == "tables/silver/orders.yaml:3"
+    assert problem.expected == "a condition over the query's columns: id, day, op"
+    assert found in (problem.found or "")
+    state = shop.state("silver.orders")
+    assert state.head is None
+    assert [snapshot.count("added-records") for snapshot in state.snapshots.values()] == [0]
+
+
+@pytest.mark.parametrize("batch", ["first", "second"])
+def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: ProjectHarness, batch: str) -> None:
+    declare(shop, "id > 0 and op > 5")
+    kept = [] if batch == "first" else [(1, "3")]
+    if kept:
+        shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,3\n2,2024-01-31,7\n")
+        shop.must_run()
+    shop.land("landing/orders/2.csv", "id,day,op\n3,2024-01-31,six\n")
+    problem = problem_of(shop)
+    assert problem.code == "LS804"
+    assert problem.what == "the delete_when of silver.orders, id > 0 and op > 5, fails on a value"
+    assert str(problem.place) == "tables/silver/orders.yaml:3"
+    assert "'six'" in (problem.found or "")
+    assert "try_cast" in (problem.hint or "")
+    assert shop.rows("silver.orders", "id", "op") == kept
+
+    declare(shop, "id > 0 and try_cast(op AS int) > 5")
+    shop.must_run()
+    assert shop.rows("silver.orders", "id", "op") == [*kept, (3, "six")]
+
+
+def test_it_is_told_where_the_folder_declares_it(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/_defaults.yaml": "delete_when: op\n"})
+    shop.write({"tables/silver/orders.yaml": "key: [id]\n"})
+    shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,I\n")
+    assert str(problem_of(shop).place) == "tables/silver/_defaults.yaml:1"
+
+
+def test_a_condition_without_a_value_deletes_nothing(shop: ProjectHarness) -> None:
+    declare(shop, '"NULL"')
+    shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,D\n")
+    shop.must_run()
+    assert shop.rows("silver.orders", "id", "op") == [(1, "D")]
+
+
+def test_a_query_that_fails_on_a_value_is_not_taken_for_it(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/orders.sql": f"{QUERY} WHERE op > 5"})
+    declare(shop, "op > 5")
+    shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,six\n")
+    result = shop.run()
+    assert (result.code, result.problems[0].code) == (1, "LS601")

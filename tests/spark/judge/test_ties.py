@@ -1,0 +1,184 @@
+"""Versions of a key with the same ``latest_by``: whichever way a table is brought up to date, the same one has to win."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, at: int, v: string, w: string}}\n"
+KEYED = "key: [id]\nlatest_by: [at]\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": BRONZE.format(name="a")})
+
+
+def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
+    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,at,v,w", *rows, ""]))
+
+
+def kind(shop: ProjectHarness, table: str = "silver.t") -> str:
+    return shop.record(table).kind
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "history"), [("p", "q", "type1"), ("q", "p", "type1"), ("q", "p", "type2")]
+)
+def test_where_arrival_is_not_known_maps_settle_ties_as_well(
+    shop: ProjectHarness, first: str, then: str, history: str
+) -> None:
+    python = """
+        from pyspark.sql import functions as F
+
+        def t(bronze__a):
+            return bronze__a.select("id", "at", F.create_map(F.lit("v"), "v").alias("m"))
+    """
+    shop.write({"tables/silver/t.py": python, "tables/silver/t.yaml": KEYED + f"history: {history}\n"})
+    land(shop, "a", 1, f"1,5,{first},")
+    shop.must_run()
+    land(shop, "a", 2, f"1,5,{then},")
+    shop.must_run()
+    assert kind(shop) == "upsert"
+    assert shop.rows("silver.t", "m") == [({"v": "q"},)]
+    land(shop, "a", 3, "1,5,q,")
+    assert "silver.t" in shop.must_run().published
+    assert (shop.record("silver.t").account.updated, shop.rows("silver.t", "m")) == (0, [({"v": "q"},)])
+
+
+@pytest.mark.parametrize(("v", "w", "history"), [("p", "q", "type1"), ("q", "p", "type2")])
+def test_of_two_versions_out_of_one_row_the_greatest_values_win(
+    shop: ProjectHarness, v: str, w: str, history: str
+) -> None:
+    both = "SELECT id, at, v FROM bronze.a UNION ALL SELECT id, at, w FROM bronze.a"
+    shop.write({"tables/silver/t.sql": both, "tables/silver/t.yaml": KEYED + f"history: {history}\n"})
+    land(shop, "a", 1, f"1,5,{v},{w}")
+    shop.must_run()
+    land(shop, "a", 2, f"2,5,{w},{v}")
+    shop.must_run()
+    assert shop.rows("silver.t", "id", "v") == [(1, "q"), (2, "q")]
+    shop.must_run(full=["silver.t"])
+    assert shop.rows("silver.t", "id", "v") == [(1, "q"), (2, "q")]
+
+
+@pytest.mark.parametrize(("batch", "history"), [("NULL", "type1"), ("1L", "type1"), ("NULL", "type2")])
+def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
+    shop: ProjectHarness, batch: str, history: str
+) -> None:
+    shop.write(
+        {
+            "tables/silver/t.sql": "SELECT id, at, v FROM bronze.a",
+            "tables/silver/t.yaml": KEYED + f"history: {history}\n",
+        }
+    )
+    for number in (1, 2):
+        land(shop, "a", number, f"1,5,batch {number},", f"{number},6,x,")
+        shop.must_run()
+    insert = f"INSERT INTO lake.bronze.a (id, at, v, _batch) VALUES (1, 5, 'foreign', {batch}), (1, 6, 'y', {batch})"
+    shop.spark.sql(insert)
+    shop.must_run()
+    incremental = shop.rows("silver.t")
+    shop.must_run(full=["silver.t"])
+    assert incremental == shop.rows("silver.t")
+    assert "foreign" not in str(incremental)
+
+
+def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
+    land(shop, "a", 1, "1,5,first,", "2,5,first,")
+    shop.must_run()
+    shop.spark.sql("INSERT INTO lake.bronze.a (id, at, v) VALUES (1, 6, 'newer'), (2, 4, 'older')")
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "newer"), (2, "first")])
+
+
+def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: ProjectHarness) -> None:
+    keyed = KEYED + "delete_when: w = 'D'\n"
+    shop.write({"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a", "tables/silver/t.yaml": keyed})
+    land(shop, "a", 1, "1,5,gone,D", "2,5,there,")
+    shop.must_run()
+    shop.spark.sql("INSERT INTO lake.bronze.a (id, at, v) VALUES (1, 5, 'foreign')")
+    shop.must_run()
+    assert shop.rows("silver.t", "id", "v") == [(2, "there")]
+
+
+def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> None:
+    shop.write(
+        {
+            "tables/bronze/b.yaml": BRONZE.format(name="b"),
+            "tables/silver/both.sql": "SELECT * FROM bronze.a UNION ALL SELECT * FROM bronze.b",
+            "tables/gold/t.sql": "SELECT id, at, v FROM silver.both",
+            "tables/gold/t.yaml": KEYED,
+        }
+    )
+    for number in (1, 2, 3):
+        land(shop, "a", number, f"1,{number},a {number},")
+        land(shop, "b", 1, "2,0,b,")
+        shop.must_run()
+    land(shop, "b", 2, "1,3,b 2,")
+    shop.must_run()
+    incremental = shop.rows("gold.t", "v")
+    shop.must_run(full=["gold.t"])
+    assert incremental == shop.rows("gold.t", "v") == [("a 3",), ("b",)]
+
+
+def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
+    land(shop, "a", 1, "1,5,first,")
+    shop.must_run()
+    read = shop.record("silver.t").inputs["bronze.a"].snapshot
+    land(shop, "a", 2, "1,5,second,")
+    shop.must_run("bronze.a")
+    shop.spark.sql(
+        "CALL lake.system.expire_snapshots(table => 'bronze.a',"
+        f" snapshot_ids => ARRAY({read}), older_than => TIMESTAMP '1970-01-01 00:00:00')"
+    )
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "v")) == ("full", [("second",)])
+
+
+@pytest.mark.parametrize("arrival", [True, False])
+def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
+    shop: ProjectHarness, arrival: bool
+) -> None:
+    python = "def t(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
+    query = (
+        {"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a"}
+        if arrival
+        else {"tables/silver/t.py": python}
+    )
+    settings = "key: [Id]\nlatest_by: [At]\ndelete_when: w = 'D'\n"
+    shop.write({**query, "tables/silver/t.yaml": settings})
+    land(shop, "a", 1, "1,5,p,", "2,5,p,", "3,1,gone,D")
+    shop.must_run()
+    land(shop, "a", 2, "1,5,q,", "2,6,,D", "3,0,late,")
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "q")])
+
+
+@pytest.mark.parametrize("history", ["type1", "type2"])
+def test_keys_that_are_equal_by_a_collation(shop: ProjectHarness, history: str) -> None:
+    collated = "SELECT at, w, v COLLATE UTF8_LCASE AS v FROM bronze.a"
+    shop.write(
+        {
+            "tables/silver/t.sql": collated,
+            "tables/silver/t.yaml": f"key: [v]\nlatest_by: [at]\nhistory: {history}\n",
+        }
+    )
+    land(shop, "a", 1, "1,5,c,")
+    if history == "type2":
+        (problem,) = shop.run().problems
+        assert (problem.code, "collation" in problem.what) == ("LS615", True)
+        return
+    shop.must_run()
+    land(shop, "a", 2, "1,6,C,")
+    shop.must_run()
+    assert (kind(shop), shop.rows("silver.t", "at")) == ("full", [(6,)])

@@ -1,0 +1,47 @@
+"""Where Spark knows that there are no rows it leaves the counting out of its plan: the account is zeros, not an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness import ProjectHarness
+
+from lakesmith.spark.start.session import SessionHandle
+
+FILES = {
+    "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
+    "columns: {id: bigint, price: int}\n",
+    "tables/silver/none.sql": "SELECT id, price FROM bronze.orders WHERE false",
+    "tables/silver/keyed.sql": "SELECT id, price FROM bronze.orders WHERE 1 = 0",
+    "tables/silver/keyed.yaml": "key: [id]\n",
+}
+
+
+def test_queries_that_can_give_no_row(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
+    published = shop.must_run().published
+    for table in ("silver.none", "silver.keyed"):
+        account = published[table].account
+        assert (account.read, account.filtered, account.rows_after) == (2, 2, 0), table
+    shop.land("landing/orders/2.csv", "id,price\n")
+    assert shop.must_run().published["bronze.orders"].account.rows_after == 2
+
+
+ALL_BAD = {
+    "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
+    "columns: {id: bigint, price: int}\n",
+    "tables/silver/keyed.sql": "SELECT id, price FROM bronze.orders",
+    "tables/silver/keyed.yaml": 'key: [id]\nlatest_by: [price]\nrules: |\n  Rules = [ ColumnValues "price" > 10 ]\n',
+}
+
+
+def test_batches_of_nothing_but_bad_rows(tmp_path: Path, session: SessionHandle) -> None:
+    """Spark looks at a stage's rows when it has them, and leaves what would read none out of the rest of the plan."""
+    shop = ProjectHarness(tmp_path / "shop", session, ALL_BAD)
+    shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
+    first = shop.must_run().published["silver.keyed"].account
+    assert (first.read, first.quarantined, first.rows_after) == (2, 2, 0)
+    shop.land("landing/orders/2.csv", "id,price\n5,6\n")
+    merged = shop.must_run().published["silver.keyed"].account
+    assert (merged.read, merged.quarantined, merged.rows_after) == (1, 1, 0)

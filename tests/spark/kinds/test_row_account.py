@@ -1,0 +1,88 @@
+"""Law 3 is checked: a batch whose account does not balance is not published, however its table is refreshed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness, refresh_by_keys
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.batch import context as batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.catalog.record import Account
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """
+source:
+  files: {path: landing/orders/, format: csv}
+columns: {id: int, at: int, city: string, amount: int}
+"""
+QUERY = "SELECT id, at, city, amount FROM bronze.orders"
+FILES = {
+    "tables/bronze/orders.yaml": ORDERS,
+    "tables/silver/log.sql": "SELECT id, upper(city) AS city FROM bronze.orders WHERE amount > 0",
+    "tables/silver/orders.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [at]\n",
+    "tables/silver/past.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [at]\nhistory: type2\n",
+    "tables/gold/summed.sql": "SELECT city, count(*) AS n, sum(amount) AS total FROM silver.orders GROUP BY city",
+    "tables/gold/averaged.sql": "SELECT city, avg(amount) AS mean FROM silver.orders GROUP BY city",
+    "tables/gold/whole.sql": "SELECT count(*) AS n, max(amount) AS most FROM silver.orders",
+}
+KINDS = {
+    "bronze.orders": "files",
+    "silver.log": "append",
+    "silver.orders": "upsert",
+    "silver.past": "upsert",
+    "gold.summed": "keys",
+    "gold.averaged": "keys",
+    "gold.whole": "full",
+}
+MISCOUNTS = ("inserted", "read")
+"""What is one too many: rows that are not there, and, where a batch places its rows one by one, a row that went nowhere."""
+
+
+def test_a_batch_that_miscounts_is_not_published(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh_by_keys(monkeypatch)
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop.land("landing/orders/1.csv", "id,at,city,amount\n1,1,Oslo,5\n2,1,Rome,7\n3,1,Rome,0\n")
+    shop.must_run()
+    shop.land("landing/orders/2.csv", "id,at,city,amount\n2,2,Oslo,9\n4,1,Bonn,1\n")
+    for table, kind in KINDS.items():
+        for miscount in MISCOUNTS:
+            if miscount == "read" and not _places_rows(shop, table):
+                continue
+            assert _refused(shop, table, miscount) == ["LS610"], (table, miscount)
+        assert shop.must_run(table).published[table].kind == kind
+    assert shop.rows("gold.summed") == [("Bonn", 1, 1), ("Oslo", 2, 14), ("Rome", 1, 0)]
+    assert shop.rows("gold.whole") == [(4, 9)]
+    assert not shop.run().published
+
+
+def _places_rows(shop: ProjectHarness, table: str) -> bool:
+    """Whether the account of a table's batches says of each row that was read where it went."""
+    return not table.startswith("gold") and shop.record(table).by_row
+
+
+def _refused(shop: ProjectHarness, table: str, miscount: str) -> list[str]:
+    """The codes of what a run of the table fails by, whose batch counts one too many; main stays where it is."""
+    head = shop.state(table).head
+    right = batch.checked_account
+
+    def wrong(of: batch.Batch, draft: batch.Draft) -> Account:
+        assert of.name == TableName.parse(table)
+        account = replace(draft.account, **{miscount: getattr(draft.account, miscount) + 1})
+        return right(of, replace(draft, account=account))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "checked_account", wrong)
+        result = shop.run(table)
+    assert (result.code, shop.state(table).head) == (1, head)
+    return [problem.code for problem in result.problems]

@@ -1,0 +1,195 @@
+"""Landing files of every format: each of their rows is read once, from the right file, in its position."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from landing_files import landed, one, rows, source
+from pyspark.sql import SparkSession
+
+from lakesmith.project.definitions import FileFormat
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.read import records
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files, unreadable_file
+
+pytestmark = pytest.mark.spark
+
+
+def test_columns_are_matched_by_name_in_every_group(spark: SparkSession, tmp_path: Path) -> None:
+    files = [
+        landed(tmp_path, "landing/1.csv", "id,note,extra\n1,a,x\n"),
+        landed(tmp_path, "landing/2.csv", "NOTE,id\nb,2\n"),
+        landed(tmp_path, "landing/3.csv", "id\n3\n"),
+        landed(tmp_path, "landing/empty.csv", ""),
+        landed(tmp_path, "landing/header.csv", "id,note\n"),
+    ]
+    headers = [("id", "note", "extra"), ("NOTE", "id"), ("id",), (), ("id", "note")]
+    groups = tuple(ReadGroup((file,), header) for file, header in zip(files, headers, strict=True))
+    frame = read_files(spark, ReadRequest(source(), tmp_path, groups, (("note", "string"), ("id", "int"))))
+    assert [(row.note, row.id) for row in rows(frame)] == [("a", 1), ("b", 2), (None, 3)]
+    assert frame.columns == [
+        "note",
+        "id",
+        "_source_file",
+        "_source_position",
+        "_source_modified_at",
+        "_raw",
+        "_reasons",
+        "_rounded",
+    ]
+
+
+@pytest.mark.parametrize("format_", list(FileFormat))
+def test_nothing_to_read_is_an_empty_frame_of_the_right_schema(
+    spark: SparkSession, tmp_path: Path, format_: FileFormat
+) -> None:
+    frame = read_files(spark, ReadRequest(source(format_), tmp_path, (), (("id", "int"),)))
+    assert frame.dtypes[0] == ("id", "int")
+    assert dict(frame.dtypes)["_reasons"] == "array<string>"
+    assert frame.count() == 0
+
+
+NAMES = [
+    "a b.csv",
+    "50%+c.csv",
+    "%41.csv",
+    "h#s.csv",
+    "g[1]{a,b}*.csv",
+    "q?x.csv",
+    "12:30.csv",
+    "a,b.csv",
+    "it's.csv",
+    "day=1/p.csv",
+    "rep [12:30].csv",
+    "rep [12-30].csv",
+    "{a:b}.csv",
+    "*:?.csv",
+    "x:y/[z].csv",
+    "[x]/y:z.csv",
+    "back\\slash.csv",
+    "back\\[1:2].csv",
+    "${env:HOME}.csv",
+    "$HOME;`id`|&.csv",
+    "tab\tnew\nline.csv",
+    "file:x.csv",
+    "süß:[é]😀.csv",
+    ' "quoted" .csv',
+]
+
+
+def test_file_names_come_out_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "my project"
+    outside = landed(tmp_path, "else where/o+.csv", "id\n9\n")
+    files = [landed(root, f"landing/{name}", "id\n1\n") for name in NAMES]
+    files.append(FileIdentity(str(tmp_path / outside.path), outside.size, outside.modified_ns))
+    frame = read_files(
+        spark, ReadRequest(source(), root, (ReadGroup(tuple(files), ("id",)),), (("id", "int"),))
+    )
+    # Each once: a name that looks like a pattern must not make the others be read again.
+    assert sorted(row._source_file for row in frame.collect()) == sorted(file.path for file in files)
+
+
+def test_positions_do_not_depend_on_how_files_are_cut_and_packed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{i},{'x' * (i % 37)}" if i % 11 else f"bad{i},y" for i in range(3000)]
+    small = [landed(tmp_path, f"landing/s{i}.csv", "id,n\n1,a\nx,b\n3,c\n") for i in range(40)]
+    big = landed(tmp_path, "landing/big.csv", "id,n\n" + "\n".join(lines) + "\n")
+    request = ReadRequest(
+        source(), tmp_path, (ReadGroup((big, *small), ("id", "n")),), (("id", "int"), ("n", "string"))
+    )
+    whole = rows(read_files(spark, request))
+    assert [row._source_position for row in whole if row._source_file == big.path] == list(range(1, 3001))
+    monkeypatch.setattr(records, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(records, "BLOCK_BYTES", 1000)
+    cut = rows(read_files(spark, request))
+    again = rows(
+        read_files(
+            spark, ReadRequest(request.source, tmp_path, (ReadGroup((big,), ("id", "n")),), request.columns)
+        )
+    )
+    split = [row for row in cut if row._source_file == big.path]
+    assert [(row.id, row.n, row._raw) for row in split] == [
+        (row.id, row.n, row._raw) for row in whole if row._source_file == big.path
+    ]
+    assert len({row._source_position for row in split}) == 3000
+    assert split[-1]._source_position > 3000
+    assert [row._source_position for row in again] == [row._source_position for row in split]
+    for file in small:
+        assert [row._source_position for row in cut if row._source_file == file.path] == [1, 2, 3]
+
+
+def test_a_checksum_of_an_older_version_is_no_matter(spark: SparkSession, tmp_path: Path) -> None:
+    request = one(tmp_path, "id\n1\n", ("id",), (("id", "int"),))
+    (tmp_path / "landing/.a.csv.crc").write_bytes(b"crc\x00\x00\x00\x02\x00\xff\xff\xff\xff")
+    assert [row.id for row in read_files(spark, request).collect()] == [1]
+
+
+def test_many_small_files_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    files = tuple(landed(tmp_path, f"landing/{i}.csv", f"id\n{i}\n") for i in range(200))
+    frame = read_files(spark, ReadRequest(source(), tmp_path, (ReadGroup(files, ("id",)),), (("id", "int"),)))
+    assert frame.rdd.getNumPartitions() <= spark.sparkContext.defaultParallelism
+    assert {row.id for row in frame.collect()} == set(range(200))
+
+
+def test_gzip_is_read_and_a_cut_one_stops_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    whole = gzip.compress(b"id\n" + b"\n".join(str(i * 7919).encode() for i in range(50_000)) + b"\n")
+    columns = (("id", "bigint"),)
+    good = one(tmp_path, whole, ("id",), columns, name="landing/a.csv.gz")
+    assert read_files(spark, good).count() == 50_000
+    cut = one(tmp_path, whole[: len(whole) // 2], ("id",), columns, name="landing/c+ut 1.csv.gz")
+    with pytest.raises(Exception) as caught:
+        read_files(spark, cut).count()
+    assert unreadable_file(caught.value) == str(tmp_path / "landing/c+ut 1.csv.gz")
+
+
+def test_a_file_that_went_away_stops_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    request = one(tmp_path, "id\n1\n", ("id",), (("id", "int"),))
+    frame = read_files(spark, request)
+    (tmp_path / "landing/a.csv").unlink()
+    with pytest.raises(Exception, match=r"landing/a\.csv"):
+        frame.count()
+
+
+def test_the_session_s_settings_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    before = spark.conf.getAll
+    read_files(spark, one(tmp_path, "id\n1\n", ("id",), (("id", "int"),))).collect()
+    assert spark.conf.getAll == before
+
+
+INFERRED: list[tuple[str, Callable[[SparkSession, Path], ReadRequest], dict[str, str]]] = [
+    (
+        "csv",
+        lambda spark, root: one(
+            root,
+            "n,x,zip,b,day,at,mixed,none\n1,1.5,007,true,2024-01-01,2024-01-01 10:00,1,\n-2,2,123,false,2024-02-01,2024-01-02T10:00:00Z,a,\n",
+            ("n", "x", "zip", "b", "day", "at", "mixed", "none"),
+            (),
+        ),
+        {"n": "bigint", "x": "double", "zip": "string", "b": "boolean", "day": "date", "at": "timestamp", "mixed": "string", "none": "string"},
+    ),
+    (
+        "json",
+        lambda spark, root: one(
+            root, '{"n":1,"day":"2024-01-01","o":{"a":1.5,"e":null}}\n{"n":2,"s":"x"}\n', (), (), name="a.json", format_=FileFormat.JSON
+        ),
+        {"n": "bigint", "day": "date", "o": "struct<a:double,e:string>", "s": "string"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"), [case[1:] for case in INFERRED], ids=[case[0] for case in INFERRED]
+)
+def test_inference(
+    spark: SparkSession,
+    tmp_path: Path,
+    make: Callable[[SparkSession, Path], ReadRequest],
+    expected: dict[str, str],
+) -> None:
+    request = make(spark, tmp_path)
+    found = infer_columns(spark, request.source, request.groups, tmp_path)
+    assert {column.name: column.type for column in found} == expected

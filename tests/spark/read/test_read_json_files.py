@@ -1,0 +1,89 @@
+"""Every line of a JSON file is accounted for: good with the right values, or bad with its text and the reason."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from landing_files import Columns, landed, one, rows, source
+from pyspark.sql import Row, SparkSession
+
+from lakesmith.project.definitions import FileFormat
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, json_columns, read_files
+
+pytestmark = pytest.mark.spark
+
+JSON: list[tuple[str, str, dict[str, object] | str]] = [
+    ("plain", '{"i": 5, "s": "x", "d": 1.50, "f": 1}', {"i": 5, "s": "x", "d": Decimal("1.50"), "f": 1.0}),
+    ("missing keys and nulls", '{"i": null, "zzz": 1}', {"i": None, "s": None}),
+    ("a number for a string", '{"s": 5}', {"s": "5"}),
+    ("an object for a string", '{"s": {"a": [1]}}', {"s": '{"a":[1]}'}),
+    ("a decimal in a string", '{"d": "12.50"}', {"d": Decimal("12.50")}),
+    ("a date", '{"day": "2024-02-29"}', {"day": date(2024, 2, 29)}),
+    ("nested", '{"n": {"x": 1, "d": 1.5}, "l": [1, 2]}', {"n": Row(x=1, d=Decimal("1.5")), "l": [1, 2]}),
+    ("a string for an int", '{"i": "5"}', "i: not an int: '5'"),
+    ("a fraction for an int", '{"i": 5.5}', "i: not an int: '5.5'"),
+    ("too large", '{"i": 99999999999}', "i: not an int: '99999999999'"),
+    (
+        "digits beyond the scale",
+        '{"d": 1.239}',
+        "d: not a decimal(10,2): '1.239' (it has more than 2 digits after the point)",
+    ),
+    ("a decimal comma", '{"d": "1,50"}', "d: not a decimal(10,2): '1,50'"),
+    ("an overflow", '{"f": 1e999}', "f: not a double: '1e999'"),
+    ("a number for a timestamp", '{"t": 1704067200}', "t: not a timestamp: '1704067200'"),
+    ("a time for a timestamp", '{"t": "12:30"}', "t: not a timestamp: '12:30'"),
+    ("a day that is not", '{"day": "2024-02-30"}', "day: not a date: '2024-02-30'"),
+    ("digits inside a struct", '{"n": {"d": 1.55}}', "n: not a struct"),
+    ("a type inside an array", '{"l": [1, "x"]}', "l: not an array<int>: '[1,"),
+    ("a type inside a struct", '{"n": {"x": 1.5, "d": 1}}', "n.x: not an int: '1.5'"),
+    ("a type inside a struct in an array", '{"a": [{"b": {"c": 1}}, {"b": {"c": 1.5}}]}', "a: not an array<"),
+    ("a type deep inside", '{"deep": {"m": {"k": {"x": "1"}}}}', "deep.m: not a map<string,struct<x:int>>: "),
+    ("no struct inside a struct", '{"deep": {"s": 5}}', "deep.s: not a struct<`odd, one`:int>: '5'"),
+    ("an odd name inside", '{"deep": {"s": {"odd, one": true}}}', "deep.s.`odd, one`: not an int: 'true'"),
+    (
+        "digits a double would lose",
+        '{"s": 12345678901234567890.123}',
+        "s: not a string: '12345678901234567890.123'",
+    ),
+    ("a number a double does not hold", '{"s": 1e999, "n": {"s": 1}}', "s: not a string: '1e999'"),
+    ("the same key inside", '{"n": {"f": 5}, "f": "5.0"}', "f: not a double: '5.0'"),
+    ("the same digits in quotes", '{"s": "12345678901234567890.123"}', {"s": "12345678901234567890.123"}),
+    ("a key twice", '{"i": 1, "i": 2}', "a key is given twice in one object"),
+    ("two objects", '{"i": 1} {"i": 2}', "not one JSON object"),
+    ("two objects and a comma", '{"i": 1}, {"i": 2}', "not one JSON object"),
+    ("an array", '[{"i": 1}]', "not one JSON object"),
+    ("something after it", '{"i": 1} x', "not one JSON object"),
+    ("null", "null", "not one JSON object"),
+    ("cut", '{"i": 1', "not one JSON object"),
+    ("single quotes", "{'i': 1}", "not one JSON object"),
+]
+JSON_COLUMNS: Columns = (
+    ("i", "int"), ("s", "string"), ("d", "decimal(10,2)"), ("f", "double"), ("t", "timestamp"), ("day", "date"),
+    ("n", "struct<x:int,d:decimal(5,1)>"), ("l", "array<int>"),
+    ("a", "array<struct<b:struct<c:int>>>"), ("deep", "struct<m:map<string,struct<x:int>>,s:struct<`odd, one`:int>>"),
+)  # fmt: skip
+
+
+def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
+    content = "\n\n".join(line for _, line, _ in JSON)
+    request = one(tmp_path, content, (), JSON_COLUMNS, name="landing/a.jsonl", format_=FileFormat.JSON)
+    wrong = []
+    for (title, line, expected), row in zip(JSON, rows(read_files(spark, request)), strict=True):
+        if isinstance(expected, str):
+            right = len(row._reasons) == 1 and row._reasons[0].startswith(expected) and row._raw == line
+        else:
+            right = all(row[k] == v for k, v in expected.items()) and not row._reasons and row._raw is None
+        if not right:
+            wrong.append((title, row))
+    assert wrong == []
+    assert set(json_columns(spark, request)) == {"i", "s", "d", "f", "t", "day", "n", "l", "a", "deep", "zzz"}
+
+
+def test_json_keys_matched_under_another_spelling(spark: SparkSession, tmp_path: Path) -> None:
+    file = landed(tmp_path, "a.json", '{"Id": 1}\n{"id": 2}\n{"ID": 3}\n')
+    groups = (ReadGroup((file,), matches=(("id", "Id"),)),)
+    found = rows(read_files(spark, ReadRequest(source(FileFormat.JSON), tmp_path, groups, (("id", "int"),))))
+    assert [row.id for row in found] == [1, 2, None]

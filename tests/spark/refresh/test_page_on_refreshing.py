@@ -1,0 +1,40 @@
+"""The tables on the page on refreshing are refreshed as the page says, once there is something to refresh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness, refresh_by_keys
+from refreshing_page import TABLES, strategies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+HEADER = "sale_id,customer_id,product,amount,sold,op\n"
+
+
+def test_tables_are_refreshed_as_the_page_says(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh_by_keys(monkeypatch)
+    shop = ProjectHarness(tmp_path / "shop", session, TABLES)
+    shop.land(
+        "landing/sales/1.csv",
+        HEADER
+        + "1,1,tea,150,2024-06-03 10:00:00,I\n2,1,cup,20,2024-06-03 10:20:00,I\n3,2,tea,5,2024-06-03 11:00:00,I\n",
+    )
+    shop.must_run()
+    shop.land(
+        "landing/sales/2.csv", HEADER + "2,1,cup,200,2024-06-03 12:00:00,U\n3,2,tea,,2024-06-03 12:30:00,D\n"
+    )
+    published = shop.must_run().published
+    shown = strategies()
+    assert {table: published[table].kind for table in shown} == shown
+    assert shop.rows("silver.large_sales", "sale_id") == [(1,), (2,)]
+    assert shop.rows("gold.totals") == [(2, 350)]
+    assert shop.rows("gold.priced", "sale_id", "price") == [(1, None), (2, 200)]

@@ -1,0 +1,456 @@
+"""Queries, values and texts that once brought a refresh by keys to a wrong result, a failure or a standstill.
+
+What each table has to hold is what Spark makes of its query over all of its inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness, refresh_by_keys
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
+BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
+
+QUERIES = {
+    "window_of_an_expression": "SELECT window(at + INTERVAL 5 HOURS, '1 hour').start AS since, avg(n) AS mean FROM bronze.a"
+    " GROUP BY window(at + INTERVAL 5 HOURS, '1 hour')",
+    "window_of_a_number": "SELECT window(timestamp_seconds(n * 1000), '1 hour').start AS since, avg(id) AS mean FROM bronze.a"
+    " GROUP BY window(timestamp_seconds(n * 1000), '1 hour')",
+    "by_window": "SELECT window(at, '1 hour') AS win, count(*) AS c FROM bronze.a GROUP BY window(at, '1 hour')",
+    "trunc_to_a_day": "SELECT trunc(to_date(at), 'DAY') AS t, avg(n) AS mean FROM bronze.a GROUP BY trunc(to_date(at), 'DAY')",
+    "variables": "SELECT k, avg(n) AS mean FROM bronze.a GROUP BY k",
+    "no_text": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS mean FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
+    "early_and_late_days": "SELECT CAST(day AS date) AS d, avg(n) AS mean FROM bronze.a GROUP BY CAST(day AS date)",
+    "early_and_late_times": "SELECT CAST(day AS timestamp_ntz) AS t, avg(n) AS mean FROM bronze.a"
+    " GROUP BY CAST(day AS timestamp_ntz)",
+    "small_numbers": "SELECT CAST(n % 3 AS smallint) AS part, count(*) AS c FROM bronze.a GROUP BY CAST(n % 3 AS smallint)",
+    "small_rows": "SELECT id, CAST(n AS tinyint) AS tiny, k COLLATE UTF8_LCASE AS folded FROM bronze.a",
+    "zeros": "SELECT CAST(z AS string) AS t FROM (SELECT CASE n WHEN 1 THEN -0.0D ELSE n + 0.0D END AS z FROM bronze.a"
+    " EXCEPT SELECT CAST(n + 100 AS double) FROM bronze.b)",
+    "exists_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
+    " AND EXISTS (SELECT 1 FROM bronze.a z WHERE z.id = y.id))",
+    "in_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
+    " AND y.id IN (SELECT z.id FROM bronze.a z WHERE z.k = y.k))",
+    "cast_of_what_is_kept_out": "SELECT CAST(a.txt AS int) AS number, a.id FROM bronze.a a"
+    " LEFT ANTI JOIN bronze.b b ON a.txt = b.txt",
+    "on_a_count_alone": "SELECT a.id, c.n FROM bronze.a a JOIN (SELECT k, count(*) AS n FROM bronze.b GROUP BY k) c"
+    " ON a.n = c.n AND a.id > 0",
+    "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a WHERE txt < 'a'"
+    " GROUP BY txt COLLATE UTF8_LCASE",
+    "from_today": "SELECT id FROM bronze.a WHERE CAST(at AS date) < 'tomorrow'",
+}
+BELOW = {
+    "of_windows": "SELECT win, c FROM gold.by_window WHERE c > 1",
+    "windows_again": "SELECT win, avg(c) AS mean FROM gold.by_window GROUP BY win",
+}
+FULL = {
+    "on_a_count_alone",
+    "exists_in_exists",
+    "in_in_exists",
+    "cast_of_what_is_kept_out",
+    "folded",
+    "from_today",
+    "zeros",
+}
+APPENDED = {"small_rows"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+    refresh_by_keys(monkeypatch)
+    files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
+    return ProjectHarness(tmp_path / "shop", session, files)
+
+
+def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
+    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,k,n,txt,hex,at,day", *rows, ""]))
+
+
+def same(spark: SparkSession, gold: str, query: str) -> bool:
+    for layer in ("bronze", "gold"):
+        query = query.replace(f"{layer}.", f"lake.{layer}.")
+    return shown(spark.sql(query)) == shown(spark.table(f"lake.gold.{gold}"))
+
+
+def shown(rows: DataFrame) -> Counter[tuple[str, ...]]:
+    """As texts that Spark makes: Python knows no days before the year 1."""
+    texts = rows.select(*(F.col(name).cast("string") for name in rows.columns))
+    return Counter(tuple(row) for row in texts.collect())
+
+
+def test_odd_queries_and_values(shop: ProjectHarness) -> None:
+    queries = {**QUERIES, **BELOW}
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    land(
+        shop,
+        "a",
+        1,
+        "1,${env:HOME},1,7,ff,2024-06-03 10:10:00,-0044-03-15",
+        "2,plain,2,8,fe,2024-06-03 10:20:00,+12345-01-01",
+        "3,${spark.app.name},0,9,41,2024-06-04 00:30:00,2024-06-03",
+    )
+    land(shop, "b", 1, "1,plain,1,x,,2024-06-03 10:10:00,2024-06-03")
+    shop.must_run()
+    land(
+        shop,
+        "a",
+        2,
+        "4,${env:HOME},1,7,ff,2024-06-03 10:40:00,-0044-03-15",
+        "5,plain,5,word,fe,2024-06-03 10:50:00,+12345-01-01",
+        "6,${spark.app.name},9,9,41,2024-06-04 00:40:00,2024-06-03",
+    )
+    land(shop, "b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03")
+    published = shop.must_run().published
+    wrong = [name for name, query in queries.items() if not same(shop.spark, name, query)]
+    assert wrong == []
+    kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
+    for kind, names in (("full", FULL), ("append", APPENDED), ("keys", queries.keys() - FULL - APPENDED)):
+        assert {name for name, found in kinds.items() if found == kind} <= names
+    assert queries.keys() - FULL <= kinds.keys()
+
+
+def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
+    """The table keeps its own spelling."""
+    queries = {
+        "counted": "SELECT k, count(*) AS total FROM bronze.a GROUP BY k",
+        "averaged": "SELECT k, avg(n) AS total FROM bronze.a GROUP BY k",
+    }
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    upper = {
+        name: query.replace("SELECT k", "SELECT K").replace("total", "TOTAL")
+        for name, query in queries.items()
+    }
+    shop.write({f"tables/gold/{name}.sql": query for name, query in upper.items()})
+    shop.must_run("bronze.a", "gold.*")
+    land(shop, "a", 2, "2,x,5,,,2024-06-03 10:10:00,")
+    published = shop.must_run("bronze.a", "gold.*").published
+    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}
+    assert all(same(shop.spark, name, query) for name, query in queries.items())
+
+
+PYTHON = {
+    "unused": (
+        "def unused(a, b):\n    return a.groupBy('k').avg('n').withColumnRenamed('avg(n)', 'mean')\n",
+        "keys",
+    ),
+    "alike": ("def alike(a, b):\n    return a.select('k').distinct()\n", "keys"),
+    "pivoted": ("def pivoted(a, b):\n    return a.groupBy('k').pivot('n').count().fillna(0)\n", "full"),
+    "newest": (
+        "def newest(a, b):\n    most = max(getattr(a.select('n'), 'col' 'lect')())\n"
+        "    return a.select('id', 'n').where(a.n == most[0])\n",
+        "full",
+    ),
+    "dated": (
+        "from datetime import datetime\nfrom pyspark.sql import functions as F\n\n"
+        "def dated(a, b):\n    return a.select('id', F.lit(datetime.now()).alias('d'))\n",
+        "full",
+    ),
+    "sealed": (
+        "from pyspark.sql import functions as F\n\n"
+        "def sealed(a, b):\n    return a.select('id', F.aes_encrypt('k', F.lit('0123456789abcdef')).alias('x'))\n",
+        "full",
+    ),
+    "owned": (
+        "from pyspark.sql import functions as F\n\n"
+        "def owned(a, b):\n    return a.select('id', F.current_user().alias('x'))\n",
+        "full",
+    ),
+    "typed": (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n"
+        "@dataclass\nclass Limit:\n    n: int = 1\n\n"
+        "def typed(a, b):\n    return a.select('id', 'n').where(a.n > Limit().n)\n",
+        "keys",
+    ),
+}
+
+
+def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -> None:
+    for name, (source, _) in PYTHON.items():
+        shop.write(
+            {
+                f"tables/gold/{name}.py": source,
+                f"tables/gold/{name}.yaml": "inputs: {a: bronze.a, b: bronze.b}\n",
+            }
+        )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,", "2,y,9,,,2024-06-03 10:10:00,")
+    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run()
+    land(shop, "b", 2, "2,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.*", "gold.unused")
+    land(shop, "a", 2, "3,x,4,,,2024-06-03 10:10:00,")
+    published = shop.must_run().published
+    assert {name: published[f"gold.{name}"].kind for name in PYTHON} == {
+        name: kind for name, (_, kind) in PYTHON.items()
+    }
+    assert shop.rows("gold.unused") == [("x", 2.5), ("y", 9.0)]
+    assert shop.rows("gold.alike") == [("x",), ("y",)]
+    assert shop.rows("gold.pivoted") == [("x", 1, 0, 1), ("y", 0, 1, 0)]  # columns id, 1, 9, and 4 that came
+    assert shop.rows("gold.newest") == [(2, 9)]
+    assert shop.rows("gold.typed") == [(2, 9), (3, 4)]
+    assert shop.frame("gold.dated").select("d").distinct().count() == 1
+
+
+def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A run has one session, and this process one for each project.
+    monkeypatch.setattr(SparkSession, "_activeSession", shop.spark)
+    shop.write(
+        {
+            "tables/gold/numbers.py": "from pyspark.sql import SparkSession\n\n"
+            "def numbers():\n    return SparkSession.getActiveSession().range(3)\n",
+            "tables/gold/viewed.py": "def viewed(bronze__a):\n    bronze__a.createOrReplaceTempView('seen')\n"
+            "    return bronze__a.sparkSession.sql('SELECT k, avg(n) AS mean FROM seen GROUP BY k')\n",
+        }
+    )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    assert (shop.rows("gold.numbers"), shop.rows("gold.viewed")) == ([(0,), (1,), (2,)], [("x", 1.0)])
+    land(shop, "a", 2, "2,y,2,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.*")
+    assert (shop.record("gold.viewed").kind, shop.rows("gold.viewed")) == ("full", [("x", 1.0), ("y", 2.0)])
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "found"),
+    [
+        ("    return {}['x']\n", "LS617", "KeyError: 'x'"),
+        ("    raise SystemExit(0)\n", "LS617", "SystemExit: 0"),
+        ("    import asyncio; raise asyncio.CancelledError\n", "LS617", "CancelledError"),
+        ("    return a.select(a.idd)\n", "LS617", "idd"),
+        ("    return a.where('idd > 0')\n", "LS617", "idd"),
+        (
+            "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n    return a.where(a.n > len(b.collect()))\n",
+            "LS616",
+            "lake.bronze.b",
+        ),
+        (
+            "    b = a.sparkSession.table('lake.bronze.b')\n    return a.where(a.n > b.count())\n",
+            "LS616",
+            "lake.bronze.b",
+        ),
+        (
+            "    a.sparkSession.conf.set('spark.sql.session.timeZone', 'Asia/Tokyo')\n    return a.select('id')\n",
+            "LS618",
+            "spark.sql.session.timeZone",
+        ),
+        ("    return a.where('n > (SELECT max(n) FROM lake.bronze.b)')\n", "LS616", "bronze.b"),
+        ("    return a.crossJoin(a.sparkSession.read.text(__file__))\n", "LS616", "text"),
+        ("    return a.where(a.n > a.sparkSession.read.text(__file__).count())\n", "LS616", "text"),
+    ],
+)
+def test_a_python_table_that_fails_leaves_the_others_alone(
+    shop: ProjectHarness, body: str, code: str, found: str
+) -> None:
+    shop.write(
+        {
+            "tables/gold/bad.py": f"def bad(a):\n{body}",
+            "tables/gold/bad.yaml": "inputs: {a: bronze.a}\n",
+            "tables/gold/good.sql": "SELECT k, count(*) AS c FROM bronze.a GROUP BY k",
+        }
+    )
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    result = shop.run()
+    (problem,) = result.problems
+    assert (result.code, problem.code) == (1, code)
+    assert found in str(problem.found)
+    assert shop.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert str(problem.place).endswith("bad.py:2") or code != "LS617"
+    assert shop.rows("gold.good") == [("x", 1)]
+
+
+def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_one_like_it(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same size and time, as tools leave files that keep no times: Python takes what it has compiled."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    own = "from lib.k import K\nfrom lib import *\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{K} AS k', f'{M} AS m', '%d AS o')\n"
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    for number in (1, 2):
+        shop.write(
+            {
+                "lib/__init__.py": "__all__ = ['m', 'M']\nfrom lib.m import M\n",
+                "lib/k.py": f"K = {number}\n",
+                "lib/m.py": f"M = {number}\n",
+                "tables/gold/kept.py": own % number,
+            }
+        )
+        for name in ("lib/k.py", "lib/m.py", "tables/gold/kept.py"):
+            os.utime(shop.root / name, ns=(10**18, 10**18))
+        shop.must_run("bronze.a", "gold.kept")
+        assert shop.rows("gold.kept") == [(1, number, number, number)]
+
+
+@pytest.mark.parametrize(
+    ("package", "imported"),
+    [
+        ("__all__ = ['k']\n", "from lib import *\n"),
+        ("__all__: list[str] = ['k']\n", "from lib import *\n"),
+        ("__all__ = []\n__all__ += ['k']\n", "from lib import *\n"),
+        ("", "import importlib\nk = importlib.import_module('lib.k')\n"),
+    ],
+)
+def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
+    shop: ProjectHarness, package: str, imported: str
+) -> None:
+    own = f"{imported}\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{{k.K}} AS k')\n"
+    shop.write({"lib/__init__.py": package, "tables/gold/kept.py": own})
+    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    for number in (1, 2):
+        shop.write({"lib/k.py": f"K = {number}\n"})
+        shop.must_run("bronze.a", "gold.kept")
+        assert shop.rows("gold.kept") == [(1, number)]
+
+
+def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: ProjectHarness) -> None:
+    joined = "def pairs(one, two):\n    return one.join(two, one.n == two.id).select(one.id, two.k)\n"
+    shop.write(
+        {"tables/gold/pairs.py": joined, "tables/gold/pairs.yaml": "inputs: {one: bronze.a, two: bronze.a}\n"}
+    )
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,", "2,y,1,,,2024-06-03 10:10:00,")
+    shop.must_run("bronze.a", "gold.pairs")
+    land(shop, "a", 2, "3,z,1,,,2024-06-03 10:10:00,")
+    assert shop.must_run("bronze.a", "gold.pairs").published["gold.pairs"].kind == "keys"
+    assert shop.rows("gold.pairs") == [(1, "y"), (2, "x"), (3, "x")]
+
+
+def test_keys_with_quotes_and_backslashes(shop: ProjectHarness) -> None:
+    counted = "SELECT k, avg(n) AS mean, count(*) AS c FROM bronze.a GROUP BY k"
+    shop.write({"tables/gold/counted.sql": counted})
+    for number in (1, 2):
+        land(shop, "a", number, "1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
+        record = shop.must_run("bronze.a", "gold.counted").published["gold.counted"]
+    assert record.kind == "keys"
+    assert shop.rows("gold.counted", "k", "c") == [("a\\b", 2), ("it's", 2)]
+
+
+def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: ProjectHarness) -> None:
+    shop.write(
+        {
+            "tables/gold/broken.sql": "SELECT raise_error('no') AS never, id FROM bronze.a",
+            "tables/gold/of_it.sql": "SELECT id FROM gold.broken",
+        }
+    )
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    assert shop.run("bronze.a", "gold.broken").code == 1
+    assert shop.must_run("gold.of_it").published == {}
+
+
+def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
+    signs = "SELECT k, 0.0D * (1 - max(n)) AS z FROM bronze.a GROUP BY k"
+    shop.write({"tables/gold/signs.sql": signs})
+    for number in (1, 2):
+        land(shop, "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,")
+        shop.must_run("bronze.a", "gold.signs")
+        assert same(shop.spark, "signs", signs)
+    assert shop.record("gold.signs").kind == "keys"
+    assert shop.record("gold.signs").account.updated == 1
+
+
+def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
+    columns = "columns: {id: int, 'a.b': string, 'c`d': int}\n"
+    keyed = "from: bronze.dotted\nkey: ['a.b']\nlatest_by: ['c`d']\nrules: |\n  Rules = [ ColumnValues \"c`d\" > 0 ]\n"
+    shop.write(
+        {
+            "tables/bronze/dotted.yaml": f"source:\n  files: {{path: landing/dotted/, format: json}}\n{columns}",
+            "tables/gold/means.sql": "SELECT `a.b`, `c``d`, avg(id) AS mean FROM bronze.dotted GROUP BY ALL",
+            "tables/gold/sums.sql": "SELECT `a.b`, `c``d`, sum(id) AS sum, count(*) AS c FROM bronze.dotted GROUP BY ALL",
+            "tables/gold/now.yaml": keyed,
+            "tables/gold/past.yaml": f"{keyed}history: type2\n",
+        }
+    )
+    rows = ((1, "x", 5), (2, "x", 7), (3, "x", 6), (4, "y", 0), (5, "x", 6))
+    kinds = []
+    for number, (key, name, place) in enumerate(rows):
+        row = json.dumps({"id": key, "a.b": name, "c`d": place})
+        shop.land(f"landing/dotted/{number}.json", f"{row}\n")
+        kinds.append({record.kind for record in shop.must_run("bronze.dotted", "gold.*").published.values()})
+    shop.spark.sql("UPDATE lake.bronze.dotted SET id = id + 10 WHERE id IN (1, 4)").collect()
+    kinds.append({record.kind for record in shop.must_run("gold.*").published.values()})
+    assert kinds[2:] == [{"files", "keys", "upsert"}] * 3 + [{"keys"}]
+    found = {name: positional(shop, f"gold.{name}") for name in ("means", "sums", "now", "past")}
+    assert found["means"] == [("x", 5, 11.0), ("x", 6, 4.0), ("x", 7, 2.0), ("y", 0, 14.0)]
+    assert found["sums"] == [("x", 5, 11, 1), ("x", 6, 8, 2), ("x", 7, 2, 1), ("y", 0, 14, 1)]
+    assert found["now"] == [(2, "x", 7)]
+    assert found["past"] == [(2, "x", 7, 7, None, True), (5, "x", 6, 6, 7, False), (11, "x", 5, 5, 6, False)]
+
+
+def positional(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+    """All rows, without the columns that sourced tables add, in order."""
+    frame = shop.frame(table)
+    return sorted(tuple(row) for row in frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).collect())
+
+
+def test_columns_that_differ_in_case_only_are_refused(shop: ProjectHarness) -> None:
+    shop.write({"tables/gold/cased.sql": "SELECT id AS v, k AS V FROM bronze.a"})
+    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    shop.spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        (problem,) = shop.run("bronze.a", "gold.cased").problems
+    finally:
+        shop.spark.conf.unset("spark.sql.caseSensitive")
+    assert (problem.code, "v and V" in problem.what) == ("LS613", True)
+
+
+HOURLY = "SELECT date_trunc('hour', at) AS h, avg(n) AS mean FROM bronze.a GROUP BY date_trunc('hour', at)"
+DAILY = "SELECT CAST(at AS date) AS d, avg(n) AS mean FROM bronze.a GROUP BY CAST(at AS date)"
+MONTHLY = "SELECT date_trunc('month', at) AS m, avg(n) AS mean FROM bronze.a GROUP BY date_trunc('month', at)"
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "then"),
+    [
+        # Set over from 02:45 to 03:45: the hour of 03:47 would begin in the gap.
+        (
+            "Pacific/Chatham",
+            ("2024-09-28T13:30:00Z", "2024-09-28T14:02:00Z", "2024-09-28T14:30:00Z"),
+            "2024-09-28T14:08:00Z",
+        ),
+        # Set back from 00:01 to 23:01 of the day before.
+        (
+            "America/St_Johns",
+            ("2009-11-01T01:00:00Z", "2009-11-01T02:40:00Z", "2009-11-01T05:00:00Z"),
+            "2009-10-31T13:00:00Z",
+        ),
+        # Came to the other side of the date line: the day before came twice.
+        (
+            "America/Juneau",
+            ("1867-10-18T00:00:00Z", "1867-10-18T14:00:00Z", "1867-10-19T02:00:00Z"),
+            "1867-10-17T14:00:00Z",
+        ),
+    ],
+)
+def test_times_truncated_where_a_clock_is_set_over_or_back(
+    shop: ProjectHarness, zone: str, first: tuple[str, ...], then: str
+) -> None:
+    queries = {"hourly": HOURLY, "daily": DAILY, "monthly": MONTHLY}
+    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    shop.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        land(shop, "a", 1, *(f"{at},x,{at},,,{time}," for at, time in enumerate(first)))
+        shop.must_run("bronze.a", "gold.*")
+        land(shop, "a", 2, f"9,x,9,,,{then},")
+        published = shop.must_run("bronze.a", "gold.*").published
+        assert [name for name, query in queries.items() if not same(shop.spark, name, query)] == []
+    finally:
+        shop.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}

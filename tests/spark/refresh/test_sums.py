@@ -1,0 +1,278 @@
+"""Tables of sums that are brought forward by what changed equal what DuckDB makes of their inputs, and look at no other rows."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from harness import ProjectHarness, RunResult, refresh_by_keys
+
+from lakesmith.execute.events import PhaseStarted
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.catalyst.summable import additive
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
+SEEDS = [314159, *(random.randrange(10**9) for _ in range(SOAK))]
+"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+
+SALES = """
+source:
+  files: {path: landing/sales/, format: csv}
+columns: {id: int, shop: string, cents: int, amount: "decimal(10,2)", sold: timestamp}
+"""
+SHOPS = """
+source:
+  files: {path: landing/shops/, format: csv}
+columns: {shop: string, city: string}
+"""
+
+SHAPES = {
+    "by_shop": "SELECT shop, count(*) AS n, sum(amount) AS total, count(amount) AS known FROM bronze.sales GROUP BY shop",
+    "sums_alone": "SELECT shop, sum(amount) AS total, sum(cents) AS cents FROM bronze.sales GROUP BY shop",
+    "extremes": "SELECT shop, count(*) AS n, min(amount) AS least, max(sold) AS newest FROM bronze.sales GROUP BY shop",
+    "shops": "SELECT shop FROM bronze.sales GROUP BY shop",
+    "least_alone": "SELECT shop, min(cents) AS least FROM bronze.sales GROUP BY shop",
+    "filtered": "SELECT cents % 2 AS odd, count(*) AS n, sum(amount) FILTER (WHERE shop = 'a') AS of_a,"
+    " count(amount) FILTER (WHERE shop = 'a') AS known FROM bronze.sales WHERE cents > 2 GROUP BY cents % 2",
+    "by_hour": "SELECT date_trunc('hour', sold) AS hour, shop, count(*) AS n, sum(amount) AS total FROM bronze.sales"
+    " GROUP BY date_trunc('hour', sold), shop",
+    "by_city": "SELECT s.city, count(*) AS n, sum(b.amount) AS total FROM bronze.sales b JOIN bronze.shops s ON b.shop = s.shop"
+    " GROUP BY s.city",
+}
+SLIDING = (
+    "SELECT window(sold, '20 minutes', '10 minutes').start AS since, count(*) AS n, sum(amount) AS total"
+    " FROM bronze.sales GROUP BY window(sold, '20 minutes', '10 minutes')"
+)
+FOR_DUCKDB = {
+    "sliding": "SELECT time_bucket(INTERVAL '10 minutes', sold) - back * INTERVAL '10 minutes' AS since, count(*), sum(amount)"
+    " FROM bronze.sales, range(2) AS r(back) GROUP BY since",
+}
+QUERIES = {**SHAPES, "sliding": SLIDING}
+
+TOLD = {
+    SHAPES["by_shop"]: "group rows sum count",
+    SHAPES["extremes"]: "group rows min max",
+    SHAPES["filtered"]: "group rows sum count",
+    SHAPES["by_city"]: "group rows sum",
+    SLIDING: "group rows sum",
+    "SELECT upper(shop) AS name, shop, 1 AS one, count(1) AS n FROM bronze.sales GROUP BY shop": "group group group rows",
+    "SELECT b.shop, count(*) AS n FROM bronze.sales b LEFT JOIN bronze.shops s ON b.shop = s.shop GROUP BY b.shop": "group rows",
+    "SELECT shop, count(*) AS n FROM (SELECT shop, explode(sequence(1, cents)) AS e FROM bronze.sales) GROUP BY shop": "group rows",
+    "SELECT count(*) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(amount) AS mean FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, count(DISTINCT cents) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, sum(CAST(amount AS double)) AS total FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, sum(CAST(amount AS decimal(30,2))) AS total FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, try_sum(amount) AS total FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, count(*) AS n FROM bronze.sales GROUP BY shop HAVING count(*) > 1": None,
+    "SELECT shop, sum(amount) / count(*) AS mean FROM bronze.sales GROUP BY shop": None,
+    "SELECT s.shop, count(*) AS n FROM bronze.shops s LEFT JOIN bronze.sales b ON b.shop = s.shop GROUP BY s.shop": None,
+    "SELECT a.shop, count(*) AS n FROM bronze.sales a JOIN bronze.sales b ON a.id = b.id GROUP BY a.shop": None,
+    "SELECT shop, count(*) AS n FROM (SELECT DISTINCT shop, cents FROM bronze.sales) GROUP BY shop": None,
+    "SELECT shop, count(*) AS n FROM (SELECT shop FROM bronze.sales UNION ALL SELECT shop FROM bronze.shops) GROUP BY shop": None,
+    "SELECT shop, count(*) AS n FROM bronze.sales WHERE shop IN (SELECT shop FROM bronze.shops) GROUP BY shop": None,
+}
+"""What each column of a query is said to be when sales change; None where it is not added up."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+    refresh_by_keys(monkeypatch)
+    files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
+    golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
+    shop = ProjectHarness(tmp_path / "shop", session, {**files, **golds})
+    shop.land("landing/shops/1.csv", "shop,city\na,Oslo\nb,Rome\nc,Oslo\n")
+    return shop
+
+
+def _land(shop: ProjectHarness, number: int, rows: str) -> None:
+    shop.land(f"landing/sales/{number}.csv", "id,shop,cents,amount,sold\n" + rows)
+
+
+def _random_rows(dice: random.Random, first: int, count: int) -> str:
+    lines = []
+    for key in range(first, first + count):
+        at = datetime(2024, 6, 3) + timedelta(minutes=dice.randrange(150))
+        amount = dice.choice(
+            ["", *(f"{dice.randrange(-3, 4)}.{dice.choice(('00', '50'))}" for _ in range(4))]
+        )
+        lines.append(f"{key},{dice.choice('abcd')},{dice.choice(['', 1, 2, 3, 4, 5])},{amount},{at}")
+    return "\n".join(lines) + "\n"
+
+
+def _expected(shop: ProjectHarness) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What DuckDB makes of the bronze tables' rows."""
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA bronze")
+    types = {
+        "sales": "id int, shop text, cents int, amount decimal(10,2), sold timestamp",
+        "shops": "shop text, city text",
+    }
+    for name, columns in types.items():
+        connection.execute(f"CREATE TABLE bronze.{name} ({columns})")
+        names = [column.split()[0] for column in columns.split(", ")]
+        if rows := shop.rows(f"bronze.{name}", *names):
+            connection.executemany(f"INSERT INTO bronze.{name} VALUES ({', '.join('?' * len(names))})", rows)
+    queries = {**QUERIES, **FOR_DUCKDB}
+    return {name: Counter(connection.execute(query).fetchall()) for name, query in queries.items()}
+
+
+def _check(shop: ProjectHarness) -> None:
+    for name, rows in _expected(shop).items():
+        assert Counter(map(tuple, shop.frame(f"gold.{name}").collect())) == rows, name
+
+
+def _said(result: RunResult, table: str) -> list[str]:
+    return [event.phase for event in result.of(table) if isinstance(event, PhaseStarted)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_history(shop: ProjectHarness, seed: int) -> None:
+    dice = random.Random(seed)
+    statements = (
+        "DELETE FROM lake.bronze.sales WHERE id % 7 = {0}",
+        "UPDATE lake.bronze.sales SET amount = -amount, shop = 'b' WHERE id % 9 = {0}",
+        "DELETE FROM lake.bronze.sales WHERE shop = 'd'",
+        "UPDATE lake.bronze.sales SET amount = NULL, cents = NULL WHERE id % 5 = {0}",
+        "UPDATE lake.bronze.shops SET city = 'Riga' WHERE shop = 'b'",
+    )
+    _land(shop, 1, _random_rows(dice, 0, 30))
+    shop.must_run()
+    for number in range(2, 3 if not SOAK else 12):
+        for _ in range(3):
+            shop.spark.sql(dice.choice(statements).format(dice.randrange(5))).collect()
+        if dice.random() < 0.6:
+            _land(shop, number, _random_rows(dice, 100 * number, 5))
+        published = shop.must_run().published
+        kinds = {record.kind for name, record in published.items() if name.startswith("gold")}
+        assert kinds <= {"keys", "append", "advance"}
+        _check(shop)
+
+
+def test_what_is_added_up(shop: ProjectHarness) -> None:
+    occurrences = {name: Occurrence(TableName("bronze", name)) for name in ("sales", "shops")}
+    _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
+    shop.must_run("bronze.*")
+    assert {query: _roles(shop.spark, query, occurrences) for query in TOLD} == TOLD
+
+
+def _roles(spark: SparkSession, query: str, occurrences: Occurrences) -> str | None:
+    for name in occurrences:
+        spark.table(f"lake.bronze.{name}").alias(name).createOrReplaceTempView(f"told_{name}")
+        query = query.replace(f"bronze.{name}", f"told_{name}")
+    found = additive(spark.sql(query), occurrences, TableName("bronze", "sales"))
+    return " ".join(each.role.value for each in found) if found else None
+
+
+ROWS = """\
+1,a,1,1.00,2024-06-03 00:00:00
+2,a,2,2.00,2024-06-03 00:10:00
+5,a,2,3.00,2024-06-03 00:20:00
+3,b,3,3.00,2024-06-03 00:00:00
+4,b,3,,2024-06-03 00:00:00
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("DELETE FROM lake.bronze.sales WHERE id = 1", "by_shop"),
+        ("UPDATE lake.bronze.sales SET amount = 9 WHERE id = 1", "sums_alone"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 3", "by_shop"),
+        ("DELETE FROM lake.bronze.sales WHERE shop = 'b'", "by_shop"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 2", "extremes"),
+        ("UPDATE lake.bronze.sales SET amount = 0.5 WHERE id = 1", "extremes"),
+    ],
+    ids=[
+        "some rows stay",
+        "another value",
+        "null is left",
+        "a group goes",
+        "not the least",
+        "a lesser comes",
+    ],
+)
+def test_groups_that_the_changes_tell_are_not_looked_at(
+    shop: ProjectHarness, statement: str, table: str
+) -> None:
+    assert not _is_computed_from_rows(shop, statement, table)
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("DELETE FROM lake.bronze.sales WHERE id = 3", "sums_alone"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 1", "extremes"),
+        ("DELETE FROM lake.bronze.sales WHERE shop = 'b'", "least_alone"),
+    ],
+    ids=["zero or null", "the least goes", "all rows or some"],
+)
+def test_groups_that_the_changes_do_not_tell_are_computed_from_their_rows(
+    shop: ProjectHarness, statement: str, table: str
+) -> None:
+    assert _is_computed_from_rows(shop, statement, table)
+
+
+def _is_computed_from_rows(shop: ProjectHarness, statement: str, table: str) -> bool:
+    """Whether a table, which is right after one change, was computed from rows that did not change."""
+    _land(shop, 1, ROWS)
+    names = ("bronze.*", f"gold.{table}")
+    shop.must_run(*names)
+    shop.spark.sql(statement).collect()
+    result = shop.must_run(*names)
+    assert result.published[f"gold.{table}"].kind == "keys"
+    assert Counter(shop.rows(f"gold.{table}")) == _expected(shop)[table]
+    return any("from their rows" in phase for phase in _said(result, f"gold.{table}"))
+
+
+def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> None:
+    """What is in between may be larger than what comes out."""
+    query = "SELECT shop, sum(CAST(amount AS bigint) * 9000000000000000000) AS total, count(*) AS n FROM bronze.sales GROUP BY shop"
+    shop.write({"tables/gold/large.sql": query})
+    _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
+    shop.must_run("bronze.*", "gold.large")
+    _land(shop, 2, "2,a,1,1.00,2024-06-03 00:00:00\n")
+    shop.must_run("bronze.*")
+    shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 1").collect()
+    assert shop.must_run("bronze.*", "gold.large").published["gold.large"].kind == "keys"
+    assert shop.rows("gold.large") == [("a", Decimal(9 * 10**18), 1)]
+
+
+def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> None:
+    """Of decimals of few digits Spark computes it by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
+    query = "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean FROM bronze.sales GROUP BY shop"
+    shop.write({"tables/gold/averages.sql": query})
+    rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
+    _land(shop, 1, rows)
+    shop.must_run("bronze.*", "gold.averages")
+    _land(shop, 2, "200,a,1,0.00,2024-06-03 00:00:00\n")
+    assert shop.must_run("bronze.*", "gold.averages").published["gold.averages"].kind == "keys"
+    assert shop.rows("gold.averages") == [("a", Decimal("0.07"), 160, Decimal("0.000437"))]
+
+
+def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
+    """Spark does not join by maps, so such sums are computed from the rows of their groups."""
+    query = "SELECT shop, map('a', 1) AS kinds, count(*) AS n FROM bronze.sales GROUP BY shop"
+    shop.write({"tables/gold/mapped.sql": query})
+    _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
+    shop.must_run("bronze.*", "gold.mapped")
+    _land(shop, 2, "2,a,1,1.00,2024-06-03 00:00:00\n3,b,1,1.00,2024-06-03 00:00:00\n")
+    assert shop.must_run("bronze.*", "gold.mapped").published["gold.mapped"].kind == "keys"
+    assert Counter(map(str, shop.rows("gold.mapped"))) == Counter(
+        ["('a', {'a': 1}, 2)", "('b', {'a': 1}, 1)"]
+    )

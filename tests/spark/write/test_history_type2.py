@@ -1,0 +1,307 @@
+"""Tables that keep versions: after any history of files and runs they hold what plain Python tells of it."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness, RunResult, in_order
+from oracle import COLUMNS, Arrival, Keyed, random_history
+from oracle_versions import current_rows, history_of
+
+from lakesmith.catalog.record import Versions
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.events import PhaseStarted, TableRedone
+from lakesmith.execute.verify import Verdict, Verification, verification_of
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.write import replace_rows
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+LANDING = "landing/events/"
+REBUILT = ("silver.by_two", "silver.by_value")
+SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
+SEEDS = [419260661, *(random.randrange(10**9) for _ in range(SOAK))]
+"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+
+EVENTS = """
+source:
+  files: {path: landing/events/, pattern: "*.csv", format: csv}
+columns: {id: int, seq: int, seq2: int, op: string, val: string, price: int}
+"""
+QUERY = "query: SELECT id, seq, seq2, op, val, price FROM bronze.events"
+DELETES = "delete_when: op = 'D'\n"
+TWO = (
+    f'{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}rules: |\n  Rules = [ ColumnValues "price" > 0 ]\n'
+)
+FILES = {
+    "tables/bronze/events.yaml": EVENTS,
+    "tables/silver/by_two.yaml": f"{TWO}history: type2\n",
+    "tables/silver/by_two_now.yaml": TWO,
+    "tables/silver/tracked.yaml": f"{QUERY} WHERE val IS NOT NULL\nkey: [id]\nlatest_by: [seq]\n{DELETES}history: type2\ntrack: [val]\n",
+    "tables/silver/by_value.yaml": f"inputs: {{events: bronze.events}}\nkey: [id]\nlatest_by: [seq]\n{DELETES}history: type2\n",
+    "tables/silver/by_value.py": "def by_value(events):\n"
+    "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",
+}
+
+
+def _deletes(row: Any) -> bool:
+    return bool(row["op"] == "D")
+
+
+def _is_good(row: Any) -> bool:
+    return row["price"] is not None and row["price"] > 0
+
+
+TABLES = {
+    "silver.by_two": (Keyed(("id",), ("seq", "seq2"), _deletes, _is_good), ("op", "val", "price")),
+    "silver.tracked": (Keyed(("id",), ("seq",), _deletes, keep=lambda row: row["val"] is not None), ("val",)),
+    "silver.by_value": (
+        Keyed(("id",), ("seq",), _deletes, by_arrival=False),
+        ("seq2", "op", "val", "price"),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_history(seed: int, tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    arrived: list[Arrival] = []
+    for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
+        for file in files:
+            at = 1_000_000_000 * 10**9 if file.back_dated else None
+            shop.land(f"{LANDING}{file.name}", file.text, modified_ns=at)
+            arrived += file.arrivals(number, LANDING)
+        # Half of the tables go on from a rebuild, the others from what they were refreshed to.
+        rebuilt = REBUILT if number == 2 else ()
+        for table, record in shop.must_run(full=rebuilt).published.items():
+            anew = number == 1 or table in rebuilt
+            assert anew or record.kind in {"files", "upsert", "advance"}, table
+        _check(shop, arrived)
+
+
+def _check(shop: ProjectHarness, arrived: list[Arrival]) -> None:
+    for table, (settings, track) in TABLES.items():
+        expected = history_of(arrived, settings, track)
+        assert shop.rows(table) == in_order(kept.values(COLUMNS) for kept in expected), table
+    now = history_of(arrived, *TABLES["silver.by_two"])
+    sibling = in_order(tuple(row[name] for name in COLUMNS) for row in current_rows(now))
+    assert shop.rows("silver.by_two_now", *COLUMNS) == sibling
+
+
+LOG = """
+source:
+  files: {path: landing/log/, pattern: "*.csv", format: csv}
+columns: {id: int, day: int, op: string, city: string, note: string}
+"""
+STATE = """
+from: bronze.log
+key: [id]
+latest_by: [day]
+delete_when: op = 'D'
+history: type2
+track: [city]
+"""
+FIRST = """\
+1,1,I,Oslo,a
+1,5,U,Rome,a
+2,1,I,Oslo,a
+3,3,D,,
+4,2,I,Bonn,a
+5,1,I,Bonn,a
+5,4,D,,
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    """Some keys, one of them deleted, one never there."""
+    log = ProjectHarness(
+        tmp_path / "log", session, {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
+    )
+    _take(log, "1", FIRST)
+    return log
+
+
+def _take(log: ProjectHarness, name: str, lines: str) -> RunResult:
+    log.land(f"landing/log/{name}.csv", "id,day,op,city,note\n" + lines)
+    return log.must_run()
+
+
+def _rows(log: ProjectHarness) -> list[tuple[Any, ...]]:
+    return log.rows("silver.state", "id", "valid_from", "valid_to", "is_current", "city", "day", "note")
+
+
+def _looks_back(result: RunResult) -> bool:
+    """Whether the batch read its input as a whole."""
+    phases = [event.phase for event in result.events if isinstance(event, PhaseStarted)]
+    return any(phase.startswith("computing") for phase in phases)
+
+
+def test_a_story(log: ProjectHarness) -> None:
+    """What comes in order, what comes once more, and what comes late, each file a run of its own."""
+    assert _rows(log) == [
+        (1, 1, 5, False, "Oslo", 1, "a"),
+        (1, 5, None, True, "Rome", 5, "a"),
+        (2, 1, None, True, "Oslo", 1, "a"),
+        (4, 2, None, True, "Bonn", 2, "a"),
+        (5, 1, 4, False, "Bonn", 1, "a"),
+    ]
+    account = log.record("silver.state").account
+    assert (account.read, account.inserted, account.absent_deletes) == (7, 5, 1)
+    assert account.versions == Versions(opened=5, continued=0, closed=1)
+    ids = _row_ids(log)
+    early = _hide_data(log, "bronze.log")
+    in_order = _take(log, "2", "1,6,U,Rome,b\n1,5,U,Rome,a\n2,2,D,,\n4,3,U,Lima,b\n5,5,D,,\n")
+    after = [
+        (1, 1, 5, False, "Oslo", 1, "a"),
+        (1, 5, None, True, "Rome", 6, "b"),
+        (2, 1, 2, False, "Oslo", 1, "a"),
+        (4, 2, 3, False, "Bonn", 2, "a"),
+        (4, 3, None, True, "Lima", 3, "b"),
+        (5, 1, 4, False, "Bonn", 1, "a"),
+    ]
+    assert (_rows(log), _looks_back(in_order)) == (after, False)
+    account = in_order.published["silver.state"].account
+    assert (account.inserted, account.updated, account.deleted) == (1, 3, 0)
+    assert (account.superseded, account.absent_deletes) == (1, 1)
+    assert account.versions == Versions(opened=1, continued=1, closed=1)
+    assert {at: row_id for at, row_id in _row_ids(log).items() if at in ids} == ids
+    once_more = _take(log, "3", FIRST)
+    assert (_rows(log), _looks_back(once_more)) == (after, False)
+    account = once_more.published["silver.state"].account
+    assert (account.inserted, account.updated, account.deleted) == (0, 0, 0)
+    assert (account.superseded, account.absent_deletes) == (5, 1)
+    assert account.versions == Versions(opened=0, continued=1, closed=0)
+    for path, hidden in early:
+        hidden.rename(path)
+    late = _take(log, "4", "1,3,U,Rome,c\n3,1,I,Lima,c\n4,2,U,Paris,c\n5,2,D,,\n2,1,I,Oslo,c\n")
+    assert (_rows(log), _looks_back(late)) == (
+        [
+            (1, 1, 3, False, "Oslo", 1, "a"),
+            (1, 3, None, True, "Rome", 6, "b"),
+            (2, 1, 2, False, "Oslo", 1, "c"),
+            (3, 1, 3, False, "Lima", 1, "c"),
+            (4, 2, 3, False, "Paris", 2, "c"),
+            (4, 3, None, True, "Lima", 3, "b"),
+            (5, 1, 2, False, "Bonn", 1, "a"),
+        ],
+        True,
+    )
+    account = late.published["silver.state"].account
+    assert (account.inserted, account.updated, account.deleted) == (2, 4, 1)
+    assert account.versions == Versions(opened=4, continued=0, closed=1)
+    assert verified(log, "silver.state").verdict is Verdict.SAME
+    log.spark.sql("UPDATE lake.silver.state SET valid_to = 7 WHERE id = 5")
+    assert verified(log, "silver.state").verdict is Verdict.DIFFERS
+
+
+def _hide_data(log: ProjectHarness, table: str) -> list[tuple[Path, Path]]:
+    """Takes away the data files the table has now: whoever reads them fails."""
+    name = TableName.parse(table)
+    folder = log.root / ".lakesmith/warehouse" / name.layer / name.name / "data"
+    pairs = [(path, path.with_suffix(".hidden")) for path in folder.rglob("*.parquet")]
+    assert pairs
+    for path, hidden in pairs:
+        path.rename(hidden)
+    return pairs
+
+
+def _row_ids(log: ProjectHarness) -> dict[tuple[int, int], int]:
+    rows = log.spark.sql("SELECT id, valid_from, _row_id FROM lake.silver.state").collect()
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
+def test_columns_that_come_and_batches_that_are_too_large(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New columns tell versions apart from when they are there; a map does too; without deletes there are no tombstones."""
+    files = {
+        "tables/bronze/log.yaml": "source: {files: {path: landing/log/, format: json, on_new_column: evolve}}\n"
+        "columns: {id: int, day: int, tags: 'map<string,string>', at: 'struct<x: int>'}\n",
+        "tables/silver/state.yaml": "from: bronze.log\nkey: [id]\nlatest_by: [day]\nhistory: type2\n",
+    }
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land(
+        "landing/log/1.json",
+        '{"id": 1, "day": 1, "tags": {"a": "1", "b": "2"}, "at": {"x": 1}}\n{"id": 1, "day": 9}\n',
+    )
+    shop.must_run()
+    shop.land(
+        "landing/log/2.json",
+        '{"id": 1, "day": 10, "size": 4}\n{"id": 1, "day": 11, "size": 4}\n{"id": 2, "day": 1}\n'
+        '{"id": 1, "day": 2, "tags": {"b": "2", "a": "1"}, "at": {"x": 1}}\n{"id": 1, "day": 3, "at": {"x": 1, "y": 2}}\n',
+    )
+    assert shop.must_run().published["silver.state"].kind == "upsert"
+    columns = ("id", "valid_from", "valid_to", "is_current", "day", "size", "at.y")
+    rows = [
+        (1, 1, 3, False, 2, None, None),
+        (1, 3, 9, False, 3, None, 2),
+        (1, 9, 10, False, 9, None, None),
+        (1, 10, None, True, 11, 4, None),
+        (2, 1, None, True, 1, None, None),
+    ]
+    assert shop.rows("silver.state", *columns) == rows
+    monkeypatch.setattr(replace_rows, "MOST_ROWS", 1)
+    shop.land("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')
+    result = shop.must_run()
+    assert result.published["silver.state"].kind == "full"
+    (redone,) = [event for event in result.events if isinstance(event, TableRedone)]
+    assert redone.reason.startswith("2 versions are new")
+    rows[3:] = [
+        (1, 10, 11, False, 10, 4, None),
+        (1, 11, None, True, 11, 5, None),
+        (2, 1, None, True, 2, None, None),
+    ]
+    assert shop.rows("silver.state", *columns) == rows
+
+
+def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: ProjectHarness) -> None:
+    before = _rows(log)
+    log.write({"tables/silver/state.yaml": STATE.replace("history: type2\ntrack: [city]\n", "")})
+    assert log.must_run().published["silver.state"].kind == "full"
+    assert log.frame("silver.state").columns == ["id", "day", "op", "city", "note"]
+    assert log.rows("silver.state", "id", "city") == [(1, "Rome"), (2, "Oslo"), (4, "Bonn")]
+    log.write({"tables/silver/state.yaml": STATE})
+    log.must_run()
+    assert _rows(log) == before
+
+
+def test_columns_that_only_a_run_can_tell(log: ProjectHarness) -> None:
+    """What a Python table gives is not known before: it may have what it cannot have, and lack what is to be tracked."""
+    settings = "inputs: {log: bronze.log}\nkey: [id]\nlatest_by: [day]\nhistory: type2\ntrack: [town]\n"
+    log.write(
+        {
+            "tables/silver/taken.py": "def taken(log):\n    return log.withColumnRenamed('city', 'Valid_To')\n",
+            "tables/silver/taken.yaml": settings,
+            "tables/silver/lacking.py": "def lacking(log):\n    return log.select('id', 'day', 'city')\n",
+            "tables/silver/lacking.yaml": settings,
+        }
+    )
+    problems = {problem.code: problem for problem in log.run("silver.taken", "silver.lacking").problems}
+    assert "cannot have a column Valid_To" in problems["LS613"].what
+    assert problems["LS615"].what == "track names the column 'town', which the query does not give"
+    assert str(problems["LS615"].place) == "tables/silver/lacking.yaml:5"
+
+
+def verified(shop: ProjectHarness, table: str) -> Verification:
+    _, graph = shop.load()
+    lake = shop.lake()
+    found = verification_of(Decider(graph, lake), TableName.parse(table))
+    if isinstance(found, Verification):
+        return found
+    return verify_steps(shop.handle, lake, [found])[found.name]
+
+
+def test_versions_are_not_put_in_order_by_maps(log: ProjectHarness) -> None:
+    query = "query: SELECT id, map('a', day) AS m FROM bronze.log\n"
+    log.write({"tables/silver/mapped.yaml": f"{query}key: [id]\nlatest_by: [m]\nhistory: type2\n"})
+    (problem,) = log.run("silver.mapped").problems
+    assert (problem.code, "by the column 'm'" in problem.what) == ("LS615", True)

@@ -1,0 +1,157 @@
+"""Keyed tables: after any history of files and runs they hold what an oracle in plain Python says, and what a rebuild gives."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness, in_order
+from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.write import replace_rows
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+LANDING = "landing/events/"
+SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
+SEEDS = [1, *(random.randrange(10**9) for _ in range(SOAK))]
+"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+
+QUERY = "SELECT id, seq, seq2, op, val, price FROM bronze.events"
+EVENTS = """
+source:
+  files: {path: landing/events/, pattern: "*.csv", format: csv}
+columns: {id: int, seq: int, seq2: int, op: string, val: string, price: int}
+"""
+RULES = 'rules: |\n  Rules = [ IsComplete "price", ColumnValues "price" > 0 ]\n'
+PYTHON = "def by_value(events):\n    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n"
+FILES = {
+    "tables/bronze/events.yaml": EVENTS,
+    "tables/silver/by_two.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\ndelete_when: \"op = 'D'\"\n{RULES}",
+    "tables/silver/by_arrival.yaml": f"query: {QUERY} WHERE val IS NOT NULL\nkey: [id]\ndelete_when: \"op = 'D'\"\n",
+    "tables/silver/no_deletes.yaml": f"query: {QUERY}\nkey: [id, val]\nlatest_by: [seq]\n",
+    "tables/silver/by_value.py": PYTHON,
+    "tables/silver/by_value.yaml": "inputs: {events: bronze.events}\nkey: [id]\nlatest_by: [seq]\n"
+    "delete_when: \"op = 'D'\"\n",
+}
+
+
+def _deletes(row: Any) -> bool:
+    return bool(row["op"] == "D")
+
+
+TABLES = {
+    "silver.by_two": Keyed(
+        ("id",), ("seq", "seq2"), _deletes, lambda row: row["price"] is not None and row["price"] > 0
+    ),
+    "silver.by_arrival": Keyed(("id",), deletes=_deletes, keep=lambda row: row["val"] is not None),
+    "silver.no_deletes": Keyed(("id", "val"), ("seq",)),
+    "silver.by_value": Keyed(("id",), ("seq",), _deletes, by_arrival=False),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_history(
+    seed: int, tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
+    arrived: list[Arrival] = []
+    attempts: dict[str, str] = {}
+    for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
+        for file in files:
+            at = 1_000_000_000 * 10**9 if file.back_dated else None
+            shop.land(f"{LANDING}{file.name}", file.text, modified_ns=at)
+            arrived += file.arrivals(number, LANDING)
+        # Every other batch is too large for the driver, as far as the tables know: it is merged.
+        monkeypatch.setattr(replace_rows, "MOST_ROWS", 0 if number % 2 else 200_000)
+        result = shop.must_run()
+        for table, settings in TABLES.items():
+            _check(shop, table, state_of(arrived, settings))
+            _check_tombstones(shop, table, settings, state_of(arrived, settings))
+            if table in result.published:
+                assert result.published[table].parent == attempts.get(table)
+                attempts[table] = result.published[table].attempt
+            _check_position(shop, table)
+    incremental = {table: shop.rows(table) for table in TABLES}
+    shop.must_run(full=TABLES)
+    for table, settings in TABLES.items():
+        assert shop.record(table).kind == "full"
+        assert shop.rows(table) == incremental[table]
+        _check(shop, table, state_of(arrived, settings))
+        _check_tombstones(shop, table, settings, state_of(arrived, settings))
+
+
+def _check(shop: ProjectHarness, table: str, expected: State) -> None:
+    rows = in_order(tuple(row[name] for name in COLUMNS) for row in expected.rows.values())
+    assert shop.rows(table, *COLUMNS) == rows, table
+    assert len(shop.quarantine(table)) == expected.bad, table
+
+
+def _check_tombstones(shop: ProjectHarness, table: str, settings: Keyed, expected: State) -> None:
+    """Every key that is deleted has a tombstone, and the newest one of each is the version that deleted it."""
+    pin = shop.record(table).sidecars.get(SidecarKind.TOMBSTONES.value)
+    newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    if pin is not None:
+        frame = shop.frame(str(sidecar_name(TableName.parse(table), SidecarKind.TOMBSTONES)), pin.snapshot)
+        for row in frame.collect():
+            key = tuple(row[name] for name in settings.key)
+            version = tuple(row[name] for name in settings.latest_by)
+            newest[key] = max(newest.get(key, version), version, key=_nulls_oldest)
+    assert {key: newest.get(key) for key in expected.deleted} == expected.deleted, table
+
+
+def _nulls_oldest(version: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    return [(0,) if value is None else (1, value) for value in version]
+
+
+def _check_position(shop: ProjectHarness, table: str) -> None:
+    """After a run that ends well, what a table has consumed is its inputs' heads."""
+    heads = {name: shop.state(name).refs["main"] for name in shop.record(table).inputs}
+    assert {name: pin.snapshot for name, pin in shop.record(table).inputs.items()} == heads
+
+
+ONE_BY_ONE = """
+query: SELECT id, seq, op, val FROM bronze.log
+key: [id]
+latest_by: [seq]
+delete_when: "op = 'D'"
+"""
+LOG = """
+source:
+  files: {path: landing/log/, pattern: "*.csv", format: csv}
+columns: {id: int, seq: int, op: string, val: string}
+"""
+
+
+def test_deletes_and_what_comes_late(tmp_path: Path, session: SessionHandle) -> None:
+    """The fates of one key, each file a run of its own."""
+    shop = ProjectHarness(
+        tmp_path / "shop",
+        session,
+        {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": ONE_BY_ONE},
+    )
+    story = [
+        ("1,5,D,\n2,1,I,x\n", [(2, 1, "I", "x")], {"absent_deletes": 1}),  # a delete before its insert
+        ("1,4,I,late\n", [(2, 1, "I", "x")], {"superseded": 1}),
+        (
+            "1,6,U,back\n2,1,D,\n",
+            [(1, 6, "U", "back")],
+            {"inserted": 1, "deleted": 1},
+        ),  # revived; equal: later wins
+        ("1,5,D,\n2,1,I,x\n", [(1, 6, "U", "back"), (2, 1, "I", "x")], {"superseded": 1, "inserted": 1}),
+        ("1,6,U,back\n", [(1, 6, "U", "back"), (2, 1, "I", "x")], {"unchanged": 1}),
+    ]
+    for number, (lines, expected, account) in enumerate(story):
+        shop.land(f"landing/log/{number}.csv", "id,seq,op,val\n" + lines)
+        record = shop.must_run().published["silver.state"]
+        assert shop.rows("silver.state") == expected, lines
+        assert {name: getattr(record.account, name) for name in account} == account, lines
+        assert record.kind == ("full" if number == 0 else "upsert")
