@@ -29,6 +29,10 @@ _TYPES = {
     "binary": "binary",
     "large_binary": "binary",
     "date32[day]": "date",
+    # What only Arrow tells apart; in the file they are the same as the ones above.
+    "string_view": "string",
+    "binary_view": "binary",
+    "extension<arrow.json>": "string",
     # Arrow writes a column of nulls as INT32, and Spark reads that.
     "null": "int",
 }

@@ -169,6 +169,14 @@ def test_records_over_several_lines(spark: SparkSession, tmp_path: Path) -> None
     assert [row._source_position for row in found] == [1, 2, 3, 4, 5]
 
 
+def test_bytes_that_are_no_text_in_records_over_several_lines(spark: SparkSession, tmp_path: Path) -> None:
+    content, columns = b'id,note\n1,"a\xff\n"\n2,"\xc3\xa9\n"\n3,\xc3\n', (("id", "int"), ("note", "string"))
+    request = one(tmp_path, content, ("id", "note"), columns, options=CsvOptions(multiline=True))
+    found = rows(read_files(spark, request))
+    assert [list(row._reasons) for row in found] == [["not valid UTF-8"], [], ["not valid UTF-8"]]
+    assert found[1].note == "é\n"
+
+
 DIALECTS: list[tuple[str, CsvOptions, bytes]] = [
     ("tabs", CsvOptions(delimiter="\t"), b"id\tnote\n1\ta,b\n\t\n"),
     ("semicolons, single quotes", CsvOptions(delimiter=";", quote="'"), b"id;note\n1;'a,b'\n;\n"),

@@ -10,7 +10,7 @@ import pytest
 from landing_files import Columns, landed, one, rows, source
 from pyspark.sql import Row, SparkSession
 
-from lakesmith.project.definitions import FileFormat
+from lakesmith.project.definitions import CsvOptions, FileFormat
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, json_columns, read_files
 
 pytestmark = pytest.mark.spark
@@ -58,6 +58,12 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("something after it", '{"i": 1} x', "not one JSON object"),
     ("null", "null", "not one JSON object"),
     ("cut", '{"i": 1', "not one JSON object"),
+    ("nothing but a tab", "\t", "not one JSON object"),
+    ("a character of two escapes", r'{"s": "\ud83d\uDE00"}', {"s": "\U0001f600"}),
+    ("the text of an escape", r'{"s": "\\ud83d"}', {"s": r"\ud83d"}),
+    ("half a character", r'{"s": "cut \ud83d"}', "half of a surrogate pair"),
+    ("two halves the wrong way round", r'{"s": "\uDE00\ud83d"}', "half of a surrogate pair"),
+    ("half a character after a backslash", r'{"s": "\\\ud83dx"}', "half of a surrogate pair"),
     ("single quotes", "{'i': 1}", "not one JSON object"),
 ]
 JSON_COLUMNS: Columns = (
@@ -80,6 +86,34 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
             wrong.append((title, row))
     assert wrong == []
     assert set(json_columns(spark, request)) == {"i", "s", "d", "f", "t", "day", "n", "l", "a", "deep", "zzz"}
+
+
+ENCODED = '{"s": "Ċ ഊ"}\r\n{"s": "a, \\"b\\""}\r\n{"s": 5\r\n\r\n{"s": "c"}'
+"""In UTF-16, the first line has bytes in it that are line ends in other encodings."""
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE"])
+def test_json_lines_in_wide_encodings(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
+    options, data = CsvOptions(encoding=encoding), ENCODED.encode(encoding.lower())
+    request = one(
+        tmp_path, data, (), (("s", "string"),), name="a.json", format_=FileFormat.JSON, options=options
+    )
+    found = rows(read_files(spark, request))
+    assert [row.s for row in found] == ["Ċ ഊ", 'a, "b"', None, "c"]
+    assert [list(row._reasons) for row in found] == [[], [], ["not one JSON object"], []]
+    assert [(row._raw or "").strip() for row in found] == ["", "", '{"s": 5', ""]
+    assert json_columns(spark, request) == ("s",)
+
+
+def test_json_bytes_that_are_not_in_the_encoding(spark: SparkSession, tmp_path: Path) -> None:
+    data, options = b'{"s": "\xe4\x80"}\n{"s": "\x81"}\n', CsvOptions(encoding="windows-1252")
+    request = one(
+        tmp_path, data, (), (("s", "string"),), name="a.json", format_=FileFormat.JSON, options=options
+    )
+    found = rows(read_files(spark, request))
+    assert [(row.s, list(row._reasons)) for row in found] == [
+        ("ä€", []), ("\ufffd", ["not valid windows-1252"])
+    ]  # fmt: skip
 
 
 def test_json_keys_matched_under_another_spelling(spark: SparkSession, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from lakesmith.spark.read.records import (
     read_portions,
     stream_records,
     text_records,
+    undecoded,
     where_last,
 )
 from lakesmith.spark.read.request import (
@@ -169,10 +170,8 @@ def _count(text: str, part: str) -> str:
 
 
 def _fault(group: ReadGroup, csv: CsvOptions) -> str:
-    utf8 = f"not valid {csv.encoding}"
-    strange = f"contains({VALUE}, '\\uFFFD')" if csv.encoding.upper() != "UTF-8" else "false"
     branches = [
-        (f"NOT is_valid_utf8({VALUE}) OR {strange}", literal(utf8)),
+        (undecoded(csv), literal(f"not valid {csv.encoding}")),
         (f"contains({VALUE}, '\\u0000')", literal("a NUL byte in the row")),
         ("bad IS NOT NULL OR z IS NULL", _misfit(group, csv)),
         *_misquoted(group, csv),

@@ -10,10 +10,12 @@ Unknown keys are no matter here, at whatever depth: ``json_columns`` and ``json_
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import OnInexact
+from lakesmith.project.definitions import CsvOptions, OnInexact
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, SqlType, dotted, parse_type
 from lakesmith.spark.frames.sql_text import any_of, case, options
@@ -29,7 +31,17 @@ from lakesmith.spark.read.exact_nested import (
     wrong,
 )
 from lakesmith.spark.read.exact_text import TextFormats, plain, precision_and_scale, reason
-from lakesmith.spark.read.records import VALUE, Scan, owned_by, read_portions, scan_session, text_records
+from lakesmith.spark.read.records import (
+    VALUE,
+    Scan,
+    needs_stream,
+    owned_by,
+    read_portions,
+    scan_session,
+    stream_records,
+    text_records,
+    undecoded,
+)
 from lakesmith.spark.read.request import (
     PROVENANCE,
     RAW,
@@ -50,6 +62,10 @@ _STRICT = (
 )
 _NONE = "CAST(array() AS array<string>)"
 _NUMBER = r"(-?[0-9][0-9.eE+-]*)"
+_ESCAPE = r"\u"
+_HALF = r"\\u[dD][89a-fA-F]"
+_PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+"""An escaped backslash, which may stand before a letter u, or one character of two escapes."""
 _LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
 
 
@@ -78,7 +94,7 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     session = scan_session(spark)  # keys that differ only in case are different keys
     parsed = owned_by(session, lines).selectExpr("*", f"{_parse(_reading_fields(request))} AS j")
     return parsed.selectExpr(
-        VALUE, *PROVENANCE, "j", f"{_fault()} AS {_FAULT}", numbers, *_read_columns(request)
+        VALUE, *PROVENANCE, "j", f"{_fault(request.source.csv)} AS {_FAULT}", numbers, *_read_columns(request)
     ).selectExpr("*", *(f"{exact(f's{i}', type_, formats)} AS t{i}" for i, type_ in _types(request)))
 
 
@@ -118,7 +134,13 @@ def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 
 def _lines(scan: Scan, group: ReadGroup) -> DataFrame:
-    return text_records(scan, group, drop_header=False)
+    csv = scan.request.source.csv
+    if not needs_stream(csv):
+        return text_records(scan, group, drop_header=False)
+    # As CSV whose records are lines: of one field, as no JSON has the delimiter, and all bad, as two are asked for.
+    lines = replace(csv, delimiter="\x01", quote="", escape="")
+    request = replace(scan.request, source=replace(scan.request.source, csv=lines))
+    return stream_records(replace(scan, request=request), replace(group, file_columns=("line",)), False)
 
 
 def spellings(request: ReadRequest, column: str) -> list[str]:
@@ -158,17 +180,26 @@ def _found(request: ReadRequest, column: str, row: str) -> str:
 
 
 def _read_columns(request: ReadRequest) -> list[str]:
-    return [f"{_found(request, column, 'j.r[0]')} AS s{i}" for i, (column, _) in enumerate(request.columns)]
+    return [
+        f"{_found(request, column, 'get(j.r, 0)')} AS s{i}" for i, (column, _) in enumerate(request.columns)
+    ]
 
 
-def _fault() -> str:
+def _fault(csv: CsvOptions) -> str:
     return case(
         [
-            (f"NOT is_valid_utf8({VALUE})", literal("not valid UTF-8")),
-            ("j.r IS NULL OR size(j.r) <> 1 OR j.r[0] IS NULL", literal("not one JSON object")),
+            (undecoded(csv), literal(f"not valid {csv.encoding}")),
+            ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", literal("not one JSON object")),
+            (_half_pair(), literal("half of a surrogate pair, such as \\ud83d alone: no text has it")),
             (f"try_parse_json({VALUE}) IS NULL", literal("a key is given twice in one object")),
         ]
     )
+
+
+def _half_pair() -> str:
+    """SQL that is true when an escape stands for half a character: Spark makes a question mark of it."""
+    whole = f"regexp_replace({VALUE}, {literal(_PAIR)}, ' ')"
+    return f"contains({VALUE}, {literal(_ESCAPE)}) AND {whole} RLIKE {literal(_HALF)}"
 
 
 def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
@@ -200,7 +231,7 @@ def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
     texts = ", ".join(
         f"{_found(request, column, 'row')} AS {_one(i)}" for i, (column, _) in enumerate(request.columns)
     )
-    row = f"transform(array({_parse(_string_fields(request))}.r[0]), row -> struct({texts}))"
+    row = f"transform(array(get({_parse(_string_fields(request))}.r, 0)), row -> struct({texts}))"
     found = f"transform({row}, f -> concat({', '.join((_NONE, *each))}))[0]"
     some = f"IF(size({found}) > 0, {found}, array('does not parse'))"
     return f"IF({_FAULT} IS NOT NULL, array({_FAULT}), {some})"
@@ -302,5 +333,5 @@ def _with_comma(key: str) -> str:
     """Spark drops commas from a decimal in a string: ``"1,50"`` would be 150."""
     pattern = literal('"' + in_regex(key) + r'"\s*:\s*"[^"]*,')
     looks = f"instr({VALUE}, ',') > 0 AND {VALUE} RLIKE {pattern}"
-    text = f"{_parse(f'{quoted(key)}: string')}.r[0].{quoted(key)}"
+    text = f"get({_parse(f'{quoted(key)}: string')}.r, 0).{quoted(key)}"
     return f"{looks} AND instr({text}, ',') > 0"

@@ -221,6 +221,16 @@ def needs_stream(csv: CsvOptions) -> bool:
     return csv.multiline or csv.encoding.upper().startswith(_WIDE_ENCODINGS)
 
 
+def undecoded(csv: CsvOptions) -> str:
+    """SQL that is true when a record's bytes are no text of the declared encoding.
+
+    What is decoded before it is seen here has U+FFFD for such bytes; a file with that character in it cannot be told from it.
+    """
+    decoded = csv.encoding.upper() != "UTF-8" or needs_stream(csv)
+    strange = f" OR contains({VALUE}, '\\uFFFD')" if decoded else ""
+    return f"NOT is_valid_utf8({VALUE}){strange}"
+
+
 def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
     """The options that say how fields are told apart."""
     return (("sep", csv.delimiter), ("quote", csv.quote), ("escape", csv.escape))
