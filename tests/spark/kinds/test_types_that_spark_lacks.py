@@ -154,6 +154,29 @@ def test_columns_that_cannot_be_read_are_named(tmp_path: Path, session: SessionH
     }  # fmt: skip
 
 
+def test_strings_that_are_no_text(tmp_path: Path, session: SessionHandle) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = {"tables/bronze/a.yaml": SOURCE.format("a", "parquet", "evolve", "columns: {id: int, b: string}")}
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    latin = pa.array([b"gut", b"\xe4", None, b"gut", b"gut"]).view(pa.string())
+    many = pa.ListArray.from_arrays([0, 1, 2, 2, 3, 3], pa.array([b"x", b"y", b"\xff"]).view(pa.string()))
+    named = pa.StructArray.from_arrays([latin.slice(1).take([2, 3, 1, 2, 3])], ["s"])
+    binary = pa.array([b"\xc3\xa4", b"", None, b"", b"\x80"])
+    table = pa.table({"id": [1, 2, 3, 4, 5], "s": latin, "many": many, "named": named, "b": binary})
+    pq.write_table(table, shop.land("landing/a/1.parquet", b""))
+    shop.must_run()
+    assert [(row["id"], row["b"], row["s"]) for row in shop.frame("bronze.a").orderBy("id").collect()] == [
+        (1, "ä", "gut"), (3, None, None)
+    ]  # fmt: skip
+    reasons = [["s: not valid UTF-8"], ["many.element: not valid UTF-8"], ["b: not a string: '\ufffd'"]]
+    assert [row["reasons"] for row in shop.quarantine("bronze.a")] == reasons
+    # The bytes are not in quarantine, so nothing can be made of them.
+    out_of_quarantine(shop, "bronze.a", Strategy.REPLAY)
+    assert (shop.count("bronze.a"), len(shop.quarantine("bronze.a"))) == (2, 3)
+
+
 def test_nanoseconds_of_avro(tmp_path: Path, session: SessionHandle) -> None:
     table = SOURCE.format("a", "avro", "fail", "columns: {at: timestamp}")
     shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": table})

@@ -46,7 +46,7 @@ _PROVENANCE: Final = (
     f"{ID} AS {SOURCE_POSITION}",
     f"source_modified_at AS {SOURCE_MODIFIED_AT}",
 )
-_LOST_BYTES: Final = "exists(reasons, reason -> reason RLIKE '^not valid [A-Za-z0-9_-]+$')"
+_LOST_BYTES: Final = "exists(reasons, reason -> reason RLIKE '^(.*: )?not valid [A-Za-z0-9_-]+$')"
 
 
 @dataclass(frozen=True)

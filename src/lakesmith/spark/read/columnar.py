@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import FileFormat, OnInexact
-from lakesmith.quoting import quoted
+from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import SqlType, dotted, parse_type
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case
@@ -102,4 +102,6 @@ def _load(scan: Scan, group: ReadGroup) -> DataFrame:
 
 def _reason(misfit: Misfit) -> str:
     place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
+    if not misfit.found:
+        return literal(f"{place}: not valid UTF-8")
     return reason(place, misfit.type, misfit.found, misfit.inexact)

@@ -35,7 +35,7 @@ class Misfit:
     """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
 
     ``wrong`` is SQL that is true in a row where a value is none of the type; ``inexact`` where it is one but for digits that the
-    type does not hold (None: none can be). ``found`` is SQL of the first such value's text.
+    type does not hold (None: none can be). ``found`` is SQL of the first such value's text; empty where the bytes are no text.
     """
 
     path: FieldPath
@@ -62,7 +62,11 @@ def misfits(
     read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
 ) -> Iterator[Misfit]:
     """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
-    if _same(found, declared) or _only_widens(found, declared):
+    if _is_text(found) and _is_text(declared):
+        # The formats promise UTF-8, and not all writers keep it: other engines then cannot read the table at all.
+        yield Misfit(path, "string", f"NOT is_valid_utf8({read})", None, "")
+        return
+    if (_same(found, declared) and "string" not in found.text) or _only_widens(found, declared):
         return
     if not declared.outer or found.outer != declared.outer:
         made = value or _converted(read, found, declared, depth)
@@ -86,7 +90,7 @@ def _inside(read: str, found: SqlType, declared: SqlType, path: FieldPath, depth
         items = _items(read, part)
         for one in misfits(each, None, theirs, ours, (*path, part), depth + 1):
             texts = f"transform({items}, {each} -> IF({one.either}, {one.found}, NULL))"
-            first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)"
+            first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)" if one.found else ""
             inexact = f"exists({items}, {each} -> {one.inexact})" if one.inexact else None
             yield replace(one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first)
     if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
@@ -157,6 +161,10 @@ def _same(found: SqlType, declared: SqlType) -> bool:
     )
 
 
+def _is_text(kind: SqlType) -> bool:
+    return not kind.outer and plain(kind.text) == "string"
+
+
 def _only_widens(found: SqlType, declared: SqlType) -> bool:
     """Whether every value fits; only of types without parts, whose fields would have to be in order."""
     return not found.outer and type_changes(plain(found.text), plain(declared.text)) is not None
@@ -181,6 +189,8 @@ def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
     lost = f"{value} IS NULL"
     if kind == "float" and _is_number(from_type):
         lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
+    elif (from_type, kind) == ("binary", "string"):
+        lost = f"NOT is_valid_utf8({value})"
     elif kind != "string" and _related(from_type, kind) and not _has_digits(kind):
         lost = f"{lost} OR {_differs(read, value, from_type)}"
     return f"{read} IS NOT NULL AND ({lost})"
@@ -230,4 +240,5 @@ def _is_number(kind: str) -> bool:
 def _text(read: str, found: SqlType) -> str:
     if nanos.is_nanos(found):
         return nanos.text(read, found)
-    return f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"
+    text = f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"
+    return f"make_valid_utf8({text})" if plain(found.text) == "binary" else text
