@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from lakesmith.errors import Place, Problem
+from lakesmith.project.date_patterns import wrong_pattern
 from lakesmith.project.definitions import (
     CsvOptions,
     FileFormat,
@@ -20,6 +21,7 @@ from lakesmith.project.definitions import (
     OnTypeChange,
 )
 from lakesmith.project.durations import seconds
+from lakesmith.project.encodings import usual_name
 from lakesmith.project.models import DefaultsFile, FileOptions, FilesSettings, SourceSettings, TableFile
 from lakesmith.project.settings import Level, Setting, find
 
@@ -85,6 +87,7 @@ def _source(
     _check_paths(levels[0], problems)
     _check_options(levels[0], file_format, problems)
     _check_header(levels, file_format, declared, problems)
+    _check_patterns(levels, problems)
     return FileSource(
         name=name,
         path=own.path,
@@ -166,6 +169,16 @@ def _check_header(
     )
 
 
+def _check_patterns(levels: Sequence[Level[BaseModel]], problems: list[Problem]) -> None:
+    for name in ("date_format", "timestamp_format"):
+        setting = find(levels, name)
+        if setting is None or (fault := wrong_pattern(setting.value)) is None:
+            continue
+        expected = "a pattern as Spark has them, such as dd.MM.yyyy HH:mm:ss"
+        found = f"{setting.value!r}, in which {fault}"
+        problems.append(Problem("LS105", f"{name} is not right", setting.place, expected, found))
+
+
 def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOptions:
     given = {
         name: setting.value
@@ -173,6 +186,8 @@ def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOpti
         if (setting := find(levels, name)) is not None
     }
     given.setdefault("delimiter", "\t" if file_format is FileFormat.TSV else ",")
+    if "encoding" in given:
+        given["encoding"] = usual_name(given["encoding"])
     if given["delimiter"] == "\\t":
         given["delimiter"] = "\t"
     return CsvOptions(**given)

@@ -91,7 +91,7 @@ def decode(data: bytes, encoding: str, whole: bool) -> str:
         raise UnreadableFile(
             "LS425", "its encoding is unknown", "such as UTF-8, ISO-8859-1, windows-1252, UTF-16", encoding
         ) from error
-    if data[:2] in _UTF16 and not codec.name.startswith("utf-16"):
+    if data[:2] in _UTF16 and not codec.name.startswith(("utf-16", "utf-32")):
         raise UnreadableFile(
             "LS425",
             "it is not in the declared encoding",

@@ -46,6 +46,7 @@ CASES = [
     Case("a byte order mark", b"\xef\xbb\xbfa,b\n1,2\n", ["a", "b"]),
     Case("a byte order mark before a quote", b'\xef\xbb\xbf"a",b\n1,2\n', ["a", "b"]),
     Case("UTF-16 with its mark", "\ufeffa,ž\n1,2\n".encode("utf-16-le"), ["a", "ž"], options=CsvOptions(encoding="UTF-16")),
+    Case("UTF-32 with its mark", "a,ž\n1,2\n".encode("utf-32"), ["a", "ž"], options=CsvOptions(encoding="UTF-32")),
     Case("UTF-16BE without a mark", "a,ž\n1,2\n".encode("utf-16-be"), ["a", "ž"], options=CsvOptions(encoding="UTF-16BE")),
     Case("Latin-1", "année,b\n1,2\n".encode("latin-1"), ["année", "b"], options=CsvOptions(encoding="ISO-8859-1")),
     Case("Windows", "prix €\n1\n".encode("cp1252"), ["prix €"], options=CsvOptions(encoding="windows-1252")),
