@@ -159,7 +159,7 @@ def _changed_problem(
         f"source {source.name!r}: {_count(changed)} changed after being taken: {_names(changed)}",
         source.place,
         expected=f"{printable(first.path)} as it was taken: {_stat(before)}",
-        found=_stat(first),
+        found=_stat(first) + (", with other content" if _stat(first) == _stat(before) else ""),
         hint=f"`lakesmith files {table or 'TABLE'} --skip FILE` leaves one out, "
         "`on_changed_file: replace` takes its rows anew, `on_changed_file: ignore` keeps the rows that were taken",
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -42,6 +43,12 @@ class QueryResult:
     rows: Iterator[tuple[Any, ...]]
 
 
+_NO_DATE: Final = re.compile(
+    r"out of range|ordinal must be|(?:greater|less) than m(?:ax|in)imum|too large to convert"
+)
+"""How Python says that it has no such date: Spark has years of six digits, and files may hold them."""
+
+
 @contextmanager
 def run_query(
     session: SessionHandle,
@@ -60,7 +67,7 @@ def run_query(
         limit: the most rows to compute; None: all.
         secrets: values that no error may show.
 
-    Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses, RunError LS60x with Spark's root
+    Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
     spark = session.spark
@@ -75,6 +82,21 @@ def run_query(
         raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, secrets)) from error
+    except (ValueError, OverflowError) as error:
+        if not _NO_DATE.search(str(error)):
+            raise
+        raise UsageError(_beyond_python(str(error))) from error
+
+
+def _beyond_python(said: str) -> Problem:
+    return Problem(
+        "LS244",
+        "the result has a date or time that cannot be shown",
+        None,
+        "dates and times of the years 1 to 9999",
+        said,
+        "show it as a text: CAST(the_column AS STRING)",
+    )
 
 
 def _result(frame: DataFrame, stream: bool) -> QueryResult:
