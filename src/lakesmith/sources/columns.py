@@ -38,7 +38,7 @@ class ColumnMatch:
 
 _NO_HEADER = (
     "it names none of the table's columns: if it has no header, write one into it, or leave it out"
-    " (`lakesmith files TABLE --skip FILE`)"
+    " (`lakesmith files TABLE --skip FILE`); if it has another delimiter, give such files a source of their own"
 )
 
 
@@ -88,8 +88,8 @@ def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
             "its first line names none of the table's columns",
             expected=f"a header with some of {_names(match.missing)}",
             found=_names(names),
-            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); or declare its columns, if these"
-            " are their names",
+            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); if it has another"
+            " delimiter, give such files a source of their own; or declare its columns, if these are their names",
         ),
     )
 

@@ -21,7 +21,7 @@ from lakesmith.sources.parquet_schema import read_parquet_shape
 from lakesmith.sources.shape import FileShape, UnreadableFile
 from lakesmith.sources.threads import map_in_threads
 
-__all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape"]
+__all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape", "with_common_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,20 @@ def group_by_shape(
         if isinstance(shape, FileShape):
             groups.setdefault(shape, []).append(file)
     return tuple(ShapeGroup(shape, tuple(members)) for shape, members in groups.items())
+
+
+def with_common_columns(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
+    """The groups that have a column in common with the first that has any, or with another that has.
+
+    One that has none is of another kind: it has another delimiter, or no header.
+    """
+    folded = {group: {name.strip().casefold() for name in group.shape.columns} for group in groups}
+    known = next((names for names in folded.values() if names), set())
+    akin: list[ShapeGroup] = []
+    while more := [group for group in groups if group not in akin and folded[group] & known]:
+        akin += more
+        known = known.union(*(folded[group] for group in more))
+    return tuple(group for group in groups if group in akin)
 
 
 def read_shape(path: Path, source: FileSource) -> FileShape:

@@ -281,6 +281,24 @@ def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -
 
 
 NUMBERS = b"id,name\n" + b"".join(b"%d,%x\n" % (n, n * 7919 % 99991) for n in range(20_000))
+
+
+def test_files_of_two_delimiters_where_columns_are_inferred(tmp_path: Path, session: SessionHandle) -> None:
+    source = "source: {files: {path: landing/, format: csv}}\n"
+    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": source})
+    for name, text in (
+        ("1", "id,city\n1,a\n"),
+        ("2", "zip,price\n2,b\n"),
+        ("3", "id;city\n3;c\n"),
+        ("4", "City,zip\nd,4\n"),
+    ):
+        shop.land(f"landing/{name}.csv", text)
+    (problem,) = shop.run().problems
+    assert (problem.code, problem.found) == ("LS435", "id;city")
+    assert "landing/3.csv: its first line names none of the table's columns" in problem.what
+    assert "another delimiter" in (problem.hint or "")
+
+
 SKIP = ", on_bad_file: skip"
 
 

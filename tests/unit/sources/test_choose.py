@@ -208,6 +208,14 @@ def test_a_changed_file_is_a_problem_with_choices(make_source: Make) -> None:
     assert choice.notes == ()
 
 
+def test_a_changed_file_of_which_only_the_content_tells(make_source: Make) -> None:
+    now = listed(replace(FILE, changed_ns=80))
+    prints = {FILE.path: "beef"}
+    (problem,) = choose_files(make_source(), now, ledger((FILE, TAKEN)), prints).problems
+    assert (problem.found or "").removesuffix(", with other content") in (problem.expected or "")
+    assert (problem.found or "").endswith("inode 7, with other content")
+
+
 def test_ignored_files_are_said_with_count_and_names(make_source: Make) -> None:
     now = listed(*(replace(FILE, path=f"in/{number:02}", size=11) for number in range(12)))
     before = ledger(*((replace(FILE, path=f"in/{number:02}"), TAKEN) for number in range(12)))

@@ -14,7 +14,7 @@ from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn, OnTypeChange
 from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
-from lakesmith.sources.headers import ShapeGroup, group_by_shape
+from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
@@ -161,7 +161,8 @@ def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) ->
     batch.say("inferring the columns")
     found: dict[str, Column] = {}
     for intake, shapes in groups.items():
-        for column in infer_columns(batch.spark, intake.source, _groups(shapes, ()), batch.project.root):
+        akin = with_common_columns(shapes) if intake.source.format in _DELIMITED else shapes
+        for column in infer_columns(batch.spark, intake.source, _groups(akin, ()), batch.project.root):
             found.setdefault(column.name.lower(), column)
     return tuple(found.values())
 
