@@ -6,10 +6,12 @@ looked at again after they were read; and the lines count only when the record t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -22,11 +24,13 @@ from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
 from lakesmith.project.definitions import ADDED_COLUMNS, Column
 from lakesmith.quoting import quoted
-from lakesmith.sources.bad_files import BadFiles
+from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
 from lakesmith.sources.ledger import hash_entries
+from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.shape import UnreadableFile
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
@@ -40,6 +44,7 @@ from lakesmith.spark.batch.quarantine import (
 )
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.judge.rules import add_reasons
+from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
@@ -94,6 +99,12 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     )
 
 
+_OF_CONTENT: Final = re.compile(
+    r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
+)
+"""What Spark's readers say of bytes that are not what the format wants; of a disk or a network they say other things."""
+
+
 @contextmanager
 def bad_files_told(batch: Batch) -> Iterator[None]:
     """Has a failure over a file say which files of the batch are damaged, all of them: raises BadFiles in its place."""
@@ -109,9 +120,24 @@ def bad_files_told(batch: Batch) -> Iterator[None]:
             for intake in batch.step.intakes
             for damaged in damaged_files(intake.files, intake.source, root, batch.name)
         ]
+        bad = bad or _refused(batch, error)
         if not bad:
             raise
         raise BadFiles(bad) from error
+
+
+def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
+    """The file that Spark's readers say is broken, where a look at it finds nothing: they decode what is only walked over there."""
+    path, text = unreadable_file(error), full_text(error)
+    if path is None or not _OF_CONTENT.search(text):
+        return []
+    bad = UnreadableFile("LS422", "Spark cannot read it", "a whole file", str(causes_of(text)[-1]))
+    return [
+        unreadable(file, intake.source, bad, batch.name)
+        for intake in batch.step.intakes
+        for file in intake.files
+        if str(absolute_path(file.path, batch.project.root)) == path
+    ]
 
 
 def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
