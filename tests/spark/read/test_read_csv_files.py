@@ -213,6 +213,21 @@ def test_other_encodings_and_date_formats(spark: SparkSession, tmp_path: Path) -
     assert [list(row._reasons) for row in found] == [[], ["day: not a date: '2024-01-05'"]]
 
 
+def test_patterns_that_say_more_than_the_type_holds(spark: SparkSession, tmp_path: Path) -> None:
+    options = CsvOptions(date_format="yyyy-MM-dd'T'HH:mm", timestamp_format="yyyy-MM-dd HH:mm XXX")
+    content = (
+        "day,at,local\n2026-01-05T00:00,2026-01-05 10:00 +01:00,\n2026-01-05T10:11,,2026-01-05 10:00 +01:00\n"
+    )
+    columns = (("day", "date"), ("at", "timestamp"), ("local", "timestamp_ntz"))
+    request = one(tmp_path, content, ("day", "at", "local"), columns, options=options)
+    found = rows(read_files(spark, request))
+    assert (found[0].day, list(found[0]._reasons)) == (date(2026, 1, 5), [])
+    assert list(found[1]._reasons) == [
+        "day: not a date: '2026-01-05T10:11'",
+        "local: not a timestamp_ntz: '2026-01-05 10:00 +01:00'",
+    ]
+
+
 def test_nested_types_are_refused_in_csv(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="LS451"):
         read_files(spark, one(tmp_path, "a\n1\n", ("a",), (("a", "array<int>"),)))

@@ -111,12 +111,22 @@ def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | Non
     if kind == "date" and not formats.date:
         usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
+    if kind == "date" and _has(formats.date, "HhKkmsS"):
+        moment = f"try_to_timestamp({text}, {literal(formats.date or '')})"
+        return f"{moment} <> date_trunc('DAY', {moment})"
+    if kind == "timestamp_ntz" and _has(formats.timestamp, "VzOXxZ"):
+        return "true"  # it says a zone
     if kind == "timestamp" and not formats.timestamp:
         usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
     if kind == "timestamp_ntz" and not formats.timestamp:
         return f"NOT ({text} RLIKE '{_LOCAL}')"
     return _wrong_float(text, value) if kind in ("double", "float") else None
+
+
+def _has(pattern: str | None, letters: str) -> bool:
+    """Whether a pattern has one of these letters, outside of quotes."""
+    return any(letter in re.sub(r"'[^']*'", "", pattern or "") for letter in letters)
 
 
 def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
