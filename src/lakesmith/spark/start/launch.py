@@ -211,6 +211,8 @@ def connect(plan: LaunchPlan, driver: DriverProcess, seconds: float = START_SECO
     from py4j.protocol import Py4JError
     from pyspark.java_gateway import launch_gateway
 
+    from lakesmith.spark.jvm.known_names import remember_names
+
     try:
         with _gateway_variables(*_await_connection(plan, driver, seconds)):
             gateway = launch_gateway()  # type: ignore[no-untyped-call]
@@ -218,6 +220,7 @@ def connect(plan: LaunchPlan, driver: DriverProcess, seconds: float = START_SECO
         driver.end(patience=0)
         raise LaunchError(str(error)) from error
     gateway.proc = driver.process
+    remember_names(gateway)
     return gateway
 
 
