@@ -3,10 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/customer-orders
-HISTORIES ?= 300
-# Tests of a part each whose histories are drawn from a seed: a soak draws a tenth as many more of each.
-SEEDED := $(addprefix tests/spark/,iceberg/test_change_feed.py refresh/test_sums.py write/test_history_type2.py \
-	refresh/test_refresh_keys.py refresh/test_refresh_keyed.py write/test_semantics_keyed.py)
+MINUTES ?= 60
 
 .PHONY: demo test check unit soak walks format clean
 
@@ -24,11 +21,10 @@ test: $(VENV)/installed  ## all tests: units, Spark, crashes; two files at a tim
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 unit: $(VENV)/installed  ## the tests that need no JVM
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/unit --numprocesses 2
 
-soak: $(VENV)/installed  ## hundreds of random histories, each in a lake of its own: hours (make soak HISTORIES=50: fewer)
-	LAKESMITH_SOAK=$(HISTORIES) $(BIN)/python -m pytest tests/spark/refresh/test_refresh_histories.py --timeout 0 -x
-	LAKESMITH_SOAK=$$(( ($(HISTORIES) + 9) / 10 )) $(BIN)/python -m pytest $(SEEDED) --timeout 0 -x
+soak: $(VENV)/installed  ## random histories and kills, round after round, for as long as it is told: make soak MINUTES=600
+	$(BIN)/python scripts/soak.py --minutes $(MINUTES)
 
 check: $(VENV)/installed  ## style, types, and the order of imports
 	$(BIN)/ruff check .

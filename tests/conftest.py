@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,38 @@ sys.path.append(str(Path(__file__).parent / "spark"))
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are no part of a test's name: gzip writes the second it runs in, and two workers must name tests alike."""
     return argname if isinstance(val, bytes) else None
+
+
+LONGEST = (
+    "tests/spark/refresh/test_refresh_histories.py",
+    "tests/crash/test_faults.py",
+    "tests/crash/test_other_hands.py",
+)
+"""Files that take minutes each: they come first, so that neither of two workers is left alone with one at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others in their order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The time of each part of the suite, summed over the workers."""
+    seconds: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[_part(report.nodeid)] += report.duration
+    if seconds:
+        terminalreporter.section("time of each part")
+    for part, spent in sorted(seconds.items(), key=lambda each: -each[1]):
+        terminalreporter.write_line(f"{spent:7.0f} s  {part}")
+
+
+def _part(nodeid: str) -> str:
+    """The folder that a test belongs to: ``spark/read``, or ``crash``."""
+    parts = nodeid.split("::")[0].split("/")
+    return "/".join(parts[1:-1][:2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -55,6 +55,7 @@ class Published:
     head: int
     records: dict[int, dict[str, Any]]
     above: frozenset[str]
+    _read: dict[int, Rows] = field(default_factory=dict)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -62,8 +63,11 @@ class Published:
         return next(iter(self.records.values()))
 
     def rows(self, snapshot: int | None = None) -> Rows:
-        """All rows, at the head or at a snapshot."""
-        return self.table.scan(snapshot_id=snapshot or self.head).to_arrow().to_pylist()  # type: ignore[no-any-return]
+        """All rows, at the head or at a snapshot; read once, as reading them takes longer the more batches there were."""
+        at = snapshot or self.head
+        if at not in self._read:
+            self._read[at] = self.table.scan(snapshot_id=at).to_arrow().to_pylist()
+        return self._read[at]
 
 
 class Audit:
@@ -77,6 +81,7 @@ class Audit:
         self.shop = shop
         self.expired = expired
         self.rewritten = rewritten
+        self._published: dict[str, Published | None] = {}
 
     @cached_property
     def catalog(self) -> Any:
@@ -102,7 +107,12 @@ class Audit:
             return None
 
     def published(self, name: str) -> Published | None:
-        """What is published of a table, None when nothing is."""
+        """What is published of a table, None when nothing is; looked at once."""
+        if name not in self._published:
+            self._published[name] = self._look(name)
+        return self._published[name]
+
+    def _look(self, name: str) -> Published | None:
         table = self.table(name)
         main = table.metadata.refs.get("main") if table is not None else None
         if main is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from processes import RunProcess, run
+from soak import chosen
 
 pytestmark = pytest.mark.crash
 
@@ -67,7 +68,7 @@ def whereabouts(root: Path) -> tuple[Counter[int], Counter[int]]:
     return Counter(table.scan().to_arrow().column("id").to_pylist()), Counter(bad)
 
 
-@pytest.mark.parametrize("fault", POINTS)
+@pytest.mark.parametrize("fault", chosen(POINTS, "after-data:killjvm", "after-publish:kill"))
 def test_no_row_is_lost_or_doubled_by_a_replay_that_is_killed(root: Path, fault: str) -> None:
     before = whereabouts(root)
     with RunProcess.start(root, fault, REPLAY) as killed:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from soak import SOAK
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 Rows = Counter[tuple[Any, ...]]
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
 COPY_ON_WRITE = ", ".join(f"'write.{kind}.mode' = 'copy-on-write'" for kind in ("merge", "update", "delete"))
 MERGE_ON_READ = COPY_ON_WRITE.replace("copy-on-write", "merge-on-read")
 

@@ -6,7 +6,6 @@ lies behind it in many snapshots. In a soak (``make soak``) each history has a l
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from shape import Shape
 from shapes import BY_NAME, SHAPES, with_inputs
+from soak import SOAK
 
 from lakesmith.spark.refresh import key_ranges
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
 HISTORIES = 10
 """How many the chain of the suite has, before its last step."""
 PARTS = 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ import pytest
 from harness import ProjectHarness, RunResult, in_order, refresh_by_keys
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
+from soak import SOAK, seeds
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.batch.sidecar import SidecarKind
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
-SEEDS = [271828, *(random.randrange(10**9) for _ in range(SOAK))]
-"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+SEEDS = seeds(271828)
 
 LANDING = "landing/events/"
 EVENTS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from harness import ProjectHarness, refresh_by_keys
+from soak import SOAK
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.refresh import by_keys, touched_keys
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
 
 SOURCED = """
 source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from harness import ProjectHarness, RunResult, refresh_by_keys
+from soak import SOAK, seeds
 
 from lakesmith.execute.events import PhaseStarted
 from lakesmith.project.definitions import TableName
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
-SEEDS = [314159, *(random.randrange(10**9) for _ in range(SOAK))]
-"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+SEEDS = seeds(314159)
 
 SALES = """
 source:

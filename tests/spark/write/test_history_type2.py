@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ import pytest
 from harness import ProjectHarness, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, random_history
 from oracle_versions import current_rows, history_of
+from soak import SOAK, seeds
 
 from lakesmith.catalog.record import Versions
 from lakesmith.execute.decide import Decider
@@ -27,9 +26,7 @@ pytestmark = pytest.mark.spark
 
 LANDING = "landing/events/"
 REBUILT = ("silver.by_two", "silver.by_value")
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
-SEEDS = [419260661, *(random.randrange(10**9) for _ in range(SOAK))]
-"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+SEEDS = seeds(419260661)
 
 EVENTS = """
 source:

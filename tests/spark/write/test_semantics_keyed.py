@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness, in_order
 from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
+from soak import SOAK, seeds
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 LANDING = "landing/events/"
-SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
-SEEDS = [1, *(random.randrange(10**9) for _ in range(SOAK))]
-"""One history in the suite; as many more, and longer ones, as LAKESMITH_SOAK says. A test's name says its seed."""
+SEEDS = seeds(1)
 
 QUERY = "SELECT id, seq, seq2, op, val, price FROM bronze.events"
 EVENTS = """

@@ -1,0 +1,24 @@
+"""How much of what is random or slow is tested: a little in the suite, and far more of it in a soak (``make soak``)."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
+"""How many histories a soak draws; 0: this is the suite."""
+
+Case = TypeVar("Case")
+
+
+def seeds(first: int) -> list[int]:
+    """The seed of the suite's one history; in a soak as many more as it draws. A test's name says its seed."""
+    return [first, *(random.randrange(10**9) for _ in range(SOAK))]
+
+
+def chosen(cases: Sequence[Case], *suite: Case) -> Sequence[Case]:
+    """All cases in a soak, and in the suite those that it is to have."""
+    assert set(suite) <= set(cases)  # type: ignore[call-overload]
+    return cases if SOAK else suite
