@@ -48,6 +48,25 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
         '{"s": 12345678901234567890.123}',
         "s: not a string: '12345678901234567890.123'",
     ),
+    ("digits lost in an object", '{"s": {"a": [1.00000000000000000001]}}', "s: not a string: '{"),
+    ("a number lost in an array", '{"s": [1e999]}', "s: not a string: '["),
+    ("a number lost that is nearly 0", '{"s": [0.5, 1e-400]}', "s: not a string: '[0.5,"),
+    (
+        "all digits kept in an object",
+        '{"s": {"a": [0.12345678901234568, 1e5], "b": 12345678901234567890}}',
+        {"s": '{"a":[0.12345678901234568,100000.0],"b":12345678901234567890}'},
+    ),
+    (
+        "digits in a string in an object",
+        '{"s": {"a": "1.00000000000000000001", "b": 1.5}}',
+        {"s": '{"a":"1.00000000000000000001","b":1.5}'},
+    ),
+    ("digits lost in a field", '{"w": {"s": 12345678901234567890.123}}', "w: not a struct<s:string>"),
+    (
+        "the same digits in quotes in a field",
+        '{"w": {"s": "12345678901234567890.123"}}',
+        {"w": Row(s="12345678901234567890.123")},
+    ),
     ("a number a double does not hold", '{"s": 1e999, "n": {"s": 1}}', "s: not a string: '1e999'"),
     ("the same key inside", '{"n": {"f": 5}, "f": "5.0"}', "f: not a double: '5.0'"),
     ("the same digits in quotes", '{"s": "12345678901234567890.123"}', {"s": "12345678901234567890.123"}),
@@ -70,6 +89,7 @@ JSON_COLUMNS: Columns = (
     ("i", "int"), ("s", "string"), ("d", "decimal(10,2)"), ("f", "double"), ("t", "timestamp"), ("day", "date"),
     ("n", "struct<x:int,d:decimal(5,1)>"), ("l", "array<int>"),
     ("a", "array<struct<b:struct<c:int>>>"), ("deep", "struct<m:map<string,struct<x:int>>,s:struct<`odd, one`:int>>"),
+    ("w", "struct<s:string>"),
 )  # fmt: skip
 
 
@@ -85,7 +105,20 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
         if not right:
             wrong.append((title, row))
     assert wrong == []
-    assert set(json_columns(spark, request)) == {"i", "s", "d", "f", "t", "day", "n", "l", "a", "deep", "zzz"}
+    assert set(json_columns(spark, request)) == {
+        "i",
+        "s",
+        "d",
+        "f",
+        "t",
+        "day",
+        "n",
+        "l",
+        "a",
+        "deep",
+        "w",
+        "zzz",
+    }
 
 
 ENCODED = '{"s": "Ċ ഊ"}\r\n{"s": "a, \\"b\\""}\r\n{"s": 5\r\n\r\n{"s": "c"}'

@@ -31,6 +31,9 @@ _NOT_ZERO = r'"?\s*([+-]?[0.]*+[1-9][0-9.]*+(?:[eE][+-]?[0-9]+)?)'
 _IN_A_LIST = r"[\[,]\s*"
 _IN_A_MAP = r'"\s*:\s*'
 _TINY = f"contains({VALUE}, 'e-') OR contains({VALUE}, 'E-') OR contains({VALUE}, '00000000')"
+_LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
+_FLOATS_IN_IT = r"(-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))"
+_STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 UNUSUAL = "_unusual"
 """The column that is true for a record with numbers that may lose digits when they are read: see ``unusual``."""
@@ -118,6 +121,29 @@ def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
             f"{value} IS NOT NULL AND (NOT ({read} <=> {value}) OR {_cut(read, roomy_scale(*shape), place)})"
         )
     return None
+
+
+def lost(read: str, _value: str, kind: str, _place: Place) -> str | None:
+    """A ``Test`` of JSON: a number on its way to a string goes through a double, by itself and inside an object or an array."""
+    if kind != "string":
+        return None
+    number = f"octet_length({read}) > 15 AND {read} RLIKE '{_LONG_FLOAT}' AND {read} RLIKE '[.eE]'"
+    infinite = f"{read} = '\"Infinity\"' OR {read} = '\"-Infinity\"'"
+    part = f"(startswith({read}, '{{') OR startswith({read}, '[')) AND {read} RLIKE '[.]|Infinity'"
+    in_quotes = f"instr({VALUE}, concat('\"', {read}, '\"')) > 0"
+    return f"({infinite} OR ({number})) AND NOT ({in_quotes}) OR ({part}) AND {_has_lossy_float()}"
+
+
+def _has_lossy_float() -> str:
+    """Whether the record has a number, outside of strings, that a double writes with other digits."""
+    bare = f"regexp_replace({VALUE}, {literal(_STRINGS_IN_IT)}, '')"
+    other = f"{_digits('n')} <> {_digits('CAST(try_cast(n AS double) AS string)')}"
+    return f"exists(regexp_extract_all({bare}, {literal(_FLOATS_IN_IT)}, 1), n -> {other})"
+
+
+def _digits(number: str) -> str:
+    """The digits of a number's text, without point, exponent, and zeros at either end."""
+    return f"trim('0' FROM regexp_replace({number}, '[eE].*$|[.-]', ''))"
 
 
 def _cut(read: str, most: int, place: Place) -> str:

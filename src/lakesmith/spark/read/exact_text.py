@@ -206,4 +206,6 @@ def _beyond(type_: str) -> str:
         return f"it has more than {shape[1]} digit{'' if shape[1] == 1 else 's'} after the point"
     if kind in ("double", "float"):
         return f"it has digits that a {kind} does not hold"
+    if kind == "string":
+        return "a number has digits that get lost on its way to a text"
     return "it has more than six digits of a second"

@@ -26,6 +26,7 @@ from lakesmith.spark.read.exact_nested import (
     exact,
     in_regex,
     inexact,
+    lost,
     reading_type,
     unusual,
     wrong,
@@ -66,7 +67,6 @@ _ESCAPE = r"\u"
 _HALF = r"\\u[dD][89a-fA-F]"
 _PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 """An escaped backslash, which may stand before a letter u, or one character of two escapes."""
-_LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
 
 
 def json_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
@@ -281,8 +281,9 @@ def _one(index: int) -> str:
 
 def _reason(index: int, request: ReadRequest) -> str:
     column, type_ = request.columns[index]
-    lost = _inexact(index, request) if "<" not in type_ else None
-    return reason(column, plain(type_), _written(index, request), lost)
+    inexact_one = _inexact(index, request) if "<" not in type_ else None
+    digits = "true" if plain(type_) == "string" else inexact_one
+    return reason(column, plain(type_), _written(index, request), digits)
 
 
 def _written(index: int, request: ReadRequest) -> str:
@@ -308,21 +309,13 @@ def _odd(index: int, request: ReadRequest) -> str | None:
     """SQL that is true when a column was read, but not as its source wants it."""
     column, type_ = request.columns[index]
     read, value, kind = f"s{index}", f"t{index}", plain(type_)
-    if kind == "string":
-        return _lost_digits(read)
-    doubts = [anywhere(wrong, read, value, kind, _place(index, request))]
+    doubts = [anywhere(test, read, value, kind, _place(index, request)) for test in (wrong, lost)]
     if request.source.on_inexact is not OnInexact.ROUND:
         doubts.append(_inexact(index, request))
     if precision_and_scale(kind):
         doubts += [_with_comma(key) for key in spellings(request, column)]
     some = [doubt for doubt in doubts if doubt]
     return any_of(some) if some else None
-
-
-def _lost_digits(text: str) -> str:
-    """A number with a point or exponent goes through a double on its way to a string: 17 digits are left of it."""
-    number = f"octet_length({text}) > 15 AND {text} RLIKE '{_LONG_FLOAT}' AND {text} RLIKE '[.eE]'"
-    return f"({text} = '\"Infinity\"' OR {text} = '\"-Infinity\"' OR ({number})) AND NOT ({_in_quotes(text)})"
 
 
 def _in_quotes(text: str) -> str:
