@@ -14,7 +14,6 @@ RULES: Final = "2"
 """Raise it when the rules of ``spark.key_columns`` or of row by row allow more: what was refused before is tried again then."""
 
 _RULES_KEY: Final = "rules"
-_ROW_BY_ROW: Final = (Strategy.APPEND, Strategy.UPSERT)
 
 
 def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:

@@ -33,8 +33,7 @@ class FileChoice:
 
     ``take`` are new (or forgotten) files. ``replace`` were taken, changed since, and the rows of their earlier version have
     to be deleted in the same batch. ``changed`` stops the batch (``problems`` says so); ``ignored_changed`` does not.
-    ``skipped`` are left out on record, ``unread`` because they cannot be read as they are. ``renewed`` are files whose content is the same and whose inode or change time is
-    not: entering them in the next ledger append (as taken) saves comparing their content again.
+    ``skipped`` are left out on record, ``unread`` because they cannot be read as they are. A file in none of these was taken.
     """
 
     take: tuple[FileIdentity, ...] = ()
@@ -43,14 +42,8 @@ class FileChoice:
     ignored_changed: tuple[FileIdentity, ...] = ()
     skipped: tuple[FileIdentity, ...] = ()
     unread: tuple[FileIdentity, ...] = ()
-    renewed: tuple[FileIdentity, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def work(self) -> tuple[FileIdentity, ...]:
-        """The files to read: new ones and those that replace their earlier version."""
-        return tuple(sorted((*self.take, *self.replace), key=lambda file: file.path))
 
 
 def choose_files(
@@ -77,7 +70,6 @@ def choose_files(
         ignored_changed=ignored,
         skipped=tuple(groups["skipped"]),
         unread=unread,
-        renewed=tuple(groups["renewed"]),
         problems=(_changed_problem(source, stopping, ledger, table),) if stopping else (),
         notes=(
             *((_ignored_note(source, ignored),) if ignored else ()),
@@ -94,7 +86,7 @@ def uncertain_files(listing: Listing, ledger: LedgerView) -> tuple[FileIdentity,
 def _group(
     source: FileSource, listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
 ) -> dict[str, list[FileIdentity]]:
-    names = ("take", "changed", "skipped", "unread", "renewed")
+    names = ("take", "changed", "skipped", "unread")
     groups: dict[str, list[FileIdentity]] = {name: [] for name in names}
     for file, row in _not_settled(listing, ledger):
         if row is None or row[1] == FileAction.FORGOTTEN:
@@ -103,9 +95,8 @@ def _group(
             groups["skipped"].append(file)
         elif row[1] in UNREAD:
             groups[_unread_group(source, file, row, fingerprints)].append(file)
-        else:
-            same_content = _is_uncertain(file, row) and fingerprints.get(file.path) == row[6]
-            groups["renewed" if same_content else "changed"].append(file)
+        elif not (_is_uncertain(file, row) and fingerprints.get(file.path) == row[6]):
+            groups["changed"].append(file)
     return groups
 
 

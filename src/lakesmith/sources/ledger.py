@@ -17,12 +17,11 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -32,7 +31,7 @@ from lakesmith.sources.ledger_view import EMPTY, LedgerView, hash_entries
 from lakesmith.sources.model import LedgerEntry
 from lakesmith.sources.names import printable
 
-__all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier", "verify_entries"]
+__all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier"]
 
 TRIES = 12
 """How often an append is made before giving up; the waits between add up to about half a minute."""
@@ -130,21 +129,6 @@ class LedgerStore:
         if done is None:
             raise _not_as_written(table, branch)
         return Pin(str(ledger.metadata.table_uuid), done)
-
-
-def verify_entries(table: TableName, entries: Iterable[LedgerEntry], expected: str) -> None:
-    """Checks a batch's lines against the hash in its record. Raises StateError LS543 when they differ."""
-    found = hash_entries(entries)
-    if found != expected:
-        raise StateError(
-            Problem(
-                "LS543",
-                f"{table}: its file ledger does not hold the lines its record was written with",
-                expected=f"lines with the hash {expected}",
-                found=found,
-                hint=f"`lakesmith files {table}` shows the ledger; {take_again(table)}",
-            )
-        )
 
 
 def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:

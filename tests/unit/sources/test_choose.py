@@ -29,7 +29,7 @@ def listed(*files: FileIdentity) -> Listing:
 
 
 def non_empty(choice: FileChoice) -> dict[str, list[str]]:
-    names = ("take", "replace", "changed", "ignored_changed", "skipped", "unread", "renewed")
+    names = ("take", "replace", "changed", "ignored_changed", "skipped", "unread")
     return {name: [file.path for file in getattr(choice, name)] for name in names if getattr(choice, name)}
 
 
@@ -76,7 +76,7 @@ CASES = [
         "delivered again, same content",
         [(FILE, TAKEN)],
         replace(FILE, modified_ns=FILE.modified_ns + 1, changed_ns=9),
-        {"renewed": A},
+        {},
         fingerprints={A[0]: "f00d"},
         asked=True,
     ),
@@ -99,7 +99,7 @@ CASES = [
         "same times and length, same content",
         [(FILE, TAKEN)],
         TOUCHED,
-        {"renewed": A},
+        {},
         fingerprints={A[0]: "f00d"},
         asked=True,
     ),
@@ -116,7 +116,7 @@ CASES = [
         "only the change time differs (chmod)",
         [(FILE, TAKEN)],
         replace(FILE, changed_ns=9),
-        {"renewed": A},
+        {},
         fingerprints={A[0]: "f00d"},
         asked=True,
     ),
@@ -224,14 +224,17 @@ def test_ignored_files_are_said_with_count_and_names(make_source: Make) -> None:
     assert note.endswith("in/08, in/09 and 2 more")
 
 
-def test_the_work_of_a_batch_is_sorted(make_source: Make) -> None:
+def test_a_changed_file_is_replaced_and_a_new_one_taken(make_source: Make) -> None:
     new, old = replace(FILE, path="in/b"), replace(FILE, path="in/a")
     choice = choose_files(
         make_source(on_changed_file=OnChangedFile.REPLACE),
         listed(replace(old, size=1), new),
         ledger((old, TAKEN)),
     )
-    assert [file.path for file in choice.work] == ["in/a", "in/b"]
+    assert ([file.path for file in choice.replace], [file.path for file in choice.take]) == (
+        ["in/a"],
+        ["in/b"],
+    )
 
 
 def test_newest_line_is_by_batch_whatever_the_order_they_are_read_in() -> None:

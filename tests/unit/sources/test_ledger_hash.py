@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from lakesmith.errors import StateError
 from lakesmith.project.definitions import TableName
-from lakesmith.sources.ledger import hash_entries, verify_entries
+from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 
 Entry = Callable[..., LedgerEntry]
@@ -53,10 +50,3 @@ def test_every_field_is_in_the_hash(entry: Entry) -> None:
         entry("a\x1forders"),
     ]
     assert len({hash_entries([variant]) for variant in variants}) == len(variants)
-
-
-def test_lines_are_verified_against_the_record() -> None:
-    written = lines(3)
-    verify_entries(ORDERS, written[::-1], hash_entries(written))
-    with pytest.raises(StateError, match=r"LS543 bronze\.orders"):
-        verify_entries(ORDERS, written[:2], hash_entries(written))

@@ -145,10 +145,6 @@ class SidecarWriter:
         state = self._state()
         return Pin(state.uuid, state.refs[self._batch.branch])
 
-    def settle(self) -> None:
-        """After the publish: makes the branch's head the sidecar's main, for readers, and drops the branch."""
-        self._batch.java.settle_sidecar(self.name, self._batch.branch)
-
     def _ensure(self) -> TableState:
         batch = self._batch
         if batch.catalog.table(SIDECAR_LAYER, self.name.name) is None:
