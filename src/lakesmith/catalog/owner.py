@@ -5,13 +5,13 @@ from __future__ import annotations
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 
-OWNER = "lakesmith.project"
+PROJECT = "lakesmith.project"
 """The table property that says which project made a table."""
 
 
 def foreign_owner(state: TableState, project: str) -> Problem | None:
     """What to say when the table is not the project's own; None when it is."""
-    owner = state.properties.get(OWNER)
+    owner = state.properties.get(PROJECT)
     if owner == project:
         return None
     return Problem(

@@ -59,7 +59,7 @@ class Listing:
 
 
 @dataclass(slots=True)
-class Walk:
+class Found:
     """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in ``files`` too."""
 
     files: list[FileIdentity] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Walk:
 class FileSystem(Protocol):
     """Where a listing comes from. The local one is built; an object store has the same face."""
 
-    def walk(self, source: FileSource, root: Path) -> Walk:
+    def walk(self, source: FileSource, root: Path) -> Found:
         """Finds the files that the source's pattern takes.
 
         Raises SourceError when the folder is not there or cannot be read.
@@ -125,13 +125,13 @@ def _absolute(path: Path) -> str:
 class LocalFileSystem:
     """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well under a second."""
 
-    def walk(self, source: FileSource, root: Path) -> Walk:
+    def walk(self, source: FileSource, root: Path) -> Found:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
         _check_folder(folder, source)
         pattern = fnmatch.translate(source.pattern)
         matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match
-        walk = Walk()
+        walk = Found()
         real = [_Folder(folder, _shown_path(folder, _absolute(root)), False)]
         linked: list[_Folder] = []
         visited: set[tuple[int, int]] = set()
@@ -166,7 +166,7 @@ def _note_again(folder: _Folder, left_out: LeftOut) -> None:
         left_out.odd += 1
 
 
-def _read_folder(folder: _Folder, matches: _Matches, source: FileSource, walk: Walk) -> list[_Folder]:
+def _read_folder(folder: _Folder, matches: _Matches, source: FileSource, walk: Found) -> list[_Folder]:
     """Adds the folder's files to ``walk`` and returns the folders in it."""
     below, left_out = [], walk.left_out
     with _scan(folder.path, source) as entries:
@@ -269,7 +269,7 @@ def _check_folder(folder: str, source: FileSource) -> None:
     )
 
 
-def _without_second_names(walk: Walk) -> list[FileIdentity]:
+def _without_second_names(walk: Found) -> list[FileIdentity]:
     """The linked files that are not listed by themselves, each once: the first of its links by name."""
     if not walk.linked:
         return []

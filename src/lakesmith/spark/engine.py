@@ -30,10 +30,10 @@ from lakesmith.spark.kinds.take_files import take_files
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 
-Work = Callable[[Batch, Lake], tuple[str, Draft]]
+BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""
 
-_WORK: Mapping[Strategy, Work] = {
+_WRITERS: Mapping[Strategy, BatchWriter] = {
     Strategy.FILES: take_files,
     Strategy.LEDGER: change_ledger,
     Strategy.ADVANCE: advance,
@@ -66,7 +66,7 @@ class SparkEngine:
         spark = self.sessions.of(step, self.lake.project.root)
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener)
         try:
-            table_uuid, draft = _WORK[step.strategy](batch, self.lake)
+            table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
             batch.pass_point("after-sidecars")

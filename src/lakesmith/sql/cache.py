@@ -13,7 +13,7 @@ from typing import Any
 from lakesmith.sql.analysis import ANALYSIS_VERSION, SqlAnalysis, analyse
 
 _FILE = "sql_analyses.json"
-_KEEP = 5_000
+_MOST_ANALYSES = 5_000
 """At most so many analyses are kept: those of queries long gone make room."""
 
 
@@ -47,7 +47,7 @@ class AnalysisCache:
         nothing else."""
         if not self._changed:
             return True
-        kept = dict(list(self._known.items())[-_KEEP:])
+        kept = dict(list(self._known.items())[-_MOST_ANALYSES:])
         try:
             _write(self.folder / _FILE, json.dumps(kept, separators=(",", ":")))
         except OSError:

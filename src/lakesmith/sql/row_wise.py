@@ -58,7 +58,7 @@ class _NotRowWiseError(Exception):
 
 
 @dataclass(slots=True)
-class _Walk:
+class _QueryPaths:
     """One pass from the outermost SELECT down to the inputs, and what it met on the way."""
 
     parsed: Parsed
@@ -165,7 +165,7 @@ def _clause(parsed: Parsed, opening: Token) -> str:
 
 def shape_of(parsed: Parsed) -> tuple[Shape, tuple[_Path, ...] | None]:
     """The shape, and where columns can be added (one path for each part of a union; None where that is not safe)."""
-    walk = _Walk(parsed)
+    walk = _QueryPaths(parsed)
     try:
         paths = walk.paths(parsed.tree)
         _check_text(parsed, walk)
@@ -176,7 +176,7 @@ def shape_of(parsed: Parsed) -> tuple[Shape, tuple[_Path, ...] | None]:
     return Shape(kind), known if len(known) == len(paths) else None
 
 
-def _check_text(parsed: Parsed, walk: _Walk) -> None:
+def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
     """What is wrong wherever it stands, in parts the walk did not enter too."""
     pipe = next((token for token in parsed.tokens if token.text == "|>"), None)
     if pipe:

@@ -26,7 +26,14 @@ from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
-from lakesmith.spark.iceberg.commits import NO_CHANGE, JavaTables, SchemaChange, Work, branch_of, physical
+from lakesmith.spark.iceberg.commits import (
+    NO_CHANGE,
+    JavaTables,
+    Publication,
+    SchemaChange,
+    branch_of,
+    physical,
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     batch.pass_point("after-record")
     batch.say("publishing")
     batch.pass_point("before-publish")
-    work = Work(table_uuid, batch.branch, batch.step.base.snapshot, head)
+    work = Publication(table_uuid, batch.branch, batch.step.base.snapshot, head)
     batch.java.publish(batch.name, work, draft.schema)
     batch.pass_point("after-publish")
     return BatchReport(record, head, draft.warnings)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakesmith.catalog.owner import OWNER
+from lakesmith.catalog.owner import PROJECT
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import Problem, StateError
@@ -148,7 +148,7 @@ class SidecarWriter:
     def _ensure(self) -> TableState:
         batch = self._batch
         if batch.catalog.table(SIDECAR_LAYER, self.name.name) is None:
-            create_table(batch.spark, self.name, self._columns, {OWNER: batch.project.name})
+            create_table(batch.spark, self.name, self._columns, {PROJECT: batch.project.name})
         state = self._state()
         require_ours(state, batch.project.name)
         return state

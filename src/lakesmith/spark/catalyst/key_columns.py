@@ -80,7 +80,7 @@ def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) 
     ``occurrences``: those of the query's inputs. ``trust_python``: the author says that the Python
     functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
     """
-    walk = _Walk(frame.sparkSession, occurrences, trust_python=trust_python)
+    walk = _PlanPass(frame.sparkSession, occurrences, trust_python=trust_python)
     plan = analysed(frame)
     seen = walk.of(walk.plans.without_subqueries(plan))
     output = [id_of(column) for column in items(plan.output())]
@@ -96,7 +96,7 @@ def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occur
 
     None where its result is not made of them.
     """
-    walk = _Walk(frame.sparkSession, occurrences, changed=changed)
+    walk = _PlanPass(frame.sparkSession, occurrences, changed=changed)
     seen = walk.of(walk.plans.without_subqueries(analysed(frame)))
     return walk.plans.frame(seen.plan) if changed & seen.occurrences else None
 
@@ -126,7 +126,7 @@ class _Seen:
         return replace(self, merged=self.merged | self.told.intersection(found))
 
 
-class _Walk:
+class _PlanPass:
     """One pass over a plan from the result down. Columns are known by numbers that are unique within the plan."""
 
     def __init__(

@@ -32,7 +32,7 @@ from lakesmith.spark.frames.rounding import grouped_exactly
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletion_vectors import Vectors
 from lakesmith.spark.iceberg.file_difference import Bound, Differing, compare, have_ids, too_dear
-from lakesmith.spark.iceberg.snapshot_files import Scan
+from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
 
@@ -53,7 +53,7 @@ class Changes:
 
 
 @dataclass
-class _Touched:
+class _DifferingTasks:
     """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to be read."""
 
     went: list[Any] = field(default_factory=list)
@@ -76,7 +76,7 @@ def changed_rows(
     files touched is ``too_dear``.
     """
     table = JavaTables(spark).load(name)
-    then, now = (Scan(table, snapshot, spark._jvm) for snapshot in (start, end))
+    then, now = (SnapshotFiles(table, snapshot, spark._jvm) for snapshot in (start, end))
     if then.has_doubles or now.has_doubles:
         raise NotIncremental(f"{name} names one of its data files twice, so it is computed as a whole")
     differing = compare(then.files, now.files)
@@ -96,8 +96,8 @@ def changed_rows(
         yield Changes(went, came, by_id)
 
 
-def _touched(then: Scan, now: Scan, differing: Differing) -> _Touched:
-    return _Touched(
+def _touched(then: SnapshotFiles, now: SnapshotFiles, differing: Differing) -> _DifferingTasks:
+    return _DifferingTasks(
         went=[then.task(file) for file in (*differing.went, *differing.rewritten)],
         came=[now.task(file) for file in (*differing.came, *differing.rewritten)],
         masked={file: (then.task(file), now.task(file)) for file in differing.masked},
@@ -116,7 +116,7 @@ class _Reader:
         always = iceberg.expressions.Expressions.alwaysTrue()
         self._all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
 
-    def unmask(self, touched: _Touched) -> None:
+    def unmask(self, touched: _DifferingTasks) -> None:
         """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the other shows."""
         went: dict[str, BitMap64] = {}
         came: dict[str, BitMap64] = {}

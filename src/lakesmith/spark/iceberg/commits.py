@@ -36,7 +36,7 @@ def branch_of(attempt: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Publication:
     """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``."""
 
     uuid: str
@@ -96,7 +96,7 @@ class JavaTables:
         append.commit()
         return int(self.load(name).refs().get(branch).snapshotId())
 
-    def publish(self, name: TableName, work: Work, schema: SchemaChange = NO_CHANGE) -> None:
+    def publish(self, name: TableName, work: Publication, schema: SchemaChange = NO_CHANGE) -> None:
         """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
 
         Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
@@ -177,7 +177,7 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
     return update.apply()
 
 
-def _require_unmoved(base: Any, work: Work) -> None:
+def _require_unmoved(base: Any, work: Publication) -> None:
     main, branch = base.ref(MAIN), base.ref(work.branch)
     at = None if main is None else int(main.snapshotId())
     if base.uuid() != work.uuid:

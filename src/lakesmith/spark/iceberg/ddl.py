@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.owner import OWNER, foreign_owner
+from lakesmith.catalog.owner import PROJECT, foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, setting_properties
@@ -32,7 +32,7 @@ _PROPERTIES: Final = {
 STAND_IN: Final = "_lakesmith_new_"
 """How the name of a column begins that takes another's place when its batch is published."""
 
-_KEEP: Final = "_lakesmith_keep"
+_LAST_COLUMN: Final = "_lakesmith_keep"
 
 
 def create_table(
@@ -72,7 +72,7 @@ def _column_ddl(column: Column) -> str:
 
 def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
     """The properties a table of this project is created with."""
-    return {OWNER: project, **setting_properties(table)}
+    return {PROJECT: project, **setting_properties(table)}
 
 
 def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
@@ -140,15 +140,15 @@ def conform_table(spark: SparkSession, name: TableName, state: TableState, wante
         return False
     alter = f"ALTER TABLE {physical(name)}"
     # A table is never without a column, not even between two of these steps.
-    if _KEEP not in there:
-        spark.sql(f"{alter} ADD COLUMN {_KEEP} int")
-    for column in there.keys() - {_KEEP}:
+    if _LAST_COLUMN not in there:
+        spark.sql(f"{alter} ADD COLUMN {_LAST_COLUMN} int")
+    for column in there.keys() - {_LAST_COLUMN}:
         if types.get(column) != there[column]:
             spark.sql(f"{alter} DROP COLUMN {quoted(column)}")
     added = [column for column in wanted if there.get(column.name) != column.type]
     if added:
         spark.sql(f"{alter} ADD COLUMNS ({', '.join(map(_column_ddl, added))})")
-    spark.sql(f"{alter} DROP COLUMN {_KEEP}")
+    spark.sql(f"{alter} DROP COLUMN {_LAST_COLUMN}")
     return True
 
 

@@ -20,7 +20,7 @@ _NONE: Final = "-"
 """Stands for what is not there."""
 
 
-class Scan:
+class SnapshotFiles:
     """The data files of a snapshot by location. ``snapshot`` None: there are none."""
 
     def __init__(self, table: Any, snapshot: int | None, jvm: Any) -> None:

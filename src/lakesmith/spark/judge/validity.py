@@ -25,10 +25,10 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
 from lakesmith.spark.judge.key_versions import DELETE
 
-FATE: Final = "_lakesmith_fate"
+VERSION_FATE: Final = "_lakesmith_fate"
 """What a version did: opened, continued, closed, or absent (a delete of what was not there)."""
 
-FATES: Final = ("opened", "continued", "closed", "absent")
+VERSION_FATES: Final = ("opened", "continued", "closed", "absent")
 
 IS_ROW: Final = "_lakesmith_is_row"
 """True for the newest version of each row, which is the row."""
@@ -44,7 +44,7 @@ def as_rows(versions: DataFrame, table: TableDefinition) -> DataFrame:
 def put_in_order(
     versions: DataFrame, table: TableDefinition, tracked: Sequence[str], carried: Sequence[str] = ()
 ) -> DataFrame:
-    """The versions with ``FATE``, ``IS_ROW`` and the times they hold. ``IS_CURRENT``: no other version of the key is newer.
+    """The versions with ``VERSION_FATE``, ``IS_ROW`` and the times they hold. ``IS_CURRENT``: no other version of the key is newer.
 
     Args:
         versions: all versions of a key, or those from one on that is a row already; of each place in ``latest_by`` one.
@@ -55,8 +55,8 @@ def put_in_order(
     """
     window = Window.partitionBy(*map(quoted, table.key)).orderBy(*_oldest_first(table))
     so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    fated = versions.withColumn(FATE, _fate(versions, tracked, window))
-    begins = F.col(FATE) != "continued"
+    fated = versions.withColumn(VERSION_FATE, _fate(versions, tracked, window))
+    begins = F.col(VERSION_FATE) != "continued"
     opening = F.last(F.when(begins, F.struct(VALID_FROM, *carried)), ignorenulls=True).over(so_far)
     next_begins = F.lead(begins).over(window)
     return fated.withColumns(
@@ -99,9 +99,9 @@ def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinit
 
 
 def fate_counts(of: SparkColumn | None = None) -> list[SparkColumn]:
-    """An aggregate for each of ``FATES``, of all versions or of those for which ``of`` holds."""
+    """An aggregate for each of ``VERSION_FATES``, of all versions or of those for which ``of`` holds."""
     counted = F.lit(True) if of is None else of
-    return [F.count_if(counted & (F.col(FATE) == fate)).alias(fate) for fate in FATES]
+    return [F.count_if(counted & (F.col(VERSION_FATE) == fate)).alias(fate) for fate in VERSION_FATES]
 
 
 def _fate(versions: DataFrame, tracked: Sequence[str], window: WindowSpec) -> SparkColumn:

@@ -39,7 +39,7 @@ from lakesmith.spark.write.rebuild import rebuild_keyed, rebuild_versions
 from lakesmith.spark.write.upsert import upsert
 from lakesmith.spark.write.upsert_versions import upsert_versions
 
-_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
+_HOW_TO_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
 """How a column stays that no query gives."""
 
 
@@ -131,7 +131,10 @@ def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -
     for name in sorted(names):
         if name in used:
             raise _partitioned(
-                batch, name, f"partitions {batch.name}", _KEEP.get(name.lower(), "keep it in the query")
+                batch,
+                name,
+                f"partitions {batch.name}",
+                _HOW_TO_KEEP.get(name.lower(), "keep it in the query"),
             )
         if name in retyped and name.lower() in declared:
             hint = "run it once without partition_by, which can follow then"

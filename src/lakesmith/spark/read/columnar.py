@@ -16,7 +16,7 @@ from lakesmith.spark.frames.sql_types import sql_type
 from lakesmith.spark.read.exact_cast import Misfit, as_declared, misfits
 from lakesmith.spark.read.exact_text import reason
 from lakesmith.spark.read.nanoseconds import has_nanos, read_as
-from lakesmith.spark.read.records import Scan, absolute_paths, owned_by, read_portions, record_number
+from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read.request import (
     PROVENANCE,
     RAW,
@@ -34,7 +34,7 @@ def columnar_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None
     return read_portions(spark, request, _group_rows)
 
 
-def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
+def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
     request = scan.request
     loaded = _load(scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
@@ -80,7 +80,7 @@ def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
     return kind if kind and has_nanos(kind) else None
 
 
-def _provenance(scan: Scan, group: ReadGroup) -> tuple[str, ...]:
+def _provenance(scan: RecordScan, group: ReadGroup) -> tuple[str, ...]:
     if scan.request.records is not None:
         return PROVENANCE
     is_parquet = scan.request.source.format is FileFormat.PARQUET
@@ -88,7 +88,7 @@ def _provenance(scan: Scan, group: ReadGroup) -> tuple[str, ...]:
     return (*scan.provenance(group.files), f"{position} + 1 AS {SOURCE_POSITION}")
 
 
-def _load(scan: Scan, group: ReadGroup) -> DataFrame:
+def _load(scan: RecordScan, group: ReadGroup) -> DataFrame:
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
     reader = scan.reader(str(scan.request.source.format), group.files)

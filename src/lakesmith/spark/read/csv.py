@@ -15,7 +15,7 @@ from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, plain, reason
 from lakesmith.spark.read.records import (
     VALUE,
-    Scan,
+    RecordScan,
     csv_options,
     needs_stream,
     read_portions,
@@ -45,7 +45,7 @@ def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 def csv_texts(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     """The good records with each declared column as text, named ``s0``, ``s1``, … None when there are no files."""
 
-    def texts(scan: Scan, group: ReadGroup) -> DataFrame:
+    def texts(scan: RecordScan, group: ReadGroup) -> DataFrame:
         columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
         good = where_last(_parsed(scan, group), f"{_fault(group, request.source.csv)} IS NULL")
         return good.selectExpr(*(f"{text} AS s{i}" for i, text in enumerate(columns)))
@@ -58,7 +58,7 @@ def formats(request: ReadRequest) -> TextFormats:
     return TextFormats.of(request.source)
 
 
-def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
+def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
     """Values are made in one projection and judged in the next: within one, Spark would make each of them once more for each use."""
     request = scan.request
     texts = _texts(request, group)
@@ -80,7 +80,7 @@ def _group_rows(scan: Scan, group: ReadGroup) -> DataFrame:
     )
 
 
-def _parsed(scan: Scan, group: ReadGroup) -> DataFrame:
+def _parsed(scan: RecordScan, group: ReadGroup) -> DataFrame:
     """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted, and
     ``parsed`` whether it went through Spark's parser.
 

@@ -34,7 +34,7 @@ def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[Field
     Reads every line, unless no column has a struct in it. Keys match as they are read: exactly. A line that is no JSON object
     has no fields, and neither has a value that is no object where a struct is declared: such rows are bad, their texts kept.
     """
-    walk = _Walk()
+    walk = _UnknownFields()
     found = _walked(spark, request, walk, VALUE)
     if found is None:
         return {}
@@ -49,7 +49,7 @@ def json_field_types(
 
     Reads every line. A field of which Spark infers no type (nulls, empty objects) is a string.
     """
-    walk = _Walk(with_values=True)
+    walk = _UnknownFields(with_values=True)
     found = _walked(spark, request, walk, f"regexp_replace({VALUE}, '{_FRACTION}', '$1e0')")
     if found is None:
         return {}
@@ -64,7 +64,7 @@ def json_field_types(
     return {column: _only(declared[column], (column,), types) for column, *_ in unknown}
 
 
-def _walked(spark: SparkSession, request: ReadRequest, walk: _Walk, text: str) -> DataFrame | None:
+def _walked(spark: SparkSession, request: ReadRequest, walk: _UnknownFields, text: str) -> DataFrame | None:
     """What the walk gives of all lines; None when there is nothing to walk along."""
     asked = list(walk.columns(request))
     lines = json_lines(spark, request) if asked else None
@@ -84,7 +84,7 @@ def _only(kind: SqlType, path: FieldPath, types: dict[FieldPath, SqlType]) -> Sq
 
 
 @dataclass
-class _Walk:
+class _UnknownFields:
     """Along declared types; ``structs`` are the paths of those met, by whose place in it they are known in the SQL.
 
     SQL that a method gives is of an array that is never NULL, of (struct int, key string) for each unknown field, or,

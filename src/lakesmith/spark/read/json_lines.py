@@ -34,7 +34,7 @@ from lakesmith.spark.read.exact_nested import (
 from lakesmith.spark.read.exact_text import TextFormats, plain, precision_and_scale, reason
 from lakesmith.spark.read.records import (
     VALUE,
-    Scan,
+    RecordScan,
     needs_stream,
     owned_by,
     read_portions,
@@ -133,7 +133,7 @@ def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     return read_portions(spark, request, _lines)
 
 
-def _lines(scan: Scan, group: ReadGroup) -> DataFrame:
+def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
     csv = scan.request.source.csv
     if not needs_stream(csv):
         return text_records(scan, group, drop_header=False)

@@ -55,7 +55,7 @@ class Portion(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class RecordScan:
     """A session to read with (its settings are its own, so that threads sharing the caller's cannot disturb it)."""
 
     session: SparkSession
@@ -92,20 +92,20 @@ class Scan:
 
 
 def read_portions(
-    spark: SparkSession, request: ReadRequest, records: Callable[[Scan, ReadGroup], DataFrame]
+    spark: SparkSession, request: ReadRequest, records: Callable[[RecordScan, ReadGroup], DataFrame]
 ) -> DataFrame | None:
     """Applies ``records`` to each group of each portion; all of it in one frame of ``spark``, None without files.
 
     Groups are unioned before small files are gathered into tasks, so that many groups do not make many tasks.
     """
     if request.records is not None:
-        at_hand = Scan(scan_session(spark), request, Portion.SMALL)
+        at_hand = RecordScan(scan_session(spark), request, Portion.SMALL)
         return owned_by(spark, union_all([records(at_hand, group) for group in request.groups]))
     frames = []
     for portion in Portion:
         groups = _groups_of(request, portion)
         if groups:
-            scan = Scan(scan_session(spark, portion), request, portion)
+            scan = RecordScan(scan_session(spark, portion), request, portion)
             whole = union_all([records(scan, group) for group in groups])
             frames.append(gathered(whole, groups) if portion is Portion.SMALL else whole)
     return owned_by(spark, union_all(frames)) if frames else None
@@ -146,7 +146,7 @@ def union_all(frames: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, frames)
 
 
-def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+def text_records(scan: RecordScan, group: ReadGroup, drop_header: bool) -> DataFrame:
     """Lines of text files: ``_value`` and the provenance. Blank lines and each file's header line are left out.
 
     Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
@@ -169,7 +169,7 @@ def text_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
     return _with_position(lines.where(f"{header}trim({VALUE}) <> ''"))
 
 
-def stream_records(scan: Scan, group: ReadGroup, drop_header: bool) -> DataFrame:
+def stream_records(scan: RecordScan, group: ReadGroup, drop_header: bool) -> DataFrame:
     """Records of CSV files whose fields may hold line breaks: as ``text_records``, ``_value`` is the record as found.
 
     Spark gives a record's text only when the record is bad: so it is asked for a number of fields no record has.

@@ -16,7 +16,14 @@ from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
-from lakesmith.spark.judge.validity import FATES, IS_ROW, as_rows, fate_counts, put_in_order, tracked_columns
+from lakesmith.spark.judge.validity import (
+    IS_ROW,
+    VERSION_FATES,
+    as_rows,
+    fate_counts,
+    put_in_order,
+    tracked_columns,
+)
 from lakesmith.spark.query.table_query import QueryRows
 
 
@@ -110,7 +117,7 @@ def _account_of_versions(batch: Batch, counts: Mapping[str, int], fates: Mapping
         read=read,
         inserted=fates["rows"],
         deleted=live_rows(batch, batch.state(), batch.step.base.snapshot),
-        superseded=out - bad - sum(fates[fate] for fate in FATES),
+        superseded=out - bad - sum(fates[fate] for fate in VERSION_FATES),
         filtered=read - out if batch.step.row_wise else 0,
         quarantined=bad,
         absent_deletes=fates["absent"],

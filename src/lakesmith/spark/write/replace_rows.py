@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.iceberg.deletion_vectors import Vectors
-from lakesmith.spark.iceberg.snapshot_files import Scan
+from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
 
@@ -75,7 +75,7 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
     for file in files:
         delta.addRows(file)
     if gone:
-        tasks = Scan(table, base, batch.spark._jvm).tasks(gone)
+        tasks = SnapshotFiles(table, base, batch.spark._jvm).tasks(gone)
         vectors = Vectors(batch.spark, table).write(tasks, gone, operation=batch.attempt)
         for vector in elements(vectors.deleteFiles()):
             delta.addDeletes(vector)

@@ -28,7 +28,14 @@ from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.judge.key_versions import DELETE, judge, same_key
-from lakesmith.spark.judge.validity import FATES, IS_ROW, as_rows, fate_counts, put_in_order, tracked_columns
+from lakesmith.spark.judge.validity import (
+    IS_ROW,
+    VERSION_FATES,
+    as_rows,
+    fate_counts,
+    put_in_order,
+    tracked_columns,
+)
 from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
 from lakesmith.spark.write.replace_rows import by_file, can_replace, nowhere, replace_rows
 from lakesmith.spark.write.version_standings import (
@@ -51,7 +58,7 @@ _ROWS_A_TASK: Final = 100_000
 
 
 @dataclass(frozen=True)
-class _Changes:
+class _VersionChanges:
     """The rows that are to be changed: ``frame`` has the table's columns, ``PLACE`` and ``_CHANGE``; and how many of each.
 
     ``places``: where the rows are that are to be updated or deleted.
@@ -99,7 +106,7 @@ def _account(
 ) -> Account:
     """What became of each version that was read. How many were put in order is counted once more, where they stand then."""
     read, out, bad = rows_read(task.batch), counts["out"], counts["bad"]
-    placed = sum(fates[fate] for fate in FATES)
+    placed = sum(fates[fate] for fate in VERSION_FATES)
     beaten = standings["newer"] + standings["late"] - placed if task.ties else 0
     return Account(
         read=read,
@@ -157,7 +164,7 @@ def _fates() -> list[SparkColumn]:
     return [*fate_counts(F.col(_NEW)), F.count_if(_is_last_delete()).alias("buried")]
 
 
-def _changes(task: Task, placed: DataFrame, standings: Standings) -> _Changes:
+def _changes(task: Task, placed: DataFrame, standings: Standings) -> _VersionChanges:
     """What is to be done to which rows."""
     rows = placed.where(IS_ROW).withColumn(_CHANGE, _change_in_order())
     if standings.late is not None and standings.past is not None:
@@ -169,7 +176,7 @@ def _changes(task: Task, placed: DataFrame, standings: Standings) -> _Changes:
     counts = (F.count_if(F.col(_CHANGE) == kind).alias(kind) for kind in kinds)
     places = F.collect_list(F.when(F.col(_CHANGE) != "insert", F.col(PLACE))).alias("places")
     row: Row = frame.agg(*counts, places).collect()[0]
-    return _Changes(frame, **row.asDict())
+    return _VersionChanges(frame, **row.asDict())
 
 
 def _change_in_order() -> SparkColumn:
@@ -201,7 +208,7 @@ def _numbered(task: Task, frame: DataFrame) -> DataFrame:
     return frame.withColumn(_NUMBER, F.row_number().over(window.orderBy(*order)))
 
 
-def _write(task: Task, changes: _Changes) -> None:
+def _write(task: Task, changes: _VersionChanges) -> None:
     batch, written = task.batch, changes.insert + changes.update
     gone = changes.update + changes.delete
     _require_few(batch, max(written, gone), f"{written} rows come and {gone} go")
