@@ -15,7 +15,6 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.run_view import JsonView, TextView, open_view, stray_prints_to_stderr
-from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
@@ -36,11 +35,8 @@ class RunOptions:
 def run_command(root: Path, target: str | None, options: RunOptions, as_json: bool) -> int:
     """Runs and shows it; returns the exit code."""
     opened = open_project(root, target)
-    full = _full(opened, options.full_refresh)
-    names = opened.names((*options.select, *options.full_refresh) if options.select else ())
-    if full and not options.select:
-        names = tuple(name for name in opened.graph.order if _touched(opened, name, full))
-    return run_and_show(opened, opened.decider(full), names, options, as_json)
+    names, decider = opened.to_run(options.select, options.full_refresh)
+    return run_and_show(opened, decider, names, options, as_json)
 
 
 def run_and_show(
@@ -70,27 +66,6 @@ def _engine(opened: Opened, lock: ProjectLock, little: bool, view: Listener) -> 
     if isinstance(view, TextView) and view.status is not None:
         follow(engine.session.spark, view.progress)
     return engine
-
-
-def _full(opened: Opened, patterns: tuple[str, ...]) -> tuple[TableName, ...]:
-    names = opened.names(patterns) if patterns else ()
-    for name in names:
-        if opened.graph.node(name).definition.is_sourced:
-            raise UsageError(
-                Problem(
-                    "LS220",
-                    f"{name} cannot be rebuilt: its rows came from files, and files may be gone by now",
-                    place=opened.graph.node(name).definition.place,
-                    expected="a derived table",
-                    found="a table with a source",
-                    hint=f"to take files again, forget them: lakesmith files {name} --forget FILE",
-                )
-            )
-    return names
-
-
-def _touched(opened: Opened, name: TableName, full: tuple[TableName, ...]) -> bool:
-    return name in full or any(up in full for up in opened.graph.upstream(name))
 
 
 @contextmanager

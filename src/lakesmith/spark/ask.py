@@ -70,13 +70,38 @@ def run_query(
     Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
-    spark = session.spark
-    try:
-        spark.sql(f"USE {CATALOG_NAME}")
-        _require_query(spark, sql)
-        frame = spark.sql(sql) if as_of is None else _at(spark, sql, as_of)
+    with explained(session, secrets):
+        frame = _frame(session, sql, as_of)
         with _utc():
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+
+
+def query_frame(
+    session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, secrets: Sequence[str] = ()
+) -> DataFrame:
+    """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as ``run_query``."""
+    with explained(session, secrets):
+        return _frame(session, sql, as_of)
+
+
+def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str] = ()) -> Any:
+    """A frame as a ``pyarrow.Table``. Errors as ``run_query``."""
+    with explained(session, secrets):
+        return frame.toArrow()
+
+
+def _frame(session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None) -> DataFrame:
+    spark = session.spark
+    spark.sql(f"USE {CATALOG_NAME}")
+    _require_query(spark, sql)
+    return spark.sql(sql) if as_of is None else _at(spark, sql, as_of)
+
+
+@contextmanager
+def explained(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
+    """Raises what fails in Spark as lakesmith's errors, with the root cause and without the ``secrets``."""
+    try:
+        yield
     except (ParseException, AnalysisException) as error:
         said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
         raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error

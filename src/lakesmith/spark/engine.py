@@ -48,10 +48,11 @@ _WRITERS: Mapping[Strategy, BatchWriter] = {
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Does steps in one Spark session. Implements ``execute.engine.Engine``."""
+    """Does steps in one Spark session, which ends with it unless it ``keeps_session``. Implements ``execute.engine.Engine``."""
 
     session: SessionHandle
     lake: Lake
+    keeps_session: bool = False
 
     def __post_init__(self) -> None:
         note_jvm(self.session.jvm_pid)
@@ -81,8 +82,9 @@ class SparkEngine:
         self.session.spark.sparkContext.cancelAllJobs()
 
     def close(self) -> None:
-        """Ends the session and its JVM."""
-        self.session.stop()
+        """Ends the session and its JVM, unless somebody keeps them."""
+        if not self.keeps_session:
+            self.session.stop()
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
         """Tidies the sidecars after the publish; what is published does not depend on it, so a failure is only told."""

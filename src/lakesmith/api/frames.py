@@ -1,0 +1,75 @@
+"""Rows of the lake as frames: Spark's, Arrow's or pandas'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lakesmith.api.question import Question
+from lakesmith.quoting import quoted
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    from lakesmith.spark.start.session import SessionHandle
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a query, read when one of the methods is called.
+
+    Each raises UsageError LS244 for a query that Spark refuses, RunError with the root cause where it fails.
+    """
+
+    _session: SessionHandle
+    _question: Question
+    _secrets: tuple[str, ...]
+
+    def spark(self) -> DataFrame:
+        """As a frame of Spark's, which is computed where it is used."""
+        from lakesmith.spark.ask import query_frame
+
+        return query_frame(self._session, self._question.sql, self._question.as_of, self._secrets)
+
+    def arrow(self) -> pyarrow.Table:
+        """As a table of Arrow's, in this process' memory."""
+        from lakesmith.spark.ask import arrow_table
+
+        return arrow_table(self._session, self.spark(), self._secrets)
+
+    def pandas(self) -> pandas.DataFrame:
+        """As a frame of pandas', in this process' memory. Asks for pandas to be installed."""
+        return self.arrow().to_pandas()
+
+
+class _Asks(Protocol):
+    @property
+    def query(self) -> Callable[..., Rows]: ...
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the project: ``name`` is ``layer.name``. ``as_of``: a time, a tag or a snapshot's id; None: now."""
+
+    _lakehouse: _Asks
+    name: str
+
+    def rows(self, as_of: str | None = None) -> Rows:
+        """All rows. Raises UsageError LS240 where it was not built yet."""
+        layer, _, table = self.name.partition(".")
+        return self._lakehouse.query(f"SELECT * FROM {quoted(layer)}.{quoted(table)}", as_of=as_of)
+
+    def spark(self, as_of: str | None = None) -> DataFrame:
+        """As a frame of Spark's."""
+        return self.rows(as_of).spark()
+
+    def arrow(self, as_of: str | None = None) -> pyarrow.Table:
+        """As a table of Arrow's."""
+        return self.rows(as_of).arrow()
+
+    def pandas(self, as_of: str | None = None) -> pandas.DataFrame:
+        """As a frame of pandas'."""
+        return self.rows(as_of).pandas()

@@ -1,0 +1,157 @@
+"""A project as an object: for notebooks, orchestrators and programs.
+
+import lakesmith
+
+with lakesmith.open("shop") as shop:
+    shop.run()
+    print(shop.table("gold.sales").pandas())
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lakesmith.api.frames import Rows, Table
+from lakesmith.api.opened import Opened, read_project
+from lakesmith.api.question import ask
+from lakesmith.api.results import RunFailed, RunResult, result_of
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.execute.engine import Engine
+from lakesmith.execute.events import Event
+from lakesmith.execute.forecast import Forecast, forecasts
+from lakesmith.execute.run import Run
+from lakesmith.execute.status import TableStatus, statuses
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesmith.spark.start.session import SessionHandle
+
+Listener = Callable[[Event], None]
+
+
+class Lakehouse:
+    """A project on one of its targets. Each call reads the project's files and the lake's state anew.
+
+    Spark is started when it is first needed and kept until ``close``, or the end of the ``with`` block; there is one Spark session
+    in a process. Whatever is wrong is raised as a ``LakesmithError`` with its ``problems``.
+    """
+
+    def __init__(self, folder: str | Path, target: str | None = None) -> None:
+        self.folder, self.target = Path(folder).resolve(), target
+        self._handle: SessionHandle | None = None
+        self._starting = Lock()
+        self._opened()
+
+    def __enter__(self) -> Lakehouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def plan(self, *select: str) -> tuple[Forecast, ...]:
+        """What a run would do with the selected tables (all, without a pattern), and what it costs. Starts no Spark."""
+        opened = self._opened()
+        decider = opened.decider()
+        return forecasts(decider, decider.decide_all(opened.names(select)))
+
+    def status(self, *select: str) -> tuple[TableStatus, ...]:
+        """How the selected tables stand. Starts no Spark."""
+        opened = self._opened()
+        return statuses(opened.decider(), opened.names(select))
+
+    def run(
+        self,
+        *select: str,
+        full_refresh: Sequence[str] = (),
+        wait: float = 0.0,
+        on_event: Listener | None = None,
+    ) -> RunResult:
+        """Brings the selected tables up to date, as ``lakesmith run`` does.
+
+        Args:
+            select: patterns as the command has them: ``silver.*``, ``+gold.sales``; none: all tables.
+            full_refresh: tables to be rebuilt.
+            wait: seconds to wait for another run of the project.
+            on_event: is called with each event of ``lakesmith.events``, from several threads.
+
+        Raises:
+            RunFailed: tables failed; its ``result`` tells of the others, which were published.
+            LockedError: another run holds the project.
+        """
+        opened = self._opened()
+        names, decider = opened.to_run(select, full_refresh)
+        events: list[Event] = []
+
+        def tell(event: Event) -> None:
+            events.append(event)
+            if on_event is not None:
+                on_event(event)
+
+        began = time.monotonic()
+        run = Run(
+            decider, names, lambda lock, little: self._engine(opened, lock, little), tell, wait_seconds=wait
+        )
+        code = run.run()
+        result = result_of(events, time.monotonic() - began, code)
+        if code:
+            raise RunFailed(result)
+        return result
+
+    def query(self, sql: str, as_of: str | None = None) -> Rows:
+        """The rows of a SELECT over the lake's tables (``bronze.orders``), now or as of a time, a tag or a snapshot's id.
+
+        Raises UsageError LS24x for what is no such query, LS23x for what is no point of the past.
+        """
+        opened = self._opened()
+        question = ask(opened, sql, as_of)
+        return Rows(self._session(opened, question.little), question, tuple(opened.project.secrets))
+
+    def table(self, name: str) -> Table:
+        """A table of the project. Raises UsageError LS201 for one that is not declared."""
+        return Table(self, str(self._opened().one(name)))
+
+    def session(self) -> SparkSession:
+        """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
+        from lakesmith.catalog.protocol import CATALOG_NAME
+
+        spark = self._session(self._opened(), little=False).spark
+        spark.sql(f"USE {CATALOG_NAME}")
+        return spark
+
+    def close(self) -> None:
+        """Ends Spark, if it was started. The next call that needs it starts it again."""
+        with self._starting:
+            if self._handle is not None:
+                self._handle.stop()
+                self._handle = None
+
+    def _opened(self) -> Opened:
+        return read_project(self.folder, self.target)
+
+    def _session(self, opened: Opened, little: bool) -> SessionHandle:
+        from lakesmith.spark.open import open_session
+
+        with self._starting:
+            if self._handle is None:
+                self._handle = open_session(opened.project, little)
+            return self._handle
+
+    def _engine(self, opened: Opened, lock: ProjectLock, little: bool) -> Engine:
+        from lakesmith.spark.engine import SparkEngine
+
+        handle = self._session(opened, little)
+        lock.note_jvm(handle.jvm_pid)
+        return SparkEngine(handle, opened.lake, keeps_session=True)
+
+
+def open_lakehouse(folder: str | Path = ".", target: str | None = None) -> Lakehouse:
+    """Opens the project in ``folder`` on a target; None: its default one. Raises ProjectError with every problem found."""
+    return Lakehouse(folder, target)

@@ -1,0 +1,80 @@
+"""What every call begins with: the project, its graph and its lake, as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.lake import Lake
+from lakesmith.graph.graph import Graph
+from lakesmith.graph.load import load
+from lakesmith.graph.selection import select
+from lakesmith.project.definitions import Project, TableName
+from lakesmith.project.nearest import listed
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A project that was read without a problem."""
+
+    project: Project
+    graph: Graph
+    lake: Lake
+
+    def names(self, patterns: Sequence[str]) -> tuple[TableName, ...]:
+        """The selected tables in the graph's order, all of them without a pattern. Raises UsageError for unknown ones."""
+        return tuple(select(self.graph, patterns)) if patterns else self.graph.order
+
+    def one(self, text: str) -> TableName:
+        """The one table that ``text`` names. Raises UsageError LS201 for an unknown one, LS205 for several."""
+        found = select(self.graph, [text])
+        if len(found) == 1:
+            return found[0]
+        names = listed(map(str, found))
+        raise UsageError(Problem("LS205", f"{text} is more than one table", None, "one table", names))
+
+    def decider(self, full: Sequence[TableName] = ()) -> Decider:
+        """Decides on this project's tables."""
+        return Decider(self.graph, self.lake, frozenset(full))
+
+    def to_run(
+        self, select: Sequence[str], full_refresh: Sequence[str]
+    ) -> tuple[tuple[TableName, ...], Decider]:
+        """The tables of a run, and what decides on them: the selected ones; else all, or with ``full_refresh`` those and what reads them.
+
+        Raises UsageError LS220 for a table to be rebuilt whose rows came from files.
+        """
+        full = self.names(full_refresh) if full_refresh else ()
+        for name in full:
+            self._require_derived(name)
+        names = self.names((*select, *full_refresh) if select else ())
+        if full and not select:
+            names = tuple(
+                name
+                for name in self.graph.order
+                if name in full or any(up in full for up in self.graph.upstream(name))
+            )
+        return names, self.decider(full)
+
+    def _require_derived(self, name: TableName) -> None:
+        definition = self.graph.node(name).definition
+        if definition.is_sourced:
+            raise UsageError(
+                Problem(
+                    "LS220",
+                    f"{name} cannot be rebuilt: its rows came from files, and files may be gone by now",
+                    place=definition.place,
+                    expected="a derived table",
+                    found="a table with a source",
+                    hint=f"to take files again, forget them: lakesmith files {name} --forget FILE",
+                )
+            )
+
+
+def read_project(root: Path, target: str | None) -> Opened:
+    """Reads the project. Raises ProjectError with every problem found."""
+    project, graph = load(root.resolve(), target)
+    return Opened(project, graph, Lake.open(project))

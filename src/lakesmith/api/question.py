@@ -1,0 +1,109 @@
+"""What is known of a query before Spark is there: that it is one, its tables, and where in the past they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lakesmith.api.opened import Opened
+from lakesmith.catalog.history import resolve_as_of
+from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.size import LITTLE_BYTES, table_bytes
+from lakesmith.graph.check_references import nearest_table
+from lakesmith.project.definitions import TableName
+from lakesmith.sql.model import SqlAnalysis
+
+_SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is what it reads."""
+
+    sql: str
+    as_of: Mapping[TableName, int] | None
+    little: bool
+
+
+def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
+    """The query, looked at.
+
+    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS243 (SQL that cannot be followed to the past), LS230,
+    LS231 (no such point of the past).
+    """
+    _require_select(sql)
+    analysis = _analysed(sql, strict=as_of is not None)
+    snapshots = _resolved(opened, analysis, as_of)
+    return Question(sql, snapshots, _is_little(opened, analysis))
+
+
+def _require_select(sql: str) -> None:
+    """Tells at once what is plainly no query; what is not so plain, Spark's parser tells."""
+    from lakesmith.sql.tokens import SqlParseError, tokenize
+
+    try:
+        first = next(iter(tokenize(sql)), None)
+    except SqlParseError:
+        return
+    if first is None:
+        raise UsageError(Problem("LS241", "the query is empty", None, "a SELECT"))
+    if first.upper not in _SELECTS:
+        from lakesmith.spark.ask import not_a_query
+
+        raise not_a_query(first.upper)
+
+
+def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
+    """What the text says of its tables. Without ``strict``, None for what cannot be followed: Spark sees to it."""
+    from lakesmith.sql.analysis import analyse
+    from lakesmith.sql.tokens import SqlParseError
+
+    try:
+        return analyse(sql)
+    except SqlParseError as error:
+        if not strict:
+            return None
+        found = f"{error.message}, near {error.near!r}" if error.near else error.message
+        what = f"the query cannot be read as of another time, at line {error.line}"
+        raise UsageError(Problem("LS243", what, None, found=found, hint=error.hint)) from error
+
+
+def _resolved(opened: Opened, analysis: SqlAnalysis | None, as_of: str | None) -> dict[TableName, int] | None:
+    """The snapshot of each table that ``as_of`` means, None without one. All tables must be there."""
+    found: dict[TableName, int] = {}
+    for name in _tables(analysis) if analysis else ():
+        state = opened.lake.catalog.table(name.layer, name.name)
+        if state is None:
+            raise UsageError(_missing(opened, name))
+        if as_of is not None:
+            found[name] = resolve_as_of(state, as_of, datetime.now(UTC))
+    if as_of is not None and analysis and any(reference.time_travel for reference in analysis.references):
+        raise UsageError(
+            Problem("LS243", "the query travels in time by itself", None, "--as-of, or VERSION AS OF in it")
+        )
+    return None if as_of is None else found
+
+
+def _tables(analysis: SqlAnalysis) -> Iterator[TableName]:
+    """The tables of the lake that the query names; metadata tables (``bronze.orders.files``) are left to Spark."""
+    for reference in analysis.references:
+        parts = reference.parts
+        if len(parts) == 2:
+            yield TableName(*(part.lower() for part in parts))
+
+
+def _missing(opened: Opened, name: TableName) -> Problem:
+    known = set(opened.graph.order)
+    if name in known:
+        what, hint = f"{name} has not been built yet", f"lakesmith run +{name} builds it"
+    else:
+        what, hint = f"there is no table {name}", nearest_table(str(name), known)
+    return Problem("LS240", what, None, "a table of the lake, by its logical name layer.name", hint=hint)
+
+
+def _is_little(opened: Opened, analysis: SqlAnalysis | None) -> bool:
+    """Whether starting Spark costs more than the query itself can."""
+    if analysis is None or any(len(reference.parts) != 2 for reference in analysis.references):
+        return False
+    return table_bytes(opened.lake, _tables(analysis)) <= LITTLE_BYTES

@@ -1,0 +1,114 @@
+"""The front door for Python: plan, run, read, on real tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+import lakesmith
+from lakesmith.errors import LockedError, UsageError
+from lakesmith.execute.status import Standing
+from lakesmith.plan.steps import TableStep
+from lakesmith.spark import open as spark_open
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "tables/bronze/orders.yaml": """
+        source:
+          files: {path: landing/orders/, pattern: '*.csv', format: csv}
+        columns: {id: bigint, city: string}
+        """,
+    "tables/silver/cities.sql": "SELECT city, count(*) AS orders FROM bronze.orders GROUP BY city",
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
+    """A project with one file landed, on the session that all tests share."""
+    project = ProjectHarness(tmp_path / "shop", session, FILES)
+    project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
+    monkeypatch.setattr(spark_open, "open_session", lambda _project, _little=False: project.handle)
+    return lakesmith.open(tmp_path / "shop")
+
+
+def land(shop: lakesmith.Lakehouse, name: str, text: str) -> None:
+    (shop.folder / "landing/orders" / name).write_text(text)
+
+
+def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:
+    (first, second) = shop.plan()
+    assert isinstance(first.decision, TableStep) and not isinstance(second.decision, TableStep)
+    told: list[lakesmith.events.Event] = []
+    result = shop.run(on_event=told.append)
+    assert list(result.published) == ["bronze.orders", "silver.cities"]
+    assert result.published["bronze.orders"].record.account.inserted == 2
+    assert (result.failed, result.held, result.exit_code) == ({}, (), 0)
+    assert isinstance(told[0], lakesmith.events.RunStarted)
+    again = shop.run()
+    assert (list(again.current), again.published) == (["bronze.orders", "silver.cities"], {})
+    assert [status.standing for status in shop.status()] == [Standing.UP_TO_DATE] * 2
+
+
+def test_rows_are_read_as_frames_now_and_as_they_were(shop: lakesmith.Lakehouse) -> None:
+    before = shop.run().published["silver.cities"].snapshot
+    land(shop, "2.csv", "id,city\n3,Oslo\n")
+    shop.run()
+    table = shop.table("silver.cities")
+    assert sorted(map(tuple, table.spark().collect())) == [("Oslo", 2), ("Rome", 1)]
+    assert table.arrow().sort_by("city").to_pydict() == {"city": ["Oslo", "Rome"], "orders": [2, 1]}
+    assert table.arrow(as_of=str(before)).sort_by("city").to_pydict()["orders"] == [1, 1]
+    oslo = shop.query("SELECT orders FROM silver.cities WHERE city = 'Oslo'")
+    assert oslo.arrow().to_pydict() == {"orders": [2]}
+    assert [row.id for row in shop.session().sql("SELECT id FROM bronze.orders ORDER BY id").collect()] == [
+        1,
+        2,
+        3,
+    ]
+
+
+def test_what_failed_is_raised_with_what_did_not(shop: lakesmith.Lakehouse) -> None:
+    (shop.folder / "tables/silver/cities.sql").write_text("SELECT city, 1 / 0 AS n FROM bronze.orders")
+    with pytest.raises(lakesmith.RunFailed) as raised:
+        shop.run()
+    assert list(raised.value.result.published) == ["bronze.orders"]
+    (problem,) = raised.value.problems
+    assert raised.value.result.failed == {"silver.cities": (problem,)}
+    assert "divided by zero" in problem.what.lower() or "DIVIDE_BY_ZERO" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT * FROM bronze.nothing", "LS240"),
+        ("DELETE FROM bronze.orders", "LS241"),
+        ("SELECT no_such_column FROM bronze.orders", "LS244"),
+    ],
+)
+def test_queries_that_are_not_right(shop: lakesmith.Lakehouse, sql: str, code: str) -> None:
+    shop.run("bronze.*")
+    with pytest.raises(UsageError) as raised:
+        shop.query(sql).arrow()
+    assert raised.value.problems[0].code == code
+
+
+def test_a_table_is_rebuilt_only_where_it_can_be(shop: lakesmith.Lakehouse) -> None:
+    shop.run()
+    assert list(shop.run(full_refresh=["silver.cities"]).published) == ["silver.cities"]
+    with pytest.raises(UsageError, match="LS220"):
+        shop.run(full_refresh=["bronze.orders"])
+
+
+def test_two_runs_at_once_are_refused(shop: lakesmith.Lakehouse) -> None:
+    def run_inside(event: lakesmith.events.Event) -> None:
+        if isinstance(event, lakesmith.events.TableStarted):
+            with pytest.raises(LockedError):
+                shop.run()
+
+    assert shop.run(on_event=run_inside).exit_code == 0

@@ -1,0 +1,39 @@
+"""The examples of docs/python.md, one after the other, in a process of their own with its own Spark."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.crash
+
+
+def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / "python.md").read_text())
+    assert len(blocks) >= 5
+    example = ROOT / "examples" / "customer-orders"
+    shutil.copytree(example, tmp_path / "shop", ignore=shutil.ignore_patterns(".lakesmith"))
+    for file in sorted((example / "arrivals").rglob("*.csv"))[:1]:
+        shutil.copy(file, tmp_path / "shop" / "landing" / "orders")
+    (tmp_path / "page.py").write_text("\n".join(blocks))
+    done = subprocess.run(
+        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    planned, published = done.stdout.splitlines()[:4], done.stdout.splitlines()[4:8]
+    assert planned == [
+        "bronze.orders",
+        "silver.customer_history",
+        "silver.customers",
+        "gold.customers_by_city_month",
+    ]
+    assert sorted(line.split()[0] for line in published) == sorted(planned)
+    assert all(int(line.split()[1]) > 0 for line in published)
