@@ -80,7 +80,9 @@ def _resolved(opened: Opened, analysis: SqlAnalysis | None, as_of: str | None) -
             found[name] = resolve_as_of(state, as_of, datetime.now(UTC))
     if as_of is not None and analysis and any(reference.time_travel for reference in analysis.references):
         raise UsageError(
-            Problem("LS243", "the query travels in time by itself", None, "--as-of, or VERSION AS OF in it")
+            Problem(
+                "LS243", "the query names a point in time itself", None, "--as-of, or VERSION AS OF in it"
+            )
         )
     return None if as_of is None else found
 

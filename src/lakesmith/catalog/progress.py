@@ -167,7 +167,7 @@ def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
     return StateError(
         Problem(
             "LS501",
-            f"it cannot be told what {state.name} has consumed: it has snapshots, and no progress record to go on from",
+            f"{state.name} has snapshots and no progress record, so nobody knows what it has consumed",
             expected="a snapshot with a lakesmith record among the ancestors of main",
             found=found,
             hint=f"{first}; {second}; or, if the table is not this project's, give yours another name",

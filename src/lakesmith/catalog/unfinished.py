@@ -23,7 +23,7 @@ class Unfinished:
         """LS513: why nothing is done with these tables before."""
         return Problem(
             "LS513",
-            f"'{self.command}' was begun and has not come to its end",
+            f"'{self.command}' was begun and did not finish",
             expected="a table that is all there under one name, or gone",
             found=f"one in between: {', '.join(self.tables)}",
             hint=f"{self.command} --yes finishes it",

@@ -134,7 +134,7 @@ def _purged(ground: Ground, folder: Path) -> bool:
         return True
     except OSError as error:
         what = f"{folder} cannot be deleted"
-        hint = "mend that, and call the command again: the table is out of the catalog already"
+        hint = "correct that and run the command again: the table is out of the catalog already"
         raise EnvironmentProblem(Problem("LS329", what, None, found=str(error), hint=hint)) from error
     return True
 

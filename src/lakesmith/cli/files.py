@@ -205,7 +205,7 @@ def _engine(opened: Opened, definition: TableDefinition, lock: ProjectLock, list
 
 
 def _never_still(name: TableName) -> RunError:
-    what = f"{name} moved each of the {_TRIES} times the batch was tried"
+    what = f"{name} was changed by another writer in each of {_TRIES} tries"
     return RunError(Problem("LS612", what, hint="stop the other writer and try again"))
 
 

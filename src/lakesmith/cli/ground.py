@@ -123,6 +123,6 @@ def agreed(question: str, yes: bool, as_json: bool) -> bool:
     if yes:
         return True
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        expected, hint = "somebody who can be asked, or --yes", "add --yes if that is meant"
+        expected, hint = "a terminal to confirm on, or --yes", "add --yes to confirm"
         raise UsageError(Problem("LS227", question, None, expected, "no terminal", hint))
     return typer.confirm(question)

@@ -91,9 +91,9 @@ def _may_drop(opened: Opened, name: TableName, chosen: BadRows, as_json: bool) -
             Problem(
                 "LS227",
                 question,
-                expected="somebody who can be asked, or --yes",
+                expected="a terminal to confirm on, or --yes",
                 found="no terminal",
-                hint="add --yes if that is meant",
+                hint="add --yes to confirm",
             )
         )
     return typer.confirm(question)

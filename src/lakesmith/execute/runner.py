@@ -133,8 +133,8 @@ def _never_still(name: TableName) -> RunError:
     return RunError(
         Problem(
             "LS612",
-            f"{name} or its files moved each of the {TRIES} times its batch was tried",
-            expected="a table and files that stand still while a batch is read and published",
+            f"{name} or its files changed in each of {TRIES} tries",
+            expected="a table and files that nobody changes while a batch is read and published",
             found="other writers at every try",
             hint="stop the other writer, or give files time to be written: min_age on the source",
         )

@@ -134,5 +134,5 @@ def not_scalar(sql: str, tokens: tuple[Token, ...]) -> str | None:
         if why:
             return why.format(name, line)
         if name not in _KNOWN or _text(tokens, index - 1) == ".":
-            return f"the function {name} at line {line}, of which Spark alone knows what it does"
+            return f"the function {name} at line {line}, which lakesmith does not know"
     return None

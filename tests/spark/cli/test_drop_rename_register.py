@@ -80,7 +80,7 @@ def test_a_renamed_table_goes_on_where_it_was(
 
     # Killed between the catalog and the file: nothing is built over it, and the same call finishes it.
     code, out, _ = cli("plan", "--project", shop.root)
-    begun = "  LS513 'lakesmith rename bronze.orders bronze.sales' was begun and has not come to its end"
+    begun = "  LS513 'lakesmith rename bronze.orders bronze.sales' was begun and did not finish"
     assert code == 1 and begun in out.splitlines()
     assert cli("drop", "bronze.sales", "--yes", "--project", shop.root)[0] == 1
     code, out, said = cli(*words)

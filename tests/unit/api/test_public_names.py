@@ -9,9 +9,9 @@ import pytest
 
 import lakesmith
 
-PUBLIC = ["Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events", "open"]
-    "LakesmithError",
+PUBLIC = [
     "Lakehouse",
+    "LakesmithError",
     "Problem",
     "Rows",
     "RunFailed",

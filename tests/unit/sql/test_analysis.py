@@ -206,11 +206,11 @@ OTHER = [
     ),
     (
         "SELECT my_udf(a) AS x FROM s.t",
-        "the function my_udf at line 1, of which Spark alone knows what it does",
+        "the function my_udf at line 1, which lakesmith does not know",
     ),
     (
         "SELECT f.upper(a) AS x FROM s.t",
-        "the function upper at line 1, of which Spark alone knows what it does",
+        "the function upper at line 1, which lakesmith does not know",
     ),
     ("SELECT id FROM range(3)", "FROM something that is no table at line 1"),
     ("SELECT 1 AS a", "a SELECT that reads no table"),

@@ -32,7 +32,7 @@ def is_of_merged(expression: Any, groups: Sequence[Any]) -> bool:
 
 
 def is_for_equals(condition: Any, merged: frozenset[int]) -> bool:
-    """Whether a condition takes values of ``merged`` columns for what they are equal to: it compares them as they are."""
+    """Whether a condition compares ``merged`` columns by their values alone, so that equal values give equal answers."""
     if not references(condition) & merged or is_name(condition):
         return True
     if kind_of(condition) in _LOGIC:

@@ -36,7 +36,7 @@ from lakesmith.spark.read.request import SOURCE_POSITION
 def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     """Brings the step's bad rows back: each is in the table or in quarantine afterwards, once.
 
-    Raises UsageError LS225 when no row is meant, SourceError LS433 when they lack a required column.
+    Raises UsageError LS225 when no row matches, SourceError LS433 when they lack a required column.
     """
     columns = known_columns(batch)
     said = prepare_table(batch, (*columns, *SYSTEM_COLUMNS))
@@ -163,7 +163,7 @@ def _none_meant(batch: Batch) -> UsageError:
     return UsageError(
         Problem(
             "LS225",
-            f"no row in the quarantine of {batch.name} is meant",
+            f"no quarantined row of {batch.name} matches",
             expected="a choice that rows fit",
             found=str(batch.step.bad_rows),
             hint=f"lakesmith quarantine show {batch.name} shows the rows that are there",

@@ -1,6 +1,6 @@
-"""What a call does besides giving something: what it has Spark compute meanwhile, and the settings it changes.
+"""Side effects of calling a Python table: the Spark jobs it runs, and the settings it changes.
 
-No plan of what it gives shows either.
+The plan of its result shows neither.
 """
 
 from __future__ import annotations

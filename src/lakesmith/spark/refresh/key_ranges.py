@@ -50,7 +50,7 @@ _NO_TEXT: Final = "\ufffd"
 class Values:
     """The values that one column of the keys has: at most so many, or else intervals (both ends included) that hold them.
 
-    ``kind`` is their type. Dates are days and moments microseconds since 1970: Python's may stand for two where a clock is set back.
+    ``kind`` is their type. Dates are days and moments microseconds since 1970: a local time of Python's means two moments in the hour that a clock is set back.
     Moments without a time zone are what has passed since then.
     """
 
