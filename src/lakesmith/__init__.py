@@ -1,8 +1,10 @@
 """lakesmith: a lakehouse you declare.
 
-with lakesmith.open("shop") as shop:
-    shop.run()
-    frame = shop.table("gold.sales").arrow()
+    with lakesmith.open("shop") as shop:
+        shop.run()
+        frame = shop.table("gold.sales").arrow()
+
+What is public stands in ``__all__``.
 """
 
 from __future__ import annotations
@@ -31,27 +33,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "LakesmithError": "lakesmith.errors",
-    "Lakehouse": "lakesmith.api.lakehouse",
-    "Problem": "lakesmith.errors",
-    "Rows": "lakesmith.api.frames",
-    "RunFailed": "lakesmith.api.results",
-    "RunResult": "lakesmith.api.results",
-    "Table": "lakesmith.api.frames",
+    "Lakehouse": "lakesmith.api.lakehouse:Lakehouse",
+    "LakesmithError": "lakesmith.errors:LakesmithError",
+    "Problem": "lakesmith.errors:Problem",
+    "Rows": "lakesmith.api.frames:Rows",
+    "RunFailed": "lakesmith.api.results:RunFailed",
+    "RunResult": "lakesmith.api.results:RunResult",
+    "Table": "lakesmith.api.frames:Table",
+    "events": "lakesmith.execute.events",
+    "open": "lakesmith.api.lakehouse:open_lakehouse",
 }
 
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: a command that needs none of them does not pay for them."""
-    from importlib import import_module
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lakesmith' has no attribute {name!r}")
+    from pkgutil import resolve_name
 
-    if name == "open":
-        return import_module("lakesmith.api.lakehouse").open_lakehouse
-    if name == "events":
-        return import_module("lakesmith.execute.events")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'lakesmith' has no attribute {name!r}")
+    return resolve_name(_HOMES[name])
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lakesmith.api.question import Question
 from lakesmith.quoting import quoted
@@ -45,22 +45,17 @@ class Rows:
         return self.arrow().to_pandas()
 
 
-class _Asks(Protocol):
-    @property
-    def query(self) -> Callable[..., Rows]: ...
-
-
 @dataclass(frozen=True)
 class Table:
     """A table of the project: ``name`` is ``layer.name``. ``as_of``: a time, a tag or a snapshot's id; None: now."""
 
-    _lakehouse: _Asks
+    _query: Callable[..., Rows]
     name: str
 
     def rows(self, as_of: str | None = None) -> Rows:
         """All rows. Raises UsageError LS240 where it was not built yet."""
         layer, _, table = self.name.partition(".")
-        return self._lakehouse.query(f"SELECT * FROM {quoted(layer)}.{quoted(table)}", as_of=as_of)
+        return self._query(f"SELECT * FROM {quoted(layer)}.{quoted(table)}", as_of=as_of)
 
     def spark(self, as_of: str | None = None) -> DataFrame:
         """As a frame of Spark's."""

@@ -1,16 +1,15 @@
 """A project as an object: for notebooks, orchestrators and programs.
 
-import lakesmith
+    with lakesmith.open("shop") as shop:
+        shop.run()
+        print(shop.table("gold.sales").pandas())
 
-with lakesmith.open("shop") as shop:
-    shop.run()
-    print(shop.table("gold.sales").pandas())
+The command line does the same by the same parts.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -22,7 +21,7 @@ from lakesmith.api.question import ask
 from lakesmith.api.results import RunFailed, RunResult, result_of
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.execute.engine import Engine
-from lakesmith.execute.events import Event
+from lakesmith.execute.events import Event, Listener
 from lakesmith.execute.forecast import Forecast, forecasts
 from lakesmith.execute.run import Run
 from lakesmith.execute.status import TableStatus, statuses
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesmith.spark.start.session import SessionHandle
-
-Listener = Callable[[Event], None]
 
 
 class Lakehouse:
@@ -95,13 +92,12 @@ class Lakehouse:
             if on_event is not None:
                 on_event(event)
 
-        began = time.monotonic()
-        run = Run(
-            decider, names, lambda lock, little: self._engine(opened, lock, little), tell, wait_seconds=wait
-        )
-        code = run.run()
-        result = result_of(events, time.monotonic() - began, code)
-        if code:
+        def engine(lock: ProjectLock, little: bool) -> Engine:
+            return self._engine(opened, lock, tell, little)
+
+        Run(decider, names, engine, tell, wait_seconds=wait).run()
+        result = result_of(events)
+        if result.exit_code:
             raise RunFailed(result)
         return result
 
@@ -116,7 +112,7 @@ class Lakehouse:
 
     def table(self, name: str) -> Table:
         """A table of the project. Raises UsageError LS201 for one that is not declared."""
-        return Table(self, str(self._opened().one(name)))
+        return Table(self.query, str(self._opened().one(name)))
 
     def session(self) -> SparkSession:
         """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
@@ -144,12 +140,15 @@ class Lakehouse:
                 self._handle = open_session(opened.project, little)
             return self._handle
 
-    def _engine(self, opened: Opened, lock: ProjectLock, little: bool) -> Engine:
+    def _engine(self, opened: Opened, lock: ProjectLock, tell: Listener, little: bool) -> Engine:
         from lakesmith.spark.engine import SparkEngine
+        from lakesmith.spark.open import open_engine
 
-        handle = self._session(opened, little)
-        lock.note_jvm(handle.jvm_pid)
-        return SparkEngine(handle, opened.lake, keeps_session=True)
+        with self._starting:
+            if self._handle is None:
+                self._handle = open_engine(opened.lake, lock, tell, little).session
+            lock.note_jvm(self._handle.jvm_pid)
+            return SparkEngine(self._handle, opened.lake, keeps_session=True)
 
 
 def open_lakehouse(folder: str | Path = ".", target: str | None = None) -> Lakehouse:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.events import BatchReport, Event, TableCurrent, TableFailed, TableHeld, TablePublished
+from lakesmith.execute.events import (
+    BatchReport,
+    Event,
+    RunFinished,
+    TableCurrent,
+    TableFailed,
+    TableHeld,
+    TablePublished,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +47,14 @@ class RunFailed(LakesmithError):
         self.exit_code = result.exit_code
 
 
-def result_of(events: list[Event], seconds: float, exit_code: int) -> RunResult:
-    """The result, from what the run told."""
+def result_of(events: list[Event]) -> RunResult:
+    """The result, from what a run told that came to its end."""
+    (end,) = (event for event in events if isinstance(event, RunFinished))
     return RunResult(
         {str(e.table): e.report for e in events if isinstance(e, TablePublished)},
         {str(e.table): e.reason for e in events if isinstance(e, TableCurrent)},
         {str(e.table): e.problems for e in events if isinstance(e, TableFailed)},
         tuple(str(e.table) for e in events if isinstance(e, TableHeld)),
-        seconds,
-        exit_code,
+        end.seconds,
+        end.exit_code,
     )

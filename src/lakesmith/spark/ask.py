@@ -70,7 +70,7 @@ def run_query(
     Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
-    with explained(session, secrets):
+    with _root_cause_told(session, secrets):
         frame = _frame(session, sql, as_of)
         with _utc():
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
@@ -80,13 +80,13 @@ def query_frame(
     session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, secrets: Sequence[str] = ()
 ) -> DataFrame:
     """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as ``run_query``."""
-    with explained(session, secrets):
+    with _root_cause_told(session, secrets):
         return _frame(session, sql, as_of)
 
 
 def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str] = ()) -> Any:
     """A frame as a ``pyarrow.Table``. Errors as ``run_query``."""
-    with explained(session, secrets):
+    with _root_cause_told(session, secrets):
         return frame.toArrow()
 
 
@@ -98,7 +98,7 @@ def _frame(session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | No
 
 
 @contextmanager
-def explained(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
+def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
     """Raises what fails in Spark as lakesmith's errors, with the root cause and without the ``secrets``."""
     try:
         yield

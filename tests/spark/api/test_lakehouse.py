@@ -51,6 +51,7 @@ def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:
     assert result.published["bronze.orders"].record.account.inserted == 2
     assert (result.failed, result.held, result.exit_code) == ({}, (), 0)
     assert isinstance(told[0], lakesmith.events.RunStarted)
+    assert sum(isinstance(event, lakesmith.events.EngineStarted) for event in told) == 1
     again = shop.run()
     assert (list(again.current), again.published) == (["bronze.orders", "silver.cities"], {})
     assert [status.standing for status in shop.status()] == [Standing.UP_TO_DATE] * 2

@@ -208,7 +208,12 @@ def test_queries(shop: Shop) -> None:
         ("SELECT date_from_unix_date(2147483647) AS d", [], "LS244", "cannot be shown"),
         ("SELECT timestamp_micros(9223372036854775807) AS t", [], "LS244", "cannot be shown"),
         ("SELECT timestamp_micros(-62167219200000000)::timestamp_ntz AS t", [], "LS244", "cannot be shown"),
-        ("SELECT 1 FROM bronze.orders VERSION AS OF 5", ["--as-of", "main"], "LS243", "names a point in time"),
+        (
+            "SELECT 1 FROM bronze.orders VERSION AS OF 5",
+            ["--as-of", "main"],
+            "LS243",
+            "names a point in time",
+        ),
         ("SELECT 1 FROM bronze.orders", ["--as-of", "once"], "LS230", "neither a branch, a tag nor a moment"),
         ("SELECT 1 FROM bronze.orders", ["--as-of", "2001-01-01"], "LS231", "before anything"),
     ],
