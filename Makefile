@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := build/customer-orders
 MINUTES ?= 60
 
-.PHONY: demo test check unit soak walks format clean
+.PHONY: demo test test-all check unit soak walks orchestrators format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -13,12 +13,21 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+$(VENV)/orchestrators: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-orchestrators]'
+	touch $@
+
+orchestrators: $(VENV)/orchestrators  ## Jupyter's kernel and Dagster, for the tests of docs/orchestrators.md; a minute
+
 demo: $(VENV)/installed  ## makes the environment and runs the customer-orders example from files to gold
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py $(DEMO)
 
 # In the order of their folders: the units, which come last, leave neither half waiting for the other.
-test: $(VENV)/installed  ## all tests: units, Spark, crashes; two files at a time, each half with one JVM for all of its tests
+test: $(VENV)/installed  ## the suite: units, Spark, crashes; of the long tail of cases the part that is this commit's turn
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test-all: $(VENV)/installed  ## every case: what a soak begins with
+	LAKESMITH_PART=all $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 unit: $(VENV)/installed  ## the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit --numprocesses 2

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 from lakesmith.catalog.record import SUMMARY_KEY, Pin
 from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.cli.opening import open_project
-from lakesmith.execute.lake import ledger_pin
+from lakesmith.execute.lake import LEDGER_PIN
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import list_files
@@ -56,7 +56,7 @@ class PastMaker:
         lake = open_project(self.root, None).lake
         (source,) = lake.project.table(name).sources
         facts = lake.facts(name)
-        known, pin = lake.ledger(name, facts), ledger_pin(facts)
+        known, pin = lake.ledger(name, facts), facts.base.pin(LEDGER_PIN)
         found = [
             file for file in list_files(source, self.root, time.time_ns()).found if file.path not in known
         ]

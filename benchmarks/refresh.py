@@ -25,12 +25,12 @@ from typing import Any
 import common
 from merge import KeptEngine
 
+from lakesmith import limits
 from lakesmith.cli.opening import open_project
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished, TableRedone
 from lakesmith.execute.run import Run
 from lakesmith.execute.verify import verification_of
-from lakesmith.plan import planner
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 
@@ -285,7 +285,7 @@ def main() -> None:
     options.rounds = options.rounds or 1
     if options.rows <= FEW_ROWS:
         # Below this lakesmith computes a table as a whole; here it is to show what a refresh by keys takes.
-        planner.WORTH_KEYS_BYTES = 0
+        limits.COMPUTED_WHOLE_BELOW_BYTES = 0
     with common.workspace(options) as work:
         outcome = measure(work, options)
     if options.rows > FEW_ROWS:

@@ -18,6 +18,7 @@ HISTORIES = 20
 LAKES = ("tests/spark/refresh/test_refresh_histories.py",)
 SEEDED = (
     "tests/spark/iceberg/test_change_feed.py",
+    "tests/spark/refresh/test_rule_of_keys.py",
     "tests/spark/refresh/test_sums.py",
     "tests/spark/refresh/test_refresh_keys.py",
     "tests/spark/refresh/test_refresh_keyed.py",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,7 +20,10 @@ from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent / "spark"))
+
+import turns
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -35,9 +39,32 @@ LONGEST = (
 """Files that take minutes each: they come first, so that neither of two workers is left alone with one at the end."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, the others in their order."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Settles which cases have their turn: all where files are named. Workers are told by the environment."""
+    if not hasattr(config, "workerinput") and config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        os.environ["LAKESMITH_PART"] = turns.ALL
+    part = turns.part_of(os.environ, config.rootpath)
+    os.environ["LAKESMITH_PART"] = turns.ALL if part is None else str(part)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which cases have their turn."""
+    return turns.said(turns.part_of(os.environ, config.rootpath))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is due, the longest files first, the others in their order."""
+    part = turns.part_of(os.environ, config.rootpath)
+    rest = [item for item in items if not _is_due(item, part)]
+    left_out = set(map(id, rest))
+    items[:] = [item for item in items if id(item) not in left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    config.hook.pytest_deselected(items=rest)
+
+
+def _is_due(item: pytest.Item, part: int | None) -> bool:
+    marker = item.get_closest_marker("in_turn")
+    return marker is None or part is None or turns.is_due(item.nodeid, part, together=bool(marker.args))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

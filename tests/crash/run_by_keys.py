@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from lakesmith import limits
 from lakesmith.cli.main import main
-from lakesmith.plan import planner
-from lakesmith.spark.refresh import touched_keys
 
 if __name__ == "__main__":
-    planner.WORTH_KEYS_BYTES = 0
-    touched_keys.MOST_TOUCHED = float("inf")
+    limits.COMPUTED_WHOLE_BELOW_BYTES = 0
+    limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART = float("inf")
     main()

@@ -15,7 +15,7 @@ from lakesmith.execute import faults
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 FILES = {
     "tables/bronze/orders.yaml": (

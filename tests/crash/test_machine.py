@@ -16,16 +16,16 @@ from audit import Audit
 from harness import ProjectHarness
 from killed_shop import FILES, Shop
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.errors import LakesmithError
 from lakesmith.execute import faults
-from lakesmith.sources import ledger
 from lakesmith.spark.start.session import local_catalog_conf
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SMALL = "size=24m"
 """Room for a few batches."""
@@ -206,7 +206,7 @@ def impatient(project: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> Proje
         started(self, db, warehouse, busy_seconds)
 
     monkeypatch.setattr(LocalCatalog, "__init__", start)
-    monkeypatch.setattr(ledger, "TRIES", 2)
+    monkeypatch.setattr(busy, "TRIES", 2)
     return project
 
 

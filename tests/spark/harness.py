@@ -18,6 +18,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from lakesmith import limits
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
@@ -29,12 +31,10 @@ from lakesmith.execute.run import Run
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
-from lakesmith.plan import planner
 from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
-from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import physical
-from lakesmith.spark.refresh import touched_keys
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 
 def refresh_by_keys(patch: pytest.MonkeyPatch) -> None:
     """Has small tables refreshed by keys as large ones are, however much of them changes."""
-    patch.setattr(planner, "WORTH_KEYS_BYTES", 0)
-    patch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    patch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
+    patch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
 
 
 PROJECT_FILE = "name: {name}\ntargets: {{local: {{}}}}\n"
@@ -194,7 +194,7 @@ class ProjectHarness:
         if pin is None or pin.snapshot is None:
             return []
         frame = self.frame(
-            str(sidecar_name(TableName.parse(table), SidecarKind.QUARANTINE)), as_of=pin.snapshot
+            str(sidecar_of(TableName.parse(table), SidecarKind.QUARANTINE)), as_of=pin.snapshot
         )
         rows = [row.asDict(recursive=True) for row in frame.collect()]
         return sorted(

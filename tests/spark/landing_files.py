@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 
 from lakesmith.errors import Place
-from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource
+from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read.files import ReadGroup, ReadRequest
 

@@ -9,6 +9,9 @@ from typing import Final
 APPEND: Final = frozenset({"append"})
 UPSERT: Final = frozenset({"upsert"})
 KEYS: Final = frozenset({"keys"})
+SUMS: Final = frozenset({"sums"})
+"""Sums brought forward: the keys have to be told all the same."""
+BY_KEYS: Final = KEYS | SUMS
 FULL: Final = frozenset({"full"})
 EITHER: Final = KEYS | FULL
 """What is not decided: a better proof may refresh it by keys one day."""

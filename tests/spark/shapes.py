@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from shape import APPEND, EITHER, FULL, Shape, gold
+from shape import APPEND, EITHER, FULL, KEYS, SUMS, Shape, gold
 
 ROW_BY_ROW = (
     Shape(
@@ -52,15 +52,18 @@ GROUPED = (
     gold(
         "by_expression",
         "SELECT customer % 3 AS part, upper(item) AS what, count(*) AS n FROM silver.orders GROUP BY customer % 3, upper(item)",
+        SUMS,
     ),
     gold(
         "by_nothing_known",
         "SELECT item, customer, count(*) AS n FROM silver.orders GROUP BY item, customer",
+        SUMS,
     ),
     gold(
         "by_size",
         "SELECT CASE WHEN amount > 50 THEN 'large' WHEN amount > 10 THEN 'small' END AS size, count(*) AS n,"
         " sum(amount) AS total FROM silver.orders GROUP BY 1",
+        SUMS,
     ),
     gold(
         "distinct_items",
@@ -69,6 +72,7 @@ GROUPED = (
     gold(
         "partitioned",
         "SELECT customer, item, sum(amount) AS total FROM silver.orders WHERE customer IS NOT NULL GROUP BY customer, item",
+        SUMS,
         settings='partition_by: ["bucket(3, customer)"]\n',
     ),
     gold(
@@ -86,11 +90,13 @@ GROUPED = (
     gold(
         "by_amount",
         "SELECT amount, count(*) AS n, min(id) AS first FROM silver.orders GROUP BY amount",
+        SUMS,
     ),
     gold(
         "by_text",
         "SELECT CAST(id AS string) AS name, -customer AS negative, count(*) AS n FROM silver.orders"
         " GROUP BY CAST(id AS string), -customer",
+        SUMS,
     ),
     gold("unnamed", "SELECT count(*) AS n FROM silver.orders GROUP BY customer", FULL),
     gold(
@@ -110,23 +116,27 @@ IN_TIME = (
         "by_hour",
         "SELECT date_trunc('hour', sold) AS hour, item, count(*) AS n, max(amount) AS top FROM silver.orders"
         " WHERE amount > 5 GROUP BY date_trunc('hour', sold), item",
+        SUMS,
     ),
     gold(
         "tumbling",
         "SELECT window(sold, '1 hour').start AS since, count(*) AS n FROM silver.orders GROUP BY window(sold, '1 hour')",
+        SUMS,
         duckdb="SELECT time_bucket(INTERVAL '1 hour', sold) AS since, count(*) FROM silver.orders GROUP BY since",
     ),
     gold(
         "sliding",
         "SELECT window(sold, '20 minutes', '10 minutes').start AS since, sum(amount) AS total FROM silver.orders"
         " GROUP BY window(sold, '20 minutes', '10 minutes')",
+        SUMS,
         duckdb="SELECT time_bucket(INTERVAL '10 minutes', sold) - back * INTERVAL '10 minutes' AS since, sum(amount)"
         " FROM silver.orders, range(2) AS r(back) GROUP BY since",
     ),
-    gold("by_day", "SELECT CAST(sold AS date) AS day, count(*) AS n FROM silver.orders GROUP BY CAST(sold AS date)"),
+    gold("by_day", "SELECT CAST(sold AS date) AS day, count(*) AS n FROM silver.orders GROUP BY CAST(sold AS date)", SUMS),
     gold(
         "window_ends",
         "SELECT window(sold, '30 minutes').end AS until, max(amount) AS top FROM silver.orders GROUP BY window(sold, '30 minutes')",
+        SUMS,
         duckdb="SELECT time_bucket(INTERVAL '30 minutes', sold) + INTERVAL '30 minutes' AS until, max(amount)"
         " FROM silver.orders GROUP BY until",
     ),
@@ -134,6 +144,7 @@ IN_TIME = (
         "log_by_hour",
         "SELECT date_trunc('hour', sold) AS hour, count(*) AS n, sum(doubled) AS total FROM silver.log"
         " GROUP BY date_trunc('hour', sold)",
+        SUMS,
     ),
     gold("dated", "SELECT id, current_date() > DATE '2020-01-01' AS is_new FROM silver.customers", FULL,
           duckdb="SELECT id, true FROM silver.customers"),
@@ -167,12 +178,13 @@ JOINED = (
         "by_city",
         "SELECT c.city, count(*) AS n, sum(o.amount) AS total FROM silver.orders o"
         " JOIN silver.customers c ON o.customer = c.id GROUP BY c.city",
+        SUMS | KEYS,
     ),
     gold(
         "by_category",
         "SELECT i.category, count(*) AS n, sum(o.amount) AS total FROM silver.orders o"
         " LEFT JOIN silver.items i ON o.item = i.item GROUP BY i.category",
-        EITHER,
+        SUMS | EITHER,
     ),
     gold(
         "same_item",
@@ -357,7 +369,7 @@ COMBINED = (
     gold("ever", "SELECT id FROM silver.customers INTERSECT SELECT customer FROM silver.orders"),
     gold("so_often", "SELECT customer AS id FROM silver.orders EXCEPT ALL SELECT id FROM silver.customers", EITHER),
     gold("plain", "SELECT item, amount * 2 AS doubled FROM silver.orders WHERE customer > 2"),
-    gold("regions", "SELECT substr(city, 1, 1) AS region, sum(n) AS n, sum(total) AS total FROM gold.by_city GROUP BY substr(city, 1, 1)"),
+    gold("regions", "SELECT substr(city, 1, 1) AS region, sum(n) AS n, sum(total) AS total FROM gold.by_city GROUP BY substr(city, 1, 1)", SUMS),
     gold("regions_of_customers", "SELECT c.id, r.n FROM silver.customers c JOIN gold.regions r ON substr(c.city, 1, 1) = r.region"),
     gold("dearest_two", "SELECT id, amount FROM silver.orders ORDER BY amount DESC NULLS LAST, id LIMIT 2", FULL),
     gold("above_mean", "SELECT id FROM silver.orders WHERE amount > (SELECT max(price) FROM silver.items)", FULL),
@@ -420,6 +432,7 @@ IN_PYTHON = (
     gold(
         "py_totals",
         "SELECT customer, count(*) AS n, sum(amount) AS total FROM silver.orders WHERE item <> 'd' GROUP BY customer",
+        SUMS,
         python="""orders.where("item <> 'd'").groupBy("customer").agg(F.count("*").alias("n"), F.sum("amount").alias("total"))""",
     ),
     gold(

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesmith.api.calls import Calls
 from lakesmith.api.question import Question
 from lakesmith.quoting import quoted
 
 if TYPE_CHECKING:
+    from threading import Event as Flag
+
     import pandas
     import pyarrow
     from pyspark.sql import DataFrame
@@ -21,28 +24,40 @@ if TYPE_CHECKING:
 class Rows:
     """The rows of a query, read when one of the methods is called.
 
-    Each raises UsageError LS244 for a query that Spark refuses, RunError with the root cause where it fails.
+    Each raises UsageError LS244 for a query that Spark refuses, RunError with the root cause where it fails. Ctrl-C ends the query.
     """
 
     _session: SessionHandle
     _question: Question
     _secrets: tuple[str, ...]
+    _calls: Calls
 
     def spark(self) -> DataFrame:
         """As a frame of Spark's, which is computed where it is used."""
-        from lakesmith.spark.ask import query_frame
-
-        return query_frame(self._session, self._question.sql, self._question.as_of, self._secrets)
+        return self._calls.do(self._frame)
 
     def arrow(self) -> pyarrow.Table:
         """As a table of Arrow's, in this process' memory."""
-        from lakesmith.spark.ask import arrow_table
-
-        return arrow_table(self._session, self.spark(), self._secrets)
+        return self._calls.do(self._computed, self._cancel)
 
     def pandas(self) -> pandas.DataFrame:
         """As a frame of pandas', in this process' memory. Asks for pandas to be installed."""
         return self.arrow().to_pandas()
+
+    def _frame(self) -> DataFrame:
+        from lakesmith.spark.ask import query_frame
+
+        return query_frame(self._session, self._question.sql, self._question.as_of, self._secrets)
+
+    def _computed(self) -> pyarrow.Table:
+        from lakesmith.spark.ask import arrow_table
+
+        return arrow_table(self._session, self._frame(), self._secrets)
+
+    def _cancel(self, ended: Flag) -> None:
+        from lakesmith.spark.progress import keep_cancelling
+
+        keep_cancelling(self._session.spark.sparkContext.cancelAllJobs, ended)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,21 @@ The command line does the same by the same parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from threading import Event as Flag
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from lakesmith.api.calls import Calls
 from lakesmith.api.frames import Rows, Table
 from lakesmith.api.opened import Opened, read_project
 from lakesmith.api.question import ask
 from lakesmith.api.results import RunFailed, RunResult, result_of
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.execute.engine import Engine
+from lakesmith.execute.engine import Engine, RunStopped
 from lakesmith.execute.events import Event, Listener
 from lakesmith.execute.forecast import Forecast, forecasts
 from lakesmith.execute.run import Run
@@ -36,13 +39,15 @@ class Lakehouse:
     """A project on one of its targets. Each call reads the project's files and the lake's state anew.
 
     Spark is started when it is first needed and kept until ``close``, or the end of the ``with`` block; there is one Spark session
-    in a process. Whatever is wrong is raised as a ``LakesmithError`` with its ``problems``.
+    in a process. Whatever is wrong is raised as a ``LakesmithError`` with its ``problems``. Ctrl-C, or what else is raised in the thread
+    of the caller, ends what is under way: it is raised once that has ended, after ten seconds, or at a second one.
     """
 
     def __init__(self, folder: str | Path, target: str | None = None) -> None:
         self.folder, self.target = Path(folder).resolve(), target
         self._handle: SessionHandle | None = None
         self._starting = Lock()
+        self._calls = Calls()
         self._opened()
 
     def __enter__(self) -> Lakehouse:
@@ -52,6 +57,11 @@ class Lakehouse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def tables(self, *select: str) -> Mapping[str, tuple[str, ...]]:
+        """The selected tables (all, without a pattern), each behind those it reads, with the tables it reads. Starts no Spark."""
+        opened = self._opened()
+        return {str(name): tuple(map(str, opened.graph.node(name).inputs)) for name in opened.names(select)}
 
     def plan(self, *select: str) -> tuple[Forecast, ...]:
         """What a run would do with the selected tables (all, without a pattern), and what it costs. Starts no Spark."""
@@ -93,9 +103,12 @@ class Lakehouse:
                 on_event(event)
 
         def engine(lock: ProjectLock, little: bool) -> Engine:
+            if run.stop.is_set():
+                raise RunStopped([])
             return self._engine(opened, lock, tell, little)
 
-        Run(decider, names, engine, tell, wait_seconds=wait).run()
+        run = Run(decider, names, engine, tell, wait_seconds=wait)
+        self._calls.do(run.run, partial(_give_up, run))
         result = result_of(events)
         if result.exit_code:
             raise RunFailed(result)
@@ -108,7 +121,8 @@ class Lakehouse:
         """
         opened = self._opened()
         question = ask(opened, sql, as_of)
-        return Rows(self._session(opened, question.little), question, tuple(opened.project.secrets))
+        session = self._calls.do(lambda: self._session(opened, question.little))
+        return Rows(session, question, tuple(opened.project.secrets), self._calls)
 
     def table(self, name: str) -> Table:
         """A table of the project. Raises UsageError LS201 for one that is not declared."""
@@ -116,21 +130,27 @@ class Lakehouse:
 
     def session(self) -> SparkSession:
         """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
-        from lakesmith.catalog.protocol import CATALOG_NAME
-
-        spark = self._session(self._opened(), little=False).spark
-        spark.sql(f"USE {CATALOG_NAME}")
-        return spark
+        return self._calls.do(self._spark)
 
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""
+        self._calls.do_at_once(self._end)
+
+    def _opened(self) -> Opened:
+        return read_project(self.folder, self.target)
+
+    def _end(self) -> None:
         with self._starting:
             if self._handle is not None:
                 self._handle.stop()
                 self._handle = None
 
-    def _opened(self) -> Opened:
-        return read_project(self.folder, self.target)
+    def _spark(self) -> SparkSession:
+        from lakesmith.catalog.protocol import CATALOG_NAME
+
+        spark = self._session(self._opened(), little=False).spark
+        spark.sql(f"USE {CATALOG_NAME}")
+        return spark
 
     def _session(self, opened: Opened, little: bool) -> SessionHandle:
         from lakesmith.spark.open import open_session
@@ -149,6 +169,13 @@ class Lakehouse:
                 self._handle = open_engine(opened.lake, lock, tell, little).session
             lock.note_jvm(self._handle.jvm_pid)
             return SparkEngine(self._handle, opened.lake, keeps_session=True)
+
+
+def _give_up(run: Run, ended: Flag) -> None:
+    run.stop.set()
+    from lakesmith.spark.progress import keep_cancelling
+
+    keep_cancelling(lambda: run.engine.cancel() if run.engine else None, ended)
 
 
 def open_lakehouse(folder: str | Path = ".", target: str | None = None) -> Lakehouse:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lakesmith import limits
 from lakesmith.api.opened import Opened
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.errors import Problem, UsageError
-from lakesmith.execute.size import LITTLE_BYTES, table_bytes
+from lakesmith.execute.size import table_bytes
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.project.definitions import TableName
 from lakesmith.sql.model import SqlAnalysis
@@ -108,4 +109,4 @@ def _is_little(opened: Opened, analysis: SqlAnalysis | None) -> bool:
     """Whether starting Spark costs more than the query itself can."""
     if analysis is None or any(len(reference.parts) != 2 for reference in analysis.references):
         return False
-    return table_bytes(opened.lake, _tables(analysis)) <= LITTLE_BYTES
+    return table_bytes(opened.lake, _tables(analysis)) <= limits.LITTLE_DATA_BYTES

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, StateError
@@ -46,7 +47,7 @@ def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Seq
     """
     catalog.prepare()
     try:
-        with closing(sqlite3.connect(catalog.db, timeout=catalog.busy_seconds, isolation_level=None)) as db:
+        with closing(busy.connect(catalog.db, catalog.busy_seconds)) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 _change(db, take_out, put_in)

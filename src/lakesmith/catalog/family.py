@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
 
@@ -19,3 +20,17 @@ def sidecar_of(table: TableName, kind: str) -> TableName:
 def family(table: TableName) -> tuple[TableName, ...]:
     """The table and all the sidecars it can have."""
     return (table, *(sidecar_of(table, kind) for kind in SIDECARS))
+
+
+def lost_sidecar(table: TableName, what: str, found: str) -> StateError:
+    """LS508: ``what`` belongs to ``table`` and is not as its record says."""
+    return StateError(
+        Problem(
+            "LS508",
+            f"{what} is not as the last published batch left it",
+            expected="the snapshot that the table's progress record pins",
+            found=found,
+            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
+            f" lakesmith run --full-refresh {table}",
+        )
+    )

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.metadata import load_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem, StateError
+from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError
 from lakesmith.project.scratch import can_write
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ _SWAP = (
 _ALL = f"SELECT metadata_location {_TABLES}"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
-_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NO_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-_PRIMARY_CODE = 0xFF
 _COPY = "lakesmith-catalog-"
 
 
@@ -52,7 +51,7 @@ class LocalCatalog:
         busy_seconds: how long to wait for another process that keeps the file locked.
     """
 
-    def __init__(self, db: Path, warehouse: Path, busy_seconds: float = 10.0) -> None:
+    def __init__(self, db: Path, warehouse: Path, busy_seconds: float = busy.WAIT_SECONDS) -> None:
         self.db = db
         self.warehouse = warehouse
         self.busy_seconds = busy_seconds
@@ -119,7 +118,7 @@ class LocalCatalog:
         """
         moved = (commit.location, commit.base, CATALOG_NAME, layer, name, commit.base)
         try:
-            with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection, connection:
+            with closing(busy.connect(self.db, self.busy_seconds)) as connection:
                 made = connection.execute(_SWAP, moved).rowcount == 1
         except sqlite3.Error as error:
             made = self.location(layer, name) == commit.location
@@ -140,7 +139,7 @@ class LocalCatalog:
         try:
             self.db.parent.mkdir(parents=True, exist_ok=True)
             self.warehouse.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.db, timeout=self.busy_seconds)) as connection:
+            with closing(busy.connect(self.db, self.busy_seconds)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
         except (OSError, sqlite3.Error) as error:
             raise self.problem(error) from error
@@ -171,7 +170,7 @@ class LocalCatalog:
         try:
             return self._select(self.db, sql, arguments)
         except sqlite3.OperationalError as error:
-            if _code(error) not in _NO_SIDE_FILES:
+            if busy.code_of(error) not in _NO_SIDE_FILES:
                 raise
             return self._read_copy(sql, arguments)
 
@@ -190,20 +189,13 @@ class LocalCatalog:
 
     def _select(self, db: Path, sql: str, arguments: tuple[str, ...]) -> list[Any]:
         uri = f"file:{quote(str(db.absolute()))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=self.busy_seconds)) as connection:
+        with closing(busy.connect(uri, self.busy_seconds, uri=True)) as connection:
             return connection.execute(sql, arguments).fetchall()
 
     def problem(self, error: OSError | sqlite3.Error) -> LakesmithError:
         """What it means that the file cannot be read or written: LS702 or LS320."""
-        if isinstance(error, sqlite3.Error) and _code(error) in _LOCKED:
-            return LockedError(
-                Problem(
-                    "LS702",
-                    f"another process keeps the catalog {self.db} locked",
-                    expected=f"a lock that is given back within {self.busy_seconds:g} s",
-                    hint="let the other process finish, or end it, and run again",
-                )
-            )
+        if busy.is_busy(error):
+            return busy.locked(self.db, self.busy_seconds)
         return EnvironmentProblem(
             Problem(
                 "LS320",
@@ -214,12 +206,6 @@ class LocalCatalog:
                 " the tables' own files are not touched",
             )
         )
-
-
-def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; -1 where Python raised the error itself."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return -1 if code is None else code & _PRIMARY_CODE
 
 
 def _lost(name: str, location: str) -> StateError:

@@ -63,6 +63,7 @@ class ProjectLock:
         name: which lock.
         wait_seconds: how long to wait for another holder; 0: not at all.
         on_wait: called once, with the holder if it can be told, when there is someone to wait for.
+        given_up: asked while it waits; True ends the wait at once, as if its time were over.
 
     Attributes:
         abandoned: after entering, the previous holder if it ended without giving the lock back (killed). Its JVM may
@@ -80,11 +81,13 @@ class ProjectLock:
         name: str = "project",
         wait_seconds: float = 0.0,
         on_wait: Callable[[Holder | None], None] | None = None,
+        given_up: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = state_dir / "locks" / f"{name}.lock"
         self.abandoned: Holder | None = None
         self._wait_seconds = wait_seconds
         self._on_wait = on_wait
+        self._given_up = given_up
         self._holder = Holder(socket.gethostname(), os.getpid(), what, "")
         self._file = -1
 
@@ -129,7 +132,7 @@ class ProjectLock:
         deadline = time.monotonic() + self._wait_seconds
         told = False
         while not self._try():
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or self._given_up():
                 raise self._locked(_read_settled(self._file))
             if not told and self._on_wait is not None:
                 self._on_wait(_read_settled(self._file))

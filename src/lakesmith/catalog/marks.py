@@ -6,20 +6,17 @@ A table's folder keeps the name that the table was made with, and files of a dro
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from lakesmith.project.definitions import TableName
+from lakesmith.whole_file import write_whole
 
 
 def mark(folder: Path, uuid: str, name: TableName | None) -> None:
     """Notes the name of the table ``uuid`` in ``folder``; None: it was dropped. Nothing where there is no such folder."""
     file = _file(folder, uuid)
-    if not file.parent.is_dir():
-        return
-    temporary = file.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"name": None if name is None else str(name)}), encoding="utf-8")
-    temporary.replace(file)
+    if file.parent.is_dir():
+        write_whole(file, json.dumps({"name": None if name is None else str(name)}))
 
 
 def unmark(folder: Path, uuid: str) -> None:

@@ -88,7 +88,7 @@ class Record:
     """One published batch.
 
     ``attempt`` is this batch's UUID and ``parent`` that of the batch it continues; ``batch`` is a number for people.
-    ``kind``: a plan's strategy: files, ledger, append, upsert, advance, keys, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
+    ``kind``: a plan's strategy: files, ledger, append, upsert, advance, keys, sums, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
     batches); a recomputed table balances by its row counts alone.
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
     ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their

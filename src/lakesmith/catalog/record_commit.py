@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.catalog.avro_list import with_header
+from lakesmith.catalog.avro_container import with_entries
 from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 
@@ -79,7 +79,7 @@ def write_commit(state: TableState, summary: Mapping[str, str]) -> RecordCommit:
             "parent-snapshot-id": str(head.snapshot_id),
             "sequence-number": str(after["last-sequence-number"]),
         }
-        _write(manifest_list, with_header(local_path(head.manifest_list).read_bytes(), ids))
+        _write(manifest_list, with_entries(local_path(head.manifest_list).read_bytes(), ids))
         _write(location, json.dumps(after).encode())
     except OSError:
         commit.undo()

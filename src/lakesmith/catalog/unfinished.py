@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
+from lakesmith.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,7 @@ def read_unfinished(state_dir: Path) -> Unfinished | None:
 
 def begin(state_dir: Path, unfinished: Unfinished) -> None:
     """Notes what is begun, on the disk itself before this returns."""
-    file = _file(state_dir)
-    temporary = file.with_suffix(f".{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as writer:
-        json.dump(asdict(unfinished), writer)
-        writer.flush()
-        os.fsync(writer.fileno())
-    temporary.replace(file)
+    write_whole(_file(state_dir), json.dumps(asdict(unfinished)), to_disk=True)
 
 
 def finish(state_dir: Path) -> None:

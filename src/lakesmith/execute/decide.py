@@ -29,7 +29,7 @@ from lakesmith.sql.model import ShapeKind
 
 @dataclass
 class Decider:
-    """Decides tables one by one, each on freshly read state.
+    """Decides tables one by one, each on state that is read when it is asked.
 
     ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run, ``bad`` the
     files that turned out to be unreadable and may be skipped.
@@ -92,8 +92,9 @@ class Decider:
         return replace(query, refused={**query.refused, **lasting})
 
     def refuse(self, step: TableStep, refused: NotIncremental) -> None:
-        """Has the step's strategy left out when its table is decided again."""
-        self.refused.setdefault(step.name, {})[step.strategy] = refused
+        """Has the step's strategy left out when its table is decided again; keys and sums are left out together."""
+        strategy = Strategy.KEYS if step.strategy.is_by_keys else step.strategy
+        self.refused.setdefault(step.name, {})[strategy] = refused
 
     def leave_out(self, step: TableStep, found: BadFiles) -> str | None:
         """Has the files left out when the table is decided again, where their source wants that; None: there are none of these."""
@@ -132,8 +133,9 @@ def _shaped(node: Node, besides: Around) -> Query:
     if shape.kind is ShapeKind.ROW_WISE:
         computed = node.analysis.computed
         return Query(node.inputs, True, fingerprint, computed=computed, named=named, not_by_keys=against)
-    reason = shape.reason or "it is a UNION ALL"
-    return Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
+    reason, sums = shape.reason or "it is a UNION ALL", node.analysis.sums
+    found = Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
+    return replace(found, sums=sums)
 
 
 def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:

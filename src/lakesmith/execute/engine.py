@@ -49,7 +49,7 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Ends running jobs as soon as possible, from another thread."""
+        """Ends running jobs as soon as possible, from another thread. What is not being published yet is not published."""
         ...
 
     def close(self) -> None:

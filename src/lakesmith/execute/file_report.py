@@ -160,7 +160,7 @@ def _unknown(text: str, known: Iterable[str]) -> Problem:
     hint = did_you_mean(text, known) or did_you_mean(Path(text).name, by_name)
     return Problem(
         "LS210",
-        f"no file is called {text}: none was taken, and none is waiting",
+        f"no file called {text} was taken, and none is waiting to be",
         None,
         "a file of this table, as lakesmith files --all shows it",
         hint=hint,

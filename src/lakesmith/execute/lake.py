@@ -11,7 +11,6 @@ from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
-from lakesmith.catalog.record import Pin
 from lakesmith.catalog.unfinished import require_finished
 from lakesmith.errors import LakesmithError
 from lakesmith.plan.facts import SourceFacts, TableFacts
@@ -64,7 +63,7 @@ class Lake:
 
     def ledger(self, table: TableName, facts: TableFacts) -> LedgerView:
         """What the table has taken, as of its published record."""
-        return self.ledgers.read(table, ledger_pin(facts))
+        return self.ledgers.read(table, facts.base.pin(LEDGER_PIN))
 
     def source_facts(self, table: TableDefinition, facts: TableFacts) -> SourceFacts:
         """What the table's sources have to give it now; what is wrong with them is in ``problems``."""
@@ -88,12 +87,6 @@ class Lake:
         uncertain = uncertain_files(listing, ledger)
         known = fingerprints(uncertain, self.project.root) if uncertain else {}
         return choose_files(source, listing, ledger, known, table.name)
-
-
-def ledger_pin(facts: TableFacts) -> Pin | None:
-    """The version of the file ledger that the table's record pins."""
-    record = facts.base.record
-    return record.sidecars.get(LEDGER_PIN) if record else None
 
 
 def _gathered(choices: list[tuple[FileSource, Listing, FileChoice]]) -> SourceFacts:

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lakesmith.catalog.record import Pin, Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.record import Record
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.status import SIDECAR_LAYER, quarantined_rows
+from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.planner import cut_problem, tampered
 from lakesmith.plan.refusals import still_refused
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition, TableName
-
-QUARANTINE_PIN = "quarantine"
-"""The name under which a table's record pins its quarantine."""
 
 
 @dataclass
@@ -82,14 +77,3 @@ def _as_before(record: Record) -> tuple[InputRange, ...]:
         InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
         for name, pin in record.inputs.items()
     )
-
-
-def quarantine_state(lake: Lake, name: TableName) -> TableState | None:
-    """The table beside a table that holds its bad rows; None when there never was one."""
-    return lake.catalog.table(SIDECAR_LAYER, f"{name.layer}__{name.name}__{QUARANTINE_PIN}")
-
-
-def quarantine_pin(facts: TableFacts) -> Pin | None:
-    """The version of the quarantine that belongs to the table's published record; None when it has none."""
-    record = facts.base.record
-    return record.sidecars.get(QUARANTINE_PIN) if record else None

@@ -11,26 +11,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lakesmith import limits
 from lakesmith.execute.quarantine_rows import BadRow
-from lakesmith.project.definitions import FileFormat, FileSource, TableDefinition
+from lakesmith.project.definitions import TableDefinition
+from lakesmith.sources.formats.registry import landing_format
 
-_WHOLE_BYTES = 8 * 1024 * 1024
-"""Files up to this size are read as a whole; of larger ones a position may count from a block's beginning."""
-
-_DELIMITED = (FileFormat.CSV, FileFormat.TSV)
 Place = tuple[str, int]
 """A file and a position in it."""
 
 
 def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> Mapping[Place, int]:
     """The line, from 1, of each of ``rows`` whose line can be told, by its file and position."""
-    if len(table.sources) != 1 or not _has_lines(table.sources[0]):
+    first = _first_line(table)
+    if first is None:
         return {}
     wanted: dict[tuple[str, int], set[int]] = defaultdict(set)
     for row in rows:
         if row.file and row.position is not None and row.modified_ms is not None:
             wanted[row.file, row.modified_ms].add(row.position)
-    first = 1 if _has_header(table.sources[0]) else 0
     return {
         (file, position): line
         for (file, modified_ms), positions in wanted.items()
@@ -38,20 +36,17 @@ def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> 
     }
 
 
-def _has_lines(source: FileSource) -> bool:
-    if source.format in _DELIMITED:
-        return not source.csv.multiline and not source.csv.encoding.upper().startswith(("UTF-16", "UTF-32"))
-    return source.format is FileFormat.JSON
-
-
-def _has_header(source: FileSource) -> bool:
-    return source.format in _DELIMITED and source.csv.header
+def _first_line(table: TableDefinition) -> int | None:
+    """How many lines come before the records; None where the records are no lines."""
+    if len(table.sources) != 1:
+        return None
+    return landing_format(table.sources[0]).lines_before(table.sources[0])
 
 
 def _lines_of(path: Path, modified_ms: int, positions: set[int], first: int) -> Iterator[tuple[int, int]]:
     try:
         stat = path.stat()
-        if stat.st_mtime_ns // 1_000_000 != modified_ms or stat.st_size >= _WHOLE_BYTES:
+        if stat.st_mtime_ns // 1_000_000 != modified_ms or stat.st_size >= limits.LARGE_FILE_BYTES:
             return
         opened = gzip.open if path.suffix == ".gz" else open
         # Of any encoding that has ASCII in it; universal newlines are LF, CRLF and CR, as Hadoop's are.

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from lakesmith.errors import Problem, StateError
+from lakesmith.catalog.family import lost_sidecar
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.quarantine import quarantine_pin, quarantine_state
+from lakesmith.execute.status import QUARANTINE_PIN, quarantine_state
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
@@ -110,7 +110,7 @@ def _kind(reason: str) -> str:
 
 
 def _rows(lake: Lake, name: TableName, facts: TableFacts, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    pin = quarantine_pin(facts)
+    pin = facts.base.pin(QUARANTINE_PIN)
     if pin is None or pin.snapshot is None:
         return
     table = _table(lake, name, pin.uuid, pin.snapshot)
@@ -121,7 +121,11 @@ def _rows(lake: Lake, name: TableName, facts: TableFacts, columns: Sequence[str]
 def _table(lake: Lake, name: TableName, uuid: str, snapshot: int) -> Any:
     state = quarantine_state(lake, name)
     if state is None or state.uuid != uuid or snapshot not in state.snapshots:
-        raise _lost(name, "no such table" if state is None else f"no snapshot {snapshot} of it")
+        raise lost_sidecar(
+            name,
+            f"the quarantine of {name}",
+            "no such table" if state is None else f"no snapshot {snapshot} of it",
+        )
     if lake.project.target.type != "local":
         return lake.catalog.writer().load_table(tuple(state.name.split(".")))
     # Of what is on this machine the metadata is enough, and PyIceberg's SQL catalog takes twice as long to import.
@@ -145,16 +149,3 @@ def _bad_row(row: dict[str, Any]) -> BadRow:
 
 def _ms(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-def _lost(name: TableName, found: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS508",
-            f"the quarantine of {name} is not as the last published batch left it",
-            expected="the snapshot that the table's progress record pins",
-            found=found,
-            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
-            f" lakesmith run --full-refresh {name}",
-        )
-    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
+from lakesmith import limits
 from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
+from lakesmith.plan.adding import ColumnTypes, why_not_sums
 from lakesmith.plan.fingerprint import NOTHING, Around
-from lakesmith.plan.planner import WORTH_KEYS_BYTES
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Strategy
@@ -21,21 +24,27 @@ class Refresh:
     """The strategy a table's definition allows once it has been built.
 
     ``how`` says what a run does; ``why`` why it does not do with less, and ``better`` what would allow that: both None
-    where nothing cheaper is to be had.
+    where nothing cheaper is to be had. ``why_not_sums``: why a query that groups rows, and is refreshed by keys, does not bring sums
+    forward, or why that is not known.
     """
 
     strategy: Strategy
     how: str
     why: str | None = None
     better: str | None = None
+    why_not_sums: str | None = None
 
 
 def refresh_of(
-    graph: Graph, name: TableName, record: Record | None = None, besides: Around = NOTHING
+    graph: Graph,
+    name: TableName,
+    record: Record | None = None,
+    besides: Around = NOTHING,
+    types: ColumnTypes = MappingProxyType({}),
 ) -> Refresh:
     """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow.
 
-    ``besides``: what decides its rows besides its files.
+    ``besides``: what decides its rows besides its files. ``types``: those of the columns of its inputs that are there.
     """
     node = graph.node(name)
     if node.definition.is_sourced:
@@ -48,7 +57,8 @@ def refresh_of(
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:
-        return _by_keys(query, query.why_not) or Refresh(
+        known = {**_declared_types(graph, query.inputs), **types}
+        return _by_sums_or_keys(node, query, known, record) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
             _both(query.why_not, query),
@@ -87,9 +97,46 @@ def _by_keys(query: Query, why: str) -> Refresh | None:
     return Refresh(
         Strategy.KEYS,
         f"the rows that changed in {inputs} tell which keys they can reach; those are computed anew, and rows that"
-        f" differ are replaced; while its inputs hold less than {WORTH_KEYS_BYTES // 1_000_000} MB it is computed as a whole",
+        f" differ are replaced; {_while_small()}",
         why,
     )
+
+
+def _by_sums_or_keys(node: Node, query: Query, types: ColumnTypes, record: Record | None) -> Refresh | None:
+    """Bringing sums forward where that is known to be done, whichever of the inputs it is of; by keys elsewhere."""
+    found = _by_keys(query, query.why_not)
+    if found is None:
+        return None
+    against = {name: why_not_sums(node.definition, query, (name,), types, record) for name in query.inputs}
+    added = [name for name, why in against.items() if why is None]
+    if added:
+        return replace(found, strategy=Strategy.SUMS, how=_adding_up(added, query.inputs))
+    return replace(found, why_not_sums=next(iter(against.values())) if query.sums is not None else None)
+
+
+def _adding_up(added: Sequence[TableName], inputs: Sequence[TableName]) -> str:
+    how = (
+        f"what came and went in {' or '.join(map(str, added))} is added up, group by group; groups of which that does not"
+        " tell all are computed anew"
+    )
+    others = "".join(f", or {name}" for name in inputs if name not in added)
+    many = (
+        f"; where more than one of its inputs changed{others}, it is refreshed by keys" if inputs[1:] else ""
+    )
+    return f"{how}{many}; {_while_small()}"
+
+
+def _while_small() -> str:
+    return f"while its inputs hold less than {limits.COMPUTED_WHOLE_BELOW_BYTES // 1_000_000} MB it is computed as a whole"
+
+
+def _declared_types(graph: Graph, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
+    return {
+        name: {
+            column.name.lower(): column.type for column in graph.node(name).definition.columns if column.type
+        }
+        for name in names
+    }
 
 
 def _both(why: str, query: Query) -> str:

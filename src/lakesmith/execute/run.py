@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 
+from lakesmith import limits
 from lakesmith.catalog.lock import Holder, ProjectLock
 from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
 from lakesmith.execute.faults import reach
 from lakesmith.execute.runner import Walk
-from lakesmith.execute.size import LITTLE_BYTES, planned_bytes
-from lakesmith.plan.steps import UpToDate
+from lakesmith.execute.size import planned_bytes
+from lakesmith.plan.steps import Decision, UpToDate
 from lakesmith.project.definitions import TableName
 
 EngineFactory = Callable[[ProjectLock, bool], Engine]
@@ -83,6 +84,7 @@ class Run:
             self.command,
             wait_seconds=self.wait_seconds,
             on_wait=lambda holder: self._waiting(holder),
+            given_up=self.stop.is_set,
         )
 
     def _waiting(self, holder: Holder | None) -> None:
@@ -94,15 +96,27 @@ class Run:
             for decision in decisions:
                 self._current(decision)
             return 0
-        little = planned_bytes(self.decider.lake, decisions) <= LITTLE_BYTES
+        little = planned_bytes(self.decider.lake, decisions) <= limits.LITTLE_DATA_BYTES
         self.engine = LazyEngine(lambda: self.start_engine(lock, little))
         if has_work(decisions):
             # There will be work for it: it starts while the first table is being planned again.
             self.engine()
+        current = self._current_for_sure(decisions)
         try:
-            return Walk(self.decider, self.names, self.engine, self.listener, self.parallel, self.stop).run()
+            return Walk(
+                self.decider, self.names, self.engine, self.listener, self.parallel, self.stop, current
+            ).run()
         finally:
             self.engine.close()
+
+    def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
+        """What has nothing to do, and reads nothing that this run may still bring on."""
+        found: dict[TableName, UpToDate] = {}
+        for decision in decisions:
+            inputs = self.decider.graph.node(decision.name).inputs
+            if isinstance(decision, UpToDate) and all(up in found or up not in self.names for up in inputs):
+                found[decision.name] = decision
+        return found
 
     def _current(self, decision: object) -> None:
         if isinstance(decision, UpToDate):

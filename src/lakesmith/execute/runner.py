@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event as Flag
@@ -34,7 +34,8 @@ TRIES = 5
 class Walk:
     """One walk over the selected tables, in the graph's order.
 
-    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at once.
+    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at once. ``current``: what was
+    found to have nothing to do when the run began, which is not looked at again.
     """
 
     decider: Decider
@@ -43,6 +44,7 @@ class Walk:
     listener: Listener
     parallel: int = 2
     stop: Flag = field(default_factory=Flag)
+    current: Mapping[TableName, UpToDate] = field(default_factory=dict)
     _failed: dict[TableName, int] = field(default_factory=dict)
 
     def run(self) -> int:
@@ -92,7 +94,8 @@ class Walk:
 
     def _bring_once(self, name: TableName) -> None:
         for _ in range(TRIES):
-            decision = self.decider.decide(name)
+            # What has work is decided again, however lately it was: others may have moved it, its inputs or its files since.
+            decision = self.current.get(name) or self.decider.decide(name)
             reach("after-listing", str(name))
             match decision:
                 case UpToDate(_, reason, notes):

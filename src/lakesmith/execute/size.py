@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lakesmith import limits
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
-
-LITTLE_BYTES = 16 * 1024 * 1024
-"""Up to this much, starting up costs more than the work itself."""
-
-PART_BYTES = 16
-"""Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few columns are looked at,
-and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for little data, 25 s for much.)"""
 
 
 def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
@@ -25,7 +19,7 @@ def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
     whole = {name for decision in busy for name in _read_whole(lake, decision)}
     part = {name for decision in busy for name in (decision.name, *_read(decision))} - whole
     files = sum(_file_bytes(decision) for decision in busy)
-    return files + table_bytes(lake, whole) + table_bytes(lake, part) // PART_BYTES
+    return files + table_bytes(lake, whole) + table_bytes(lake, part) // limits.INCREMENTAL_ONE_BYTE_IN
 
 
 def _read(decision: TableStep | Waiting) -> Iterable[TableName]:
@@ -47,7 +41,7 @@ def _is_large_part(lake: Lake, item: InputRange) -> bool:
     """Whether more rows came than the part stands for that is counted of a table."""
     state = lake.catalog.table(item.table.layer, item.table.name)
     rows = state.head.count("total-records") if state and state.head else 0
-    return (item.rows or 0) * PART_BYTES > rows
+    return (item.rows or 0) * limits.INCREMENTAL_ONE_BYTE_IN > rows
 
 
 def _file_bytes(decision: TableStep | Waiting) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import BRANCH_PREFIX, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
@@ -17,11 +18,8 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
 from lakesmith.project.definitions import TableName
 
-SIDECAR_LAYER = "lakesmith"
-"""The namespace of the tables beside a table."""
-
-WORK_PREFIX = "lakesmith_work_"
-"""How the branches of batches under way begin."""
+QUARANTINE_PIN = "quarantine"
+"""The name under which a table's record pins its quarantine."""
 
 
 class Standing(StrEnum):
@@ -134,13 +132,18 @@ def _rows(state: TableState | None) -> int | None:
     return live_rows(state.head)
 
 
+def quarantine_state(lake: Lake, name: TableName) -> TableState | None:
+    """The table beside a table that holds its bad rows; None when there never was one."""
+    sidecar = sidecar_of(name, QUARANTINE_PIN)
+    return lake.catalog.table(sidecar.layer, sidecar.name)
+
+
 def quarantined_rows(lake: Lake, name: TableName, facts: TableFacts) -> int | None:
     """The rows in the table's quarantine as its record pins it; None when that version cannot be found."""
-    record = facts.base.record
-    pin = record.sidecars.get("quarantine") if record else None
+    pin = facts.base.pin(QUARANTINE_PIN)
     if pin is None or pin.snapshot is None:
         return 0
-    state = lake.catalog.table(SIDECAR_LAYER, f"{name.layer}__{name.name}__quarantine")
+    state = quarantine_state(lake, name)
     snapshot = state.snapshots.get(pin.snapshot) if state and state.uuid == pin.uuid else None
     return live_rows(snapshot) if snapshot else None
 
@@ -154,7 +157,7 @@ def facts_notes(facts: TableFacts) -> Iterator[str]:
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             yield f"another tool changed its rows: snapshot {snapshot.snapshot_id} ({snapshot.operation})"
-    left = [ref for ref in facts.state.refs if ref.startswith(WORK_PREFIX)] if facts.state else []
+    left = [ref for ref in facts.state.refs if ref.startswith(BRANCH_PREFIX)] if facts.state else []
     if left:
         yield (
             f"{len(left)} unpublished batch{'es' if len(left) > 1 else ''} under way or left behind by a run that"

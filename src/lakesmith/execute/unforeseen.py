@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from lakesmith.errors import Problem
@@ -47,10 +48,10 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def _logged(trace: str, folder: Path | None, secrets: Iterable[str]) -> str | None:
-    """Where the stack trace was written, after those of the same second; None when it could not be."""
+    """Where the stack trace was written, after the others of this process; None when it could not be."""
     if folder is None:
         return None
-    file = folder / f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
+    file = folder / _log_name(os.getpid())
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8") as log:
@@ -58,3 +59,9 @@ def _logged(trace: str, folder: Path | None, secrets: Iterable[str]) -> str | No
     except OSError:
         return None
     return f"the stack trace is in {file}"
+
+
+@cache
+def _log_name(process: int) -> str:
+    """The file of a process: when its first error came, in UTC."""
+    return f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{process}.log"

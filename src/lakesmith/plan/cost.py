@@ -32,7 +32,7 @@ class Cost:
 
     ``files``: the landing files, whose bytes are in ``reads`` and whose rows nobody has counted. ``reads``: what is read of the
     inputs; where keys are computed anew that is what changed in them, and ``at_most`` that and what they hold: in between lies
-    what the rows that have these keys take. ``replaces``: the table's own rows that go out as a whole, None when none do.
+    what the rows that have these keys take; where sums are brought forward that is nothing for most. ``replaces``: the table's own rows that go out as a whole, None when none do.
     A merge by key also looks for the keys in the table itself, which is in none of these.
     """
 
@@ -49,7 +49,7 @@ def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
             return _of_files(step)
         case Strategy.APPEND | Strategy.UPSERT:
             return Cost(reads=_total(_added(item, states) for item in step.inputs))
-        case Strategy.KEYS:
+        case Strategy.KEYS | Strategy.SUMS:
             changed = _total(_changed(item, states) for item in step.inputs)
             whole = _total(_whole(item, states) for item in step.inputs)
             return Cost(reads=changed, at_most=changed + whole)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from lakesmith.plan.widening import type_changes
-from lakesmith.sources.fields import SqlType, composed, paired, parse_type
+from lakesmith.project.spark_types import SqlType, composed, parse_type
+from lakesmith.sources.fields import paired
 from lakesmith.sources.shape import NANOS
 
 _Parts = list[tuple[str, SqlType]]

@@ -58,7 +58,7 @@ def move_of(step: TableStep) -> Move:
             return Move.APPENDS
         case Strategy.ADVANCE:
             return Move.NOTHING
-        case Strategy.KEYS:
+        case Strategy.KEYS | Strategy.SUMS:
             return Move.CHANGES
     return Move.APPENDS_OR_CHANGES
 
@@ -70,6 +70,7 @@ def expected_move(outlook: Outlook) -> Move:
     known = {
         Strategy.APPEND: Move.APPENDS,
         Strategy.KEYS: Move.CHANGES,
+        Strategy.SUMS: Move.CHANGES,
         Strategy.ADVANCE: Move.NOTHING,
     }
     return (

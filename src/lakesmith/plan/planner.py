@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from lakesmith import limits
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
+from lakesmith.plan.adding import why_not_sums
 from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
@@ -20,9 +22,6 @@ from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.names import printable
 
 FIRST_TIME: Final = "the table is built for the first time"
-
-WORTH_KEYS_BYTES = 100_000_000
-"""Inputs that hold less are computed as a whole: finding out what changed takes longer than reading them."""
 
 
 def plan_sourced(
@@ -235,7 +234,7 @@ def _by_keys_or_full(
     states: Mapping[TableName, TableState],
     why_full: str,
 ) -> TableStep:
-    """The step that computes touched keys anew; a full one, with the reason, where that cannot be."""
+    """The step that looks at what changed; a full one, with the reason, where that cannot be."""
     record = facts.base.record
     against = query.not_by_keys
     if record is None or against is not None:
@@ -248,13 +247,21 @@ def _by_keys_or_full(
             return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
     sizes = [state.head.known_count("total-files-size") for state in states.values() if state.head]
     held = sum(size or 0 for size in sizes)
-    if held < WORTH_KEYS_BYTES and None not in sizes:
+    if held < limits.COMPUTED_WHOLE_BELOW_BYTES and None not in sizes:
         small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
         return _step(table, query, facts, _whole(states), Strategy.FULL, small)
     ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
-    moved = [str(item.table) for item in ranges if item.start != item.end]
-    reason = f"rows of {' and '.join(moved)} changed"
-    return _step(table, query, facts, ranges, Strategy.KEYS, reason)
+    moved = [item.table for item in ranges if item.start != item.end]
+    reason = f"rows of {' and '.join(map(str, moved))} changed"
+    by_keys = why_not_sums(table, query, moved, types_of(states), record) is not None
+    return _step(table, query, facts, ranges, Strategy.KEYS if by_keys else Strategy.SUMS, reason)
+
+
+def types_of(states: Mapping[TableName, TableState]) -> dict[TableName, dict[str, str]]:
+    """The types of the tables' columns, by their names in lower case."""
+    return {
+        name: {column.name.lower(): column.type for column in state.columns} for name, state in states.items()
+    }
 
 
 def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:

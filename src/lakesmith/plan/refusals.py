@@ -19,7 +19,7 @@ _RULES_KEY: Final = "rules"
 def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:
     """The query as it has to be planned, where it refused these strategies for these reasons."""
     for strategy, reason in refusals.items():
-        if strategy is Strategy.KEYS:
+        if strategy.is_by_keys:
             query = replace(query, not_by_keys=reason)
         else:
             query = replace(query, row_wise=False, why_not=reason)

@@ -27,12 +27,19 @@ class Strategy(StrEnum):
     """The query runs over the rows that are new in its input; the newest version of each key wins."""
     KEYS = "keys"
     """The keys that changed rows have are computed anew, from all rows that have them; the result replaces theirs."""
+    SUMS = "sums"
+    """As ``KEYS``, where what changed tells the keys' sums, counts and extremes: it is added to those that are there."""
     FULL = "full"
     """The query runs over its whole inputs; the result replaces the table in one commit."""
     REPLAY = "replay"
     """Rows are taken out of quarantine and judged again: good ones are appended, bad ones go back."""
     DROP = "drop"
     """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
+
+    @property
+    def is_by_keys(self) -> bool:
+        """Whether what changed in the inputs is looked at: which of ``KEYS`` and ``SUMS`` it is, Spark's plan decides."""
+        return self in (Strategy.KEYS, Strategy.SUMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +53,17 @@ class Base:
     snapshot: int | None = None
     record: Record | None = None
 
+    def pin(self, sidecar: str) -> Pin | None:
+        """The version of a table beside the table that its record pins; None when it has none yet."""
+        return self.record.sidecars.get(sidecar) if self.record else None
+
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
     """What of an input is read: the rows that came in the snapshots after ``start`` up to ``end``.
 
     ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
-    With strategy ``keys`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
+    With strategies ``keys`` and ``sums`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
     ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say. ``schema`` is the id of the schema
     that the table has.
     """

@@ -6,15 +6,14 @@ scale; fields may be added to structs, at any depth; the keys of a map stay as t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lakesmith.sources.fields import FieldPath, SqlType, dotted, parse_type
+from lakesmith.project.spark_types import SqlType, parse_type, precision_and_scale
+from lakesmith.sources.fields import FieldPath, dotted
 
 _WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
-_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def _plain(kind: SqlType) -> str:
 
 
 def _widens(old: str, new: str) -> bool:
-    had, gets = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
+    had, gets = precision_and_scale(old), precision_and_scale(new)
     if had and gets:
-        return had[2] == gets[2] and int(gets[1]) >= int(had[1])
+        return had[1] == gets[1] and gets[0] >= had[0]
     return (old, new) in _WIDENINGS

@@ -9,39 +9,24 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.errors import Place, ProjectError
+from lakesmith.errors import ProjectError
 from lakesmith.project import definitions as d
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.loaded import LoadedProject
-from lakesmith.quality.model import Rule
+from lakesmith.whole_file import write_whole
 
-_DATACLASSES: Final = (
-    LoadedProject,
-    Place,
-    Rule,
-    d.Project,
-    d.Target,
-    d.TableDefinition,
-    d.TableName,
-    d.Column,
-    d.FileSource,
-    d.CsvOptions,
-    d.SqlQuery,
-    d.PythonQuery,
-)
-_VALUES: Final = (
-    *(Path, frozenset, d.FileFormat, d.OnNewColumn, d.OnChangedFile, d.OnBadFile, d.OnBadRow, d.History),
-    *(d.OnInexact, d.OnTypeChange),
-)
-_KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in (*_DATACLASSES, *_VALUES)}
+_KINDS: Final[dict[str, Any]] = {
+    kind.__name__: kind for kind in (LoadedProject, frozenset, *vars(d).values()) if isinstance(kind, type)
+}
+"""What a project is made of: what its definitions are, and what they are made of."""
+
 _CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")
 
 
@@ -109,14 +94,8 @@ def _keep(path: Path, files: _Recorded, target: str | None, loaded: LoadedProjec
         "files": sorted(files.texts),
         "loaded": _encoded(loaded),
     }
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with suppress(OSError):
+        write_whole(path, json.dumps(data, separators=(",", ":")))
 
 
 def _key(files: ProjectFiles, texts: Mapping[str, str], target: str | None) -> str:
@@ -133,7 +112,7 @@ def _key(files: ProjectFiles, texts: Mapping[str, str], target: str | None) -> s
 
 def _encoded(value: Any) -> Any:
     kind = type(value)
-    if kind in _DATACLASSES:
+    if is_dataclass(value):
         return {"is": kind.__name__, **{f.name: _encoded(getattr(value, f.name)) for f in fields(value)}}
     if isinstance(value, Path):
         return {"is": "Path", "value": str(value)}
@@ -151,4 +130,5 @@ def _decoded(data: Any) -> Any:
         return data
     parts = {name: _decoded(part) for name, part in data.items() if name != "is"}
     kind = _KINDS[data["is"]]
-    return kind(parts["value"]) if kind in _VALUES else kind(**parts)
+    has_parts = is_dataclass(kind)
+    return kind(**parts) if has_parts else kind(parts["value"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from lakesmith.errors import Place
+from lakesmith.project.formats import FileFormat
 from lakesmith.quality.model import Rule
 from lakesmith.quoting import quoted
 
@@ -52,16 +53,6 @@ def is_taken(column: str) -> bool:
     """Whether no table can have a column of this name, in any case: Iceberg or lakesmith itself uses it."""
     folded = column.lower()
     return folded in _TAKEN_COLUMNS or folded.startswith(_OWN_PREFIX)
-
-
-class FileFormat(StrEnum):
-    """The file formats a source can have. ``tsv`` is ``csv`` with a tab as its delimiter."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    JSON = "json"
-    PARQUET = "parquet"
-    AVRO = "avro"
 
 
 class OnNewColumn(StrEnum):
@@ -162,11 +153,25 @@ class CsvOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpEndpoint:
+    """Where events are posted to. ``tokens``: the environment variables with the bearer tokens of which each request
+    has to bring one; none: it needs none.
+
+    ``takes_bad``: events with faults are taken, and go to quarantine; else their request is refused.
+    """
+
+    path: str
+    tokens: tuple[str, ...] = ()
+    takes_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
 
     ``min_age_seconds``: a file whose modification time is younger is left for a later run (0: none is).
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
+    ``http``: ``lakesmith up`` writes the files, of events that are posted to it.
     """
 
     name: str
@@ -181,6 +186,7 @@ class FileSource:
     on_bad_file: OnBadFile = OnBadFile.FAIL
     on_inexact: OnInexact = OnInexact.QUARANTINE
     on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
+    http: HttpEndpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from lakesmith.project.definitions import (
-    FileFormat,
     History,
     OnBadFile,
     OnBadRow,
@@ -20,11 +19,13 @@ from lakesmith.project.definitions import (
     OnNewColumn,
     OnTypeChange,
 )
+from lakesmith.project.formats import FileFormat
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 """What layers, tables, sources, targets and projects may be called: it is right in every catalog lakesmith works with."""
 
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+PATH_PATTERN = r"^(/[A-Za-z0-9_.-]+)+$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
 
 Scalar = str | bool | int | float
@@ -40,7 +41,7 @@ def _kind_of_source(value: Any) -> str:
         return "one source" if isinstance(value, SourceSettings) else "named sources"
     if not isinstance(value, dict) or not value:
         return "one source"
-    named = any(isinstance(item, dict) and "files" in item for item in value.values())
+    named = any(isinstance(item, dict) and {"files", "http"} & item.keys() for item in value.values())
     return "named sources" if named else "one source"
 
 
@@ -148,10 +149,26 @@ class FilesSettings(FileOptions):
     )
 
 
-class SourceSettings(Settings):
-    """Where rows enter the lake."""
+class HttpSettings(Settings):
+    """Events that are posted over HTTP to `lakesmith up`; each is taken exactly once."""
 
-    files: FilesSettings = Field(description="Files in a folder.")
+    path: str = Field(
+        description="The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a line.",
+        pattern=PATH_PATTERN,
+    )
+    tokens: list[str] | None = Field(
+        None,
+        description="Names of environment variables. A request has to bring the value of one of them as its bearer token; several "
+        "are allowed, so that one can take the place of another. Default: no token is needed.",
+        min_length=1,
+    )
+
+
+class SourceSettings(Settings):
+    """Where rows enter the lake: files or events."""
+
+    files: FilesSettings | None = Field(None, description="Files in a folder.")
+    http: HttpSettings | None = Field(None, description="Events that are posted over HTTP.")
 
 
 class SourceDefaults(Settings):

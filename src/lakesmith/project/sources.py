@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -12,31 +11,32 @@ from lakesmith.errors import Place, Problem
 from lakesmith.project.date_patterns import wrong_pattern
 from lakesmith.project.definitions import (
     CsvOptions,
-    FileFormat,
     FileSource,
+    HttpEndpoint,
     OnBadFile,
     OnChangedFile,
     OnInexact,
     OnNewColumn,
     OnTypeChange,
+    TableName,
 )
 from lakesmith.project.durations import seconds
 from lakesmith.project.encodings import usual_name
-from lakesmith.project.models import DefaultsFile, FileOptions, FilesSettings, SourceSettings, TableFile
+from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
+from lakesmith.project.models import (
+    DefaultsFile,
+    FileOptions,
+    FilesSettings,
+    HttpSettings,
+    SourceSettings,
+    TableFile,
+)
 from lakesmith.project.settings import Level, Setting, find
+from lakesmith.project.yaml_reader import YamlPath
 
-_FORMATS: Final = {
-    ".csv": FileFormat.CSV,
-    ".tsv": FileFormat.TSV,
-    ".json": FileFormat.JSON,
-    ".jsonl": FileFormat.JSON,
-    ".ndjson": FileFormat.JSON,
-    ".parquet": FileFormat.PARQUET,
-    ".avro": FileFormat.AVRO,
-}
-_CSV_ONLY: Final = ("header", "delimiter", "quote", "escape", "null_value", "multiline")
-_DELIMITED: Final = (FileFormat.CSV, FileFormat.TSV)
-_TEXT_ONLY: Final = ("encoding", "timestamp_format", "date_format")
+INTAKE_FOLDER: Final = ".lakesmith/intake"
+"""Where events wait to be taken, in the project's folder; below it a folder for each source."""
+
 _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
 
 
@@ -67,12 +67,56 @@ def source_settings(
 
 
 def _levels(own: Level[TableFile]) -> Iterator[tuple[str, Level[FilesSettings]]]:
-    table = own.model
-    if isinstance(table.source, SourceSettings):
-        yield "files", Level(own.document, table.source.files, (*own.path, "source", "files"))
-    elif table.source is not None:
-        for name, source in table.source.items():
-            yield name, Level(own.document, source.files, (*own.path, "source", name, "files"))
+    for name, source, path in _declared_sources(own):
+        if source.files is not None:
+            yield name or "files", Level(own.document, source.files, (*path, "files"))
+
+
+def _declared_sources(own: Level[TableFile]) -> Iterator[tuple[str | None, SourceSettings, YamlPath]]:
+    """The sources with their names, None for a single one, and where they stand."""
+    source = own.model.source
+    if isinstance(source, SourceSettings):
+        yield None, source, (*own.path, "source")
+    elif source is not None:
+        yield from ((name, each, (*own.path, "source", name)) for name, each in source.items())
+
+
+def http_sources(
+    own: Level[TableFile], table: TableName, takes_bad: bool, problems: list[Problem]
+) -> tuple[FileSource, ...]:
+    """The sources of a table that are events: the files that ``lakesmith up`` writes of them. A single one is called ``http``.
+
+    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source that is both or neither, and for columns that are not declared.
+    """
+    found = []
+    for name, source, path in _declared_sources(own):
+        place = own.document.place(*path)
+        if (source.files is None) == (source.http is None):
+            what = "a source is either files or http"
+            problems.append(
+                Problem("LS104", what, place, "files: … or http: …", "both" if source.files else "neither")
+            )
+        elif source.http is not None:
+            if own.model.columns is None and own.model.avro_schema is None:
+                what = "events need declared columns"
+                problems.append(Problem("LS104", what, place, "columns: the names and types"))
+            found.append(_http_source(name or "http", source.http, table, place, takes_bad))
+    return tuple(found)
+
+
+def _http_source(
+    name: str, settings: HttpSettings, table: TableName, place: Place, takes_bad: bool
+) -> FileSource:
+    return FileSource(
+        name=name,
+        path=f"{INTAKE_FOLDER}/{table}/{name}",
+        format=FileFormat.JSON,
+        place=place,
+        pattern="*.jsonl",
+        # What is no column was refused, or is taken on purpose; nobody can mend a segment any more.
+        on_new_column=OnNewColumn.IGNORE if takes_bad else OnNewColumn.FAIL,
+        http=HttpEndpoint(settings.path, tuple(settings.tokens or ()), takes_bad),
+    )
 
 
 def _source(
@@ -133,7 +177,7 @@ def _check_paths(own: Level[BaseModel], problems: list[Problem]) -> None:
 
 def _format(levels: Sequence[Level[BaseModel]], place: Place, problems: list[Problem]) -> FileFormat | None:
     own: Any = levels[0].model
-    guessed = _guessed(own.pattern) or _guessed(own.path)
+    guessed = format_by_ending(own.pattern or "") or format_by_ending(own.path or "")
     found: FileFormat | None = _value(levels, "format", guessed)
     if found is None:
         known = ", ".join(FileFormat)
@@ -143,15 +187,8 @@ def _format(levels: Sequence[Level[BaseModel]], place: Place, problems: list[Pro
     return found
 
 
-def _guessed(name: str | None) -> FileFormat | None:
-    return _FORMATS.get(PurePosixPath((name or "").lower().removesuffix(".gz")).suffix)
-
-
 def _check_options(own: Level[BaseModel], file_format: FileFormat, problems: list[Problem]) -> None:
-    wrong: tuple[str, ...] = () if file_format in _DELIMITED else _CSV_ONLY
-    if file_format in (FileFormat.PARQUET, FileFormat.AVRO):
-        wrong += _TEXT_ONLY
-    for name in wrong:
+    for name in (it for it in OF_SOME_FORMATS if it not in FORMATS[file_format].options):
         if (setting := find([own], name)) is not None:
             what = f"{name} has no meaning for {file_format.value} files"
             problems.append(Problem("LS105", what, setting.place, hint=f"remove {name}"))
@@ -161,7 +198,7 @@ def _check_header(
     levels: Sequence[Level[BaseModel]], file_format: FileFormat, declared: bool, problems: list[Problem]
 ) -> None:
     setting = find(levels, "header")
-    if setting is None or setting.value or declared or file_format not in _DELIMITED:
+    if setting is None or setting.value or declared or "header" not in FORMATS[file_format].options:
         return
     what = "files without a header need declared columns"
     problems.append(
@@ -180,12 +217,8 @@ def _check_patterns(levels: Sequence[Level[BaseModel]], problems: list[Problem])
 
 
 def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOptions:
-    given = {
-        name: setting.value
-        for name in (*_CSV_ONLY, *_TEXT_ONLY)
-        if (setting := find(levels, name)) is not None
-    }
-    given.setdefault("delimiter", "\t" if file_format is FileFormat.TSV else ",")
+    given = {name: setting.value for name in OF_SOME_FORMATS if (setting := find(levels, name)) is not None}
+    given.setdefault("delimiter", FORMATS[file_format].delimiter)
     if "encoding" in given:
         given["encoding"] = usual_name(given["encoding"])
     if given["delimiter"] == "\\t":

@@ -1,8 +1,10 @@
-"""Spark SQL column types as a project writes them, brought to one spelling that is the same in Spark and in Iceberg."""
+"""Spark SQL types, taken apart, put together, and in the one spelling that is the same in Spark and in Iceberg."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from lakesmith.project.nearest import did_you_mean
@@ -34,8 +36,14 @@ _REPLACED: Final = {
     "character": "string",
     "text": "string",
 }
-_TOKEN: Final = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)|(\d+)|([<>(),:]))")
-_KNOWN: Final = (*_SIMPLE, "decimal", "array", "map", "struct")
+_PARTS: Final = {"array": ("element",), "map": ("key", "value"), "struct": ()}
+_OUTER: Final = re.compile(r"(array|map|struct)\s*<\s*", re.IGNORECASE)
+_LEAF: Final = re.compile(r"[A-Za-z_][^<>(),:]*(\([^()]*\))?")
+_PRINTED_NAME: Final = re.compile(r"(?:`((?:[^`]|``)+)`|([^`:,<>]+?))\s*:")
+_WRITTEN_NAME: Final = re.compile(r"(?:`((?:[^`]|``)+)`|([A-Za-z_][A-Za-z0-9_]*))\s*:?")
+_WORD: Final = re.compile(r"\w+|.", re.DOTALL)
+_DECIMAL: Final = re.compile(r"\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_KNOWN: Final = (*_SIMPLE, "decimal", *_PARTS)
 MAX_PRECISION: Final = 38
 
 
@@ -47,6 +55,30 @@ class TypeProblem(ValueError):
         self.hint = hint
 
 
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A Spark SQL type as far as its parts have names: ``outer`` is struct, array or map, or empty for all others.
+
+    An array's part is called ``element``, a map's ``key`` and ``value``. ``text`` is the type as it was written.
+    """
+
+    outer: str = ""
+    parts: tuple[tuple[str, SqlType], ...] = ()
+    text: str = field(default="", compare=False)
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether there is a struct in it."""
+        return self.outer == "struct" or any(part.has_fields for _, part in self.parts)
+
+    def leaves(self) -> Iterator[SqlType]:
+        """The types in it, at any depth, that have no parts; itself where it is one."""
+        if not self.outer:
+            yield self
+        for _, part in self.parts:
+            yield from part.leaves()
+
+
 def normal_type(text: str) -> str:
     """The type in one spelling, lower case but for the names of struct fields, without spaces; names are quoted where they
     have to be.
@@ -56,112 +88,142 @@ def normal_type(text: str) -> str:
     >>> normal_type("STRUCT<Id: Long, tags: array<string>, price: decimal(10, 2)>")
     'struct<Id:bigint,tags:array<string>,price:decimal(10,2)>'
     """
-    reader = _Reader(text)
-    found = reader.type()
-    reader.end()
+    return _normal(_Reader(text, _WRITTEN_NAME).whole(), text).text
+
+
+def parse_type(text: str) -> SqlType:
+    """Takes a type apart, one that Iceberg does not have as well. Raises ValueError when it is none.
+
+    >>> parse_type("struct<`a b`:array<int>>").parts[0][0]
+    'a b'
+    """
+    try:
+        return _Reader(text, _PRINTED_NAME).whole()
+    except TypeProblem as error:
+        raise ValueError(f"not a type of Spark SQL: {error}") from error
+
+
+def composed(outer: str, parts: Sequence[tuple[str, SqlType]]) -> SqlType:
+    """A struct, array or map of these parts.
+
+    >>> composed("struct", [("a b", parse_type("int"))]).text
+    'struct<`a b`:int>'
+    """
+    is_struct = outer == "struct"
+    texts = (f"{quoted_if_odd(name)}:{part.text}" if is_struct else part.text for name, part in parts)
+    return SqlType(outer, tuple(parts), f"{outer}<{','.join(texts)}>")
+
+
+def precision_and_scale(text: str) -> tuple[int, int] | None:
+    """``decimal(10,2)`` -> (10, 2); None for other types.
+
+    >>> precision_and_scale("decimal(10, 2)")
+    (10, 2)
+    """
+    digits = _DECIMAL.fullmatch(text, len("decimal")) if text.startswith("decimal") else None
+    return (int(digits[1]), int(digits[2] or 0)) if digits else None
+
+
+def _normal(kind: SqlType, whole: str) -> SqlType:
+    if kind.outer == "struct" and not kind.parts:
+        raise TypeProblem(f"{kind.text!r} has no field")
+    if kind.outer:
+        return composed(kind.outer, [(name, _normal(part, whole)) for name, part in kind.parts])
+    return SqlType(text=_normal_leaf(kind.text, whole))
+
+
+def _normal_leaf(text: str, whole: str) -> str:
+    word = _WORD.match(text)[0]  # type: ignore[index]  # a type begins with a letter
+    name, rest = word.lower(), text[len(word) :]
+    digits = _DECIMAL.match(rest)
+    if name in ("decimal", "dec", "numeric"):
+        found = _decimal(int(digits[1]), int(digits[2] or 0)) if digits else "decimal(10,0)"
+        rest = rest[digits.end() :] if digits else rest
+    elif name in _PARTS:
+        raise TypeProblem(f"'<' is missing in {whole!r}")
+    elif name in _SIMPLE:
+        found = _SIMPLE[name]
+    else:
+        raise _unknown(word)
+    if after := _WORD.match(rest.strip()):
+        raise TypeProblem(f"{after[0]!r} is not expected in {whole!r}")
     return found
 
 
+def _decimal(precision: int, scale: int) -> str:
+    if not 1 <= precision <= MAX_PRECISION or scale > precision:
+        raise TypeProblem(f"decimal({precision},{scale}) is not possible", "decimal(p,s): s ≤ p ≤ 38")
+    return f"decimal({precision},{scale})"
+
+
+def _unknown(word: str) -> TypeProblem:
+    if word.lower() in _REPLACED:
+        return TypeProblem(f"Iceberg has no type {word.lower()}", f"write {_REPLACED[word.lower()]}")
+    return TypeProblem(f"there is no type {word!r}", did_you_mean(word, _KNOWN))
+
+
 class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = self._cut(text)
-        self._at = 0
+    """Reads a type from its text; ``name`` is what stands before the type of a struct's field."""
 
-    def type(self) -> str:
-        """Reads one type."""
-        word = self._word()
-        name = word.lower()
-        if name in _SIMPLE:
-            return _SIMPLE[name]
-        if name in {"decimal", "dec", "numeric"}:
-            return self._decimal()
-        if name == "array":
-            return f"array<{self._bracketed(1)[0]}>"
-        if name == "map":
-            key, value = self._bracketed(2)
-            return f"map<{key},{value}>"
-        if name == "struct":
-            return self._struct()
-        raise self._unknown(word)
+    def __init__(self, text: str, name: re.Pattern[str]) -> None:
+        self._text, self._name, self._at = text, name, 0
 
-    def end(self) -> None:
-        """Sees that nothing is left."""
-        if self._at < len(self._tokens):
-            raise TypeProblem(f"{self._tokens[self._at]!r} is not expected in {self._text!r}")
-
-    def _decimal(self) -> str:
-        if not self._took("("):
-            return "decimal(10,0)"
-        precision = self._number()
-        scale = self._number() if self._took(",") else 0
-        self._need(")")
-        if not 1 <= precision <= MAX_PRECISION or scale > precision:
-            raise TypeProblem(f"decimal({precision},{scale}) is not possible", "decimal(p,s): s ≤ p ≤ 38")
-        return f"decimal({precision},{scale})"
-
-    def _bracketed(self, count: int) -> list[str]:
-        self._need("<")
-        found = [self.type()]
-        while len(found) < count:
-            self._need(",")
-            found.append(self.type())
-        self._need(">")
+    def whole(self) -> SqlType:
+        """The type that the text is."""
+        self._skip_blanks()
+        found = self._type()
+        if self._at < len(self._text):
+            raise TypeProblem(f"{self._text[self._at :]!r} is not expected in {self._text!r}")
         return found
 
-    def _struct(self) -> str:
-        self._need("<")
-        fields = [self._field()]
-        while self._took(","):
-            fields.append(self._field())
+    def _type(self) -> SqlType:
+        start = self._at
+        outer = self._took(_OUTER)
+        if outer is None:
+            return SqlType(text=self._needed(_LEAF)[0].strip())
+        kind = outer[1].lower()
+        parts = self._fields() if kind == "struct" else self._unnamed(_PARTS[kind])
         self._need(">")
-        return f"struct<{','.join(fields)}>"
+        return SqlType(kind, tuple(parts), self._text[start : self._at].strip())
 
-    def _field(self) -> str:
-        name = self._word()
-        self._took(":")
-        plain = name[1:-1].replace("``", "`") if name[0] == "`" else name
-        return f"{quoted_if_odd(plain)}:{self.type()}"
+    def _fields(self) -> list[tuple[str, SqlType]]:
+        fields: list[tuple[str, SqlType]] = []
+        while not self._text.startswith(">", self._at):
+            if fields:
+                self._need(",")
+            name = self._needed(self._name)
+            fields.append((name[1].replace("``", "`") if name[1] else name[2], self._type()))
+        return fields
 
-    def _unknown(self, word: str) -> TypeProblem:
-        if word.lower() in _REPLACED:
-            return TypeProblem(f"Iceberg has no type {word.lower()}", f"write {_REPLACED[word.lower()]}")
-        return TypeProblem(f"there is no type {word!r}", did_you_mean(word, _KNOWN))
-
-    def _word(self) -> str:
-        token = self._next()
-        if not (token[0].isalpha() or token[0] in "_`"):
-            raise TypeProblem(f"{token!r} is not expected in {self._text!r}")
-        return token
-
-    def _number(self) -> int:
-        token = self._next()
-        if not token.isdigit():
-            raise TypeProblem(f"{token!r} is no number in {self._text!r}")
-        return int(token)
+    def _unnamed(self, names: Sequence[str]) -> list[tuple[str, SqlType]]:
+        parts: list[tuple[str, SqlType]] = []
+        for name in names:
+            if parts:
+                self._need(",")
+            parts.append((name, self._type()))
+        return parts
 
     def _need(self, symbol: str) -> None:
-        if not self._took(symbol):
+        if not self._text.startswith(symbol, self._at):
             raise TypeProblem(f"{symbol!r} is missing in {self._text!r}")
+        self._at += 1
+        self._skip_blanks()
 
-    def _took(self, symbol: str) -> bool:
-        found = self._at < len(self._tokens) and self._tokens[self._at] == symbol
-        self._at += found
+    def _needed(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = self._took(pattern)
+        if found is None:
+            rest = self._text[self._at :]
+            raise TypeProblem(
+                f"{rest!r} is not expected in {self._text!r}" if rest else f"{self._text!r} ends too early"
+            )
         return found
 
-    def _next(self) -> str:
-        if self._at == len(self._tokens):
-            raise TypeProblem(f"{self._text!r} ends too early")
-        self._at += 1
-        return self._tokens[self._at - 1]
+    def _took(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self._text, self._at)
+        if found:
+            self._at = found.end()
+            self._skip_blanks()
+        return found
 
-    @staticmethod
-    def _cut(text: str) -> list[str]:
-        tokens, at, body = [], 0, text.rstrip()
-        while at < len(body):
-            found = _TOKEN.match(body, at)
-            if found is None:
-                raise TypeProblem(f"{body[at:]!r} is not expected in {text!r}")
-            tokens.append(found.group().strip())
-            at = found.end()
-        return tokens
+    def _skip_blanks(self) -> None:
+        self._at += len(self._text[self._at :]) - len(self._text[self._at :].lstrip())

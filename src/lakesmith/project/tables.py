@@ -13,6 +13,7 @@ from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
     ADDED_COLUMNS,
     Column,
+    FileSource,
     History,
     OnBadRow,
     PythonQuery,
@@ -27,7 +28,7 @@ from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.settings import Level, Setting, find
-from lakesmith.project.sources import file_sources, source_settings
+from lakesmith.project.sources import file_sources, http_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
@@ -95,7 +96,7 @@ class TableBuilder:
         return TableDefinition(
             name=draft.files.name,
             place=draft.place,
-            sources=file_sources(draft.own, draft.defaults, bool(columns), self.problems),
+            sources=self._sources(bool(columns)),
             query=self._query(),
             columns=columns,
             **self._versions(),
@@ -107,6 +108,12 @@ class TableBuilder:
             tags=tuple(self._value("tags", ())),
             settings_from=tuple(self._settings_from()),
         )
+
+    def _sources(self, declared: bool) -> tuple[FileSource, ...]:
+        draft, bad = self._draft, self._find("on_bad_row")
+        takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
+        events = http_sources(draft.own, draft.files.name, takes_bad, self.problems)
+        return (*file_sources(draft.own, draft.defaults, declared, self.problems), *events)
 
     def _find(self, name: str) -> Setting | None:
         return find(self._draft.levels, name)

@@ -6,26 +6,20 @@ keys and has no types; what is found in its lines is judged here all the same.)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import quoted_if_odd
-from lakesmith.sources.avro_header import struct_type
 from lakesmith.sources.columns import match_columns
 from lakesmith.sources.shape import FileShape
 
 FieldPath = tuple[str, ...]
 """Where a field is: its column, and the names on the way to it, ``element``, ``key`` and ``value`` among them."""
 
-_PARTS: Final = {"array": ("element",), "map": ("key", "value")}
-_OUTER: Final = re.compile(r"\s*(array|map|struct)\s*<\s*", re.IGNORECASE)
-_SIMPLE: Final = re.compile(r"\s*[A-Za-z_][^<>(),:]*(\([^()]*\))?\s*")
-_FIELD: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`:,<>]+?))\s*:")
-_PLAIN_NAME: Final = re.compile(r"\w+")
 _SHOWN: Final = 20
 _CAN_EVOLVE: Final = "new fields (on_new_column: evolve) whose names differ from others in more than case, and not in the keys of a map"
 _NOT_EVOLVED: Final = "rename them in the files, or set `on_new_column: ignore` to leave them out"
@@ -36,53 +30,11 @@ _NOT_DECLARED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SqlType:
-    """A Spark SQL type as far as its parts have names: ``outer`` is struct, array or map, or empty for all others.
-
-    An array's part is called ``element``, a map's ``key`` and ``value``. ``text`` is the type as it was written.
-    """
-
-    outer: str = ""
-    parts: tuple[tuple[str, SqlType], ...] = ()
-    text: str = field(default="", compare=False)
-
-    @property
-    def has_fields(self) -> bool:
-        """Whether there is a struct in it."""
-        return self.outer == "struct" or any(part.has_fields for _, part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
 class FieldMatch:
     """What is to be said of fields: ``problems`` stop the batch, ``notes`` are for people."""
 
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def parse_type(text: str) -> SqlType:
-    """Takes a type apart. Raises ValueError when it is none.
-
-    >>> parse_type("struct<`a b`:array<int>>").parts[0][0]
-    'a b'
-    """
-    found, end = _type(text, 0)
-    if text[end:].strip():
-        raise _not_a_type(text)
-    return found
-
-
-def composed(outer: str, parts: Sequence[tuple[str, SqlType]]) -> SqlType:
-    """A struct, array or map of these parts.
-
-    >>> composed("struct", [("a b", parse_type("int"))]).text
-    'struct<`a b`:int>'
-    """
-    if outer == "struct":
-        text = struct_type([(name, part.text) for name, part in parts]) or ""
-    else:
-        text = f"{outer}<{','.join(part.text for _, part in parts)}>"
-    return SqlType(outer, tuple(parts), text)
 
 
 def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
@@ -153,51 +105,6 @@ def listed(texts: Sequence[str]) -> str:
     """The first few of many, and how many more there are."""
     names = ", ".join(texts[:_SHOWN])
     return f"{names} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else names
-
-
-def _type(text: str, at: int) -> tuple[SqlType, int]:
-    """The type that begins at ``at``, and where it ends."""
-    outer = _OUTER.match(text, at)
-    if outer is None:
-        simple = _SIMPLE.match(text, at)
-        if simple is None:
-            raise _not_a_type(text)
-        return SqlType(text=simple[0].strip()), simple.end()
-    kind = outer[1].lower()
-    parts, end = _struct(text, outer.end()) if kind == "struct" else _unnamed(text, outer.end(), _PARTS[kind])
-    end = _after(text, end, ">")
-    return SqlType(kind, parts, text[at:end].strip()), end
-
-
-def _struct(text: str, at: int) -> tuple[tuple[tuple[str, SqlType], ...], int]:
-    fields: list[tuple[str, SqlType]] = []
-    while text[at : at + 1] != ">":
-        at = _after(text, at, ",") if fields else at
-        name = _FIELD.match(text, at)
-        if name is None:
-            raise _not_a_type(text)
-        kind, at = _type(text, name.end())
-        fields.append((name[1].replace("``", "`") if name[1] else name[2], kind))
-    return tuple(fields), at
-
-
-def _unnamed(text: str, at: int, names: Sequence[str]) -> tuple[tuple[tuple[str, SqlType], ...], int]:
-    parts: list[tuple[str, SqlType]] = []
-    for name in names:
-        kind, at = _type(text, _after(text, at, ",") if parts else at)
-        parts.append((name, kind))
-    return tuple(parts), at
-
-
-def _after(text: str, at: int, symbol: str) -> int:
-    """The position after ``symbol``, which has to be there, and after the blanks that follow it."""
-    if text[at : at + 1] != symbol:
-        raise _not_a_type(text)
-    return at + 1 + len(text[at + 1 :]) - len(text[at + 1 :].lstrip())
-
-
-def _not_a_type(text: str) -> ValueError:
-    return ValueError(f"not a type of Spark SQL: {text!r}")
 
 
 def _only_in_file(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[FieldPath]:

@@ -6,18 +6,16 @@ and each group's columns are matched by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lakesmith.project.definitions import FileFormat, FileSource, TableName
-from lakesmith.sources.avro_header import read_avro_shape
+from lakesmith.project.definitions import FileSource, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
-from lakesmith.sources.csv_header import read_csv_shape, read_text_shape
+from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.parquet_schema import read_parquet_shape
 from lakesmith.sources.shape import FileShape, UnreadableFile
 from lakesmith.sources.threads import map_in_threads
 
@@ -67,14 +65,7 @@ def with_common_columns(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
 
 def read_shape(path: Path, source: FileSource) -> FileShape:
     """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
-    readers: dict[FileFormat, Callable[[], FileShape]] = {
-        FileFormat.CSV: lambda: read_csv_shape(path, source),
-        FileFormat.TSV: lambda: read_csv_shape(path, source),
-        FileFormat.JSON: lambda: read_text_shape(path, source),
-        FileFormat.PARQUET: lambda: read_parquet_shape(path),
-        FileFormat.AVRO: lambda: read_avro_shape(path),
-    }
-    return readers[source.format]()
+    return landing_format(source).read_shape(path, source)
 
 
 def _shape_or_bad(

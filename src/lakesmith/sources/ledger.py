@@ -14,14 +14,13 @@ ledger sees published lines only.
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -32,12 +31,6 @@ from lakesmith.sources.model import LedgerEntry
 from lakesmith.sources.names import printable
 
 __all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier"]
-
-TRIES = 12
-"""How often an append is made before giving up; the waits between add up to about half a minute."""
-
-_FIRST_WAIT = 0.05
-_LONGEST_WAIT = 5.0
 
 _T = TypeVar("_T")
 
@@ -160,31 +153,32 @@ def _not_as_written(table: TableName, branch: str) -> StateError:
 
 
 def _retry(table: TableName, step: Callable[[], _T]) -> _T:
-    """Runs ``step`` until it neither loses a race nor meets a locked catalog, with growing, random waits between."""
-    for number in range(TRIES):
-        try:
-            return step()
-        except Exception as error:
-            if type(error).__name__ == "OperationalError" and not _is_contention(error):
-                # SQLAlchemy's word of a full disk, or of a file that may not be written.
-                raise OSError(str(error).splitlines()[0]) from error
-            if not _is_contention(error):
-                raise
-            last = error
-        time.sleep(random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
-    raise LockedError(
+    """Runs ``step`` until it neither loses a race nor meets a locked catalog."""
+    try:
+        return busy.try_until_free(step, _has_lost_race)
+    except busy.StillBusy as error:
+        raise _always_busy(table, error.last) from error.last
+    except Exception as error:
+        if type(error).__name__ == "OperationalError":
+            # SQLAlchemy's word of a full disk, or of a file that may not be written.
+            raise OSError(str(error).splitlines()[0]) from error
+        raise
+
+
+def _always_busy(table: TableName, last: Exception) -> LockedError:
+    return LockedError(
         Problem(
             "LS740",
             f"{table}: its file ledger cannot be written because others keep the catalog busy",
-            expected=f"a free moment within {TRIES} tries",
+            expected=f"to write to it within {busy.TRIES} tries",
             found=str(last).splitlines()[0],
             hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt counts",
         )
-    ) from last
+    )
 
 
-def _is_contention(error: Exception) -> bool:
-    """A lost race (a commit, or the creation of the ledger), or SQLite's busy and locked errors."""
+def _has_lost_race(error: Exception) -> bool:
+    """Whether another made its commit, or the ledger, first."""
     from pyiceberg.exceptions import CommitFailedException
 
     if isinstance(error, CommitFailedException):
@@ -195,6 +189,4 @@ def _is_contention(error: Exception) -> bool:
     if type(error).__name__ == "IntegrityError":
         # Two first ledgers of a lake make their namespace at once, and PyIceberg inserts without looking.
         return True
-    text = str(error).lower()
-    busy = ("locked", "busy", "already exists")
-    return type(error).__name__ == "OperationalError" and any(word in text for word in busy)
+    return type(error).__name__ == "OperationalError" and "already exists" in str(error).lower()

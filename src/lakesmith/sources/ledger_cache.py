@@ -12,15 +12,14 @@ import contextlib
 import gc
 import hashlib
 import marshal
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from lakesmith.catalog.record import Pin
 from lakesmith.sources.ledger_view import LedgerView, Row
+from lakesmith.whole_file import write_whole
 
 KEEP = 2
 """How many cache files of one ledger are kept: the published version's and an attempt's."""
@@ -54,8 +53,7 @@ class LedgerCache:
         """
         body = marshal.dumps(dict(view.rows))
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _write_atomically(self._file(pin), _MAGIC + _checksum(body) + body)
+            write_whole(self._file(pin), _MAGIC + _checksum(body) + body)
             self._drop_older(pin)
 
     def _file(self, pin: Pin) -> Path:
@@ -69,17 +67,6 @@ class LedgerCache:
 
 def _checksum(body: bytes | memoryview) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST).digest()
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 @contextlib.contextmanager

@@ -6,19 +6,18 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lakesmith import limits
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
+from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, Row, row_of
 from lakesmith.sources.model import FileAction, LedgerEntry
 
-NAMESPACE = "lakesmith"
 """The namespace of lakesmith's own tables."""
-
-COMPACT_ABOVE = 32
-"""Data files of the pinned version; when there are more, the next append writes one in their place."""
 
 ABANDONED_AFTER_MS = 7 * 24 * 3600 * 1000
 """Milliseconds after which the branch of an append that no record pinned is dropped."""
@@ -53,7 +52,8 @@ _PROPERTIES = {
 
 def identifier(table: TableName) -> tuple[str, str]:
     """Where a table's ledger is in the catalog."""
-    return (NAMESPACE, f"{table.layer}__{table.name}__files")
+    sidecar = sidecar_of(table, "files")
+    return (sidecar.layer, sidecar.name)
 
 
 def load(catalog: Any, table: TableName, pin: Pin) -> Any:
@@ -83,7 +83,7 @@ def load_or_create(catalog: Any, table: TableName) -> Any:
     try:
         ledger = catalog.load_table(identifier(table))
     except NoSuchTableError:
-        catalog.create_namespace_if_not_exists(NAMESPACE)
+        catalog.create_namespace_if_not_exists(RESERVED_LAYER)
         try:
             ledger = catalog.create_table(identifier(table), _schema(), properties=_PROPERTIES)
         except TableAlreadyExistsError:
@@ -129,7 +129,7 @@ def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str
         for name in _branches_done_with(ledger.metadata, parent):
             refs.remove_branch(name)
         refs.create_branch(parent, branch).set_current_snapshot(snapshot_id=parent).commit()
-        if _data_files(ledger, parent) > COMPACT_ABOVE:
+        if _data_files(ledger, parent) > limits.LEDGER_FILES_UP_TO:
             _rewrite(transaction, ledger, parent, rows, branch)
         else:
             transaction.append(rows, branch=branch)

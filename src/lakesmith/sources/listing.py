@@ -128,6 +128,8 @@ class LocalFileSystem:
     def walk(self, source: FileSource, root: Path) -> Found:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
+        if source.http is not None and not Path(folder).exists():
+            return Found()
         _check_folder(folder, source)
         pattern = fnmatch.translate(source.pattern)
         matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match

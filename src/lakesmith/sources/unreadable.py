@@ -23,10 +23,12 @@ def require_readable(
     ``columns`` are those the table has; none: all of the files' are wanted. So are new ones that the source lets in.
     """
     problems = [
-        _problem(table, source, group, name, kind, columns)
+        _problem(table, source, group, unreadable, ours.get(unreadable[0]))
         for group in groups
-        for name, kind in group.shape.unreadable
-        if not group.shape.empty and _is_wanted(group, name, source, columns)
+        if group.shape.unreadable and not group.shape.empty
+        for ours in [_ours(group, columns)]
+        for unreadable in group.shape.unreadable
+        if not columns or unreadable[0] in ours or source.on_new_column is OnNewColumn.EVOLVE
     ]
     if problems:
         raise SourceError(problems[:_SHOWN])
@@ -43,26 +45,23 @@ def without_unreadable(group: ShapeGroup) -> ShapeGroup:
     return replace(group, shape=replace(group.shape, columns=names, types=kinds, unreadable=()))
 
 
-def _is_wanted(group: ShapeGroup, name: str, source: FileSource, columns: Sequence[Column]) -> bool:
-    if not columns:
-        return True
+def _ours(group: ShapeGroup, columns: Sequence[Column]) -> dict[str, Column]:
+    """The table's columns, by what the group's files call them."""
+    by_name = {column.name: column for column in columns}
     match = match_columns(columns, group.shape, OnNewColumn.IGNORE)
-    is_new = name not in {theirs for _, theirs in match.present}
-    return not is_new or source.on_new_column is OnNewColumn.EVOLVE
+    return {theirs: by_name[ours] for ours, theirs in match.present}
 
 
 def _problem(
-    table: TableName, source: FileSource, group: ShapeGroup, name: str, kind: str, columns: Sequence[Column]
+    table: TableName, source: FileSource, group: ShapeGroup, unreadable: tuple[str, str], ours: Column | None
 ) -> Problem:
-    match = match_columns(columns, group.shape, OnNewColumn.IGNORE)
-    ours = next((ours for ours, theirs in match.present if theirs == name), None)
-    place = next((column.place for column in columns if column.name == ours), None)
+    name, kind = unreadable
     path = printable(group.files[0].path)
     more = f" and {len(group.files) - 1} more files" if len(group.files) > 1 else ""
     return Problem(
         "LS436",
         f"source {source.name!r}: {path}{more}: column {name} cannot be read",
-        place or source.place,
+        (ours.place if ours else None) or source.place,
         expected="a type that Spark can read",
         found=kind[:_LONGEST],
         hint=f"have it written as another type, or leave it out (declare the columns, without it, and `on_new_column: ignore`); "

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Event as Flag
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.errors import LakesmithError, QualityError, RunError
 from lakesmith.execute.engine import NotIncremental, Outdated
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import Strategy, TableStep
-from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
-from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
-from lakesmith.spark.judge.rules import failed_filter
+from lakesmith.spark.batch.sidecar import SidecarKind
+from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure
-from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.kinds.change_ledger import change_ledger
 from lakesmith.spark.kinds.derive import advance, derive
 from lakesmith.spark.kinds.replay import drop, replay
-from lakesmith.spark.kinds.take_files import take_files
+from lakesmith.spark.kinds.take_files import landing_file, take_files
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 
@@ -40,6 +40,7 @@ _WRITERS: Mapping[Strategy, BatchWriter] = {
     Strategy.APPEND: derive,
     Strategy.UPSERT: derive,
     Strategy.KEYS: derive,
+    Strategy.SUMS: derive,
     Strategy.FULL: derive,
     Strategy.REPLAY: replay,
     Strategy.DROP: drop,
@@ -53,6 +54,7 @@ class SparkEngine:
     session: SessionHandle
     lake: Lake
     keeps_session: bool = False
+    _stop: Flag = field(default_factory=Flag)
 
     def __post_init__(self) -> None:
         note_jvm(self.session.jvm_pid)
@@ -65,7 +67,7 @@ class SparkEngine:
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it; whatever fails in Spark is raised as a RunError with its root cause."""
         spark = self.sessions.of(step, self.lake.project.root)
-        batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener)
+        batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
@@ -78,7 +80,8 @@ class SparkEngine:
         return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
 
     def cancel(self) -> None:
-        """Ends running jobs as soon as possible."""
+        """Ends running jobs as soon as possible; nothing is published any more."""
+        self._stop.set()
         self.session.spark.sparkContext.cancelAllJobs()
 
     def close(self) -> None:
@@ -91,18 +94,11 @@ class SparkEngine:
         try:
             for kind in SidecarKind:
                 if kind.value in draft.sidecars:
-                    batch.java.settle_sidecar(sidecar_name(batch.name, kind), batch.branch)
+                    batch.java.settle_sidecar(sidecar_of(batch.name, kind), batch.branch)
         except Py4JError as error:
             problem = explain_failure(error, Path(self.session.log_path), self.lake.project.secrets)
             return (f"its sidecars were not tidied up, which the next batch does: {problem.what}",)
         return ()
-
-
-def _landing_file(lake: Lake, step: TableStep, error: BaseException) -> str | None:
-    """The landing file that could not be read, as its source names it."""
-    path = unreadable_file(error)
-    files = (file.path for intake in step.intakes for file in intake.files) if path else ()
-    return next((file for file in files if str(absolute_path(file, lake.project.root)) == path), None)
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
@@ -111,7 +107,8 @@ def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseEx
     if problem := failed_filter(error, step.table, secrets):
         return QualityError(problem)
     problem = explain_failure(error, Path(session.log_path), secrets)
-    if landed := _landing_file(lake, step, error):
-        skip = f"replace it by a whole one, or leave it out: lakesmith files {step.name} --skip {printable(landed)}"
+    if landed := landing_file(step, lake.project.root, error):
+        file = printable(landed[1].path)
+        skip = f"replace it by a whole one, or leave it out: lakesmith files {step.name} --skip {file}"
         problem = replace(problem, hint="; ".join(part for part in (skip, problem.hint) if part))
     return RunError(replace(problem, what=f"{step.name}: {problem.what}", place=step.table.place))

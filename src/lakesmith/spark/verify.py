@@ -17,15 +17,13 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.tree import analysed, chance_in
 from lakesmith.spark.frames.comparable import comparable, has_equality, has_fractions
+from lakesmith.spark.frames.multisets import SIDES, THERE, WANTED, both_counts, less, more, side, totals
 from lakesmith.spark.frames.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
 from lakesmith.spark.judge.outcome import judged_rows, outcome_of
 from lakesmith.spark.query.table_query import query_rows
 from lakesmith.sql.analysis import analyse
 
-_EXPECTED: Final = "_lakesmith_expected"
-_FOUND: Final = "_lakesmith_found"
-_SIDES: Final = (_EXPECTED, _FOUND)
 _OTHER: Final = "_lakesmith_other"
 _EXAMPLES: Final = 20
 
@@ -46,9 +44,10 @@ def verify_table(batch: Batch) -> Verification:
     expected = outcome_of(judged_rows(rows, batch.step.table)).rows
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     kinds = {name: types[name.lower()] for name in columns}
-    both = _counted(expected, kinds, (1, 0)).unionByName(_counted(there, kinds, (0, 1)))
-    sums = [F.sum(name).alias(name) for name in _SIDES]
-    found = _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*sums), kinds)
+    both = side(_in_comparable(expected, kinds), WANTED).unionByName(
+        side(_in_comparable(there, kinds), THERE)
+    )
+    found = _verdict(batch, both.groupBy(*map(quoted, columns), _OTHER).agg(*both_counts()), kinds)
     if found.verdict is Verdict.DIFFERS and (chance := _chance(batch, rows.frame)) is not None:
         return skipped(batch.name, f"{chance}: each time it is computed it may have other rows")
     return found
@@ -66,39 +65,34 @@ def _chance(batch: Batch, frame: DataFrame) -> str | None:
     return None if called is None else f"its query calls {called}"
 
 
-def _counted(frame: DataFrame, kinds: Mapping[str, DataType], counts: tuple[int, int]) -> DataFrame:
-    """The rows in comparable values, with all that has fractions in the other rounding, and how often each is expected and found."""
+def _in_comparable(frame: DataFrame, kinds: Mapping[str, DataType]) -> DataFrame:
+    """The rows in comparable values, with all that has fractions in the other rounding."""
     cast = {name: F.col(quoted(name)).cast(kind) for name, kind in kinds.items()}
     values = [comparable(cast[name], kind, rounded).alias(name) for name, kind in kinds.items()]
     others = [comparable(cast[name], kind, rounded_elsewhere).alias(name) for name, kind in kinds.items()]
     other = F.struct(*others) if any(map(has_fractions, kinds.values())) else F.lit(None)
-    expected, found = (F.lit(count).cast("bigint") for count in counts)
-    return frame.select(*values, other.alias(_OTHER), expected.alias(_EXPECTED), found.alias(_FOUND))
+    return frame.select(*values, other.alias(_OTHER))
 
 
 def _verdict(batch: Batch, counted: DataFrame, kinds: Mapping[str, DataType]) -> Verification:
-    totals = _totals(counted)
-    if (totals.missing or totals.unexpected) and any(map(has_fractions, kinds.values())):
-        counted = agreeing_in_neither(counted, tuple(kinds), _OTHER, _SIDES)
-        totals = Row(**{**_totals(counted).asDict(), "rows": totals.rows})
-    if not totals.missing and not totals.unexpected:
-        return Verification(batch.name, Verdict.SAME, totals.rows)
+    found = _totals(counted)
+    if (found.missing or found.unexpected) and any(map(has_fractions, kinds.values())):
+        counted = agreeing_in_neither(counted, tuple(kinds), _OTHER, SIDES)
+        found = Row(**{**_totals(counted).asDict(), "rows": found.rows})
+    if not found.missing and not found.unexpected:
+        return Verification(batch.name, Verdict.SAME, found.rows)
     shown = _examples(counted, kinds)
-    return Verification(batch.name, Verdict.DIFFERS, totals.rows, totals.missing, totals.unexpected, shown)
+    return Verification(batch.name, Verdict.DIFFERS, found.rows, found.missing, found.unexpected, shown)
 
 
 def _totals(counted: DataFrame) -> Row:
     """The rows that are there, and those of either side that the other has not."""
-    expected, found = F.col(_EXPECTED), F.col(_FOUND)
-    return counted.agg(
-        F.coalesce(F.sum(found), F.lit(0)).alias("rows"),
-        F.coalesce(F.sum(F.greatest(expected - found, F.lit(0))), F.lit(0)).alias("missing"),
-        F.coalesce(F.sum(F.greatest(found - expected, F.lit(0))), F.lit(0)).alias("unexpected"),
-    ).collect()[0]
+    sums = ((F.col(THERE), "rows"), (more(), "missing"), (less(), "unexpected"))
+    return counted.agg(*totals(sums)).collect()[0]
 
 
 def _examples(counted: DataFrame, kinds: Mapping[str, DataType]) -> tuple[RowDifference, ...]:
     values = [as_it_was(F.col(quoted(name)), kind).alias(name) for name, kind in kinds.items()]
     text = F.to_json(F.struct(*values), {"ignoreNullFields": "false"})
-    rows = counted.where(F.col(_EXPECTED) != F.col(_FOUND)).select(text.alias("row"), *_SIDES)
+    rows = counted.where(F.col(WANTED) != F.col(THERE)).select(text.alias("row"), *SIDES)
     return tuple(RowDifference(*row) for row in rows.orderBy("row").limit(_EXAMPLES).collect())

@@ -34,7 +34,7 @@ def _against(node: exp.Expr) -> Iterator[str]:
     if isinstance(node, exp.With) and node.recursive:
         yield "WITH RECURSIVE"
     elif isinstance(node, exp.Anonymous) and node.name.upper() == "SESSION_WINDOW":
-        yield "a session window, which may grow together with another"
+        yield "a session window, which a new row can merge with another"
     elif isinstance(node, exp.Join) and node.side.upper() == "FULL":
         yield "FULL JOIN"
     elif isinstance(node, exp.Select):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lakesmith import limits
 from lakesmith.sql.analysis import ANALYSIS_VERSION, SqlAnalysis, analyse
+from lakesmith.whole_file import write_whole
 
 _FILE = "sql_analyses.json"
-_MOST_ANALYSES = 5_000
-"""At most so many analyses are kept: those of queries long gone make room."""
 
 
 @dataclass(slots=True)
@@ -47,9 +46,9 @@ class AnalysisCache:
         nothing else."""
         if not self._changed:
             return True
-        kept = dict(list(self._known.items())[-_MOST_ANALYSES:])
+        kept = dict(list(self._known.items())[-limits.SQL_ANALYSES_KEPT :])
         try:
-            _write(self.folder / _FILE, json.dumps(kept, separators=(",", ":")))
+            write_whole(self.folder / _FILE, json.dumps(kept, separators=(",", ":")))
         except OSError:
             return False
         self._changed = False
@@ -74,13 +73,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

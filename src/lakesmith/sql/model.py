@@ -112,13 +112,26 @@ class SelectList:
 
 
 @dataclass(frozen=True, slots=True)
+class SqlSums:
+    """What the text of a query that groups rows says of bringing its sums forward.
+
+    ``tables``: those whose changes alone can be added up. ``columns``: those that are added up, in lower case; sums of inexact types
+    cannot be. ``against``: what stands against it, for people, None when nothing is known to.
+    """
+
+    tables: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    against: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SqlAnalysis:
     """Everything known of one query. ``digest`` ties it to its text: offsets mean nothing in another.
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
     replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
     a column cannot be added safely. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
-    a refresh by keys, None when nothing does.
+    a refresh by keys, None when nothing does. ``sums``: what is known of bringing sums forward; None when it does not group.
     """
 
     digest: str
@@ -132,6 +145,7 @@ class SqlAnalysis:
     computed: tuple[str, ...] | None = None
     named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
+    sums: SqlSums | None = None
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
@@ -179,6 +193,7 @@ class SqlAnalysis:
             computed=None if data["computed"] is None else tuple(data["computed"]),
             named=None if data["named"] is None else tuple(data["named"]),
             not_by_keys=data["not_by_keys"],
+            sums=None if data["sums"] is None else _made(SqlSums, data["sums"]),
         )
 
 

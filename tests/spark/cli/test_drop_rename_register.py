@@ -21,7 +21,7 @@ from lakesmith.execute.faults import arrange, clear
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -74,7 +74,7 @@ def test_a_renamed_table_goes_on_where_it_was(
 
     words = ("rename", "bronze.orders", "bronze.sales", "--yes", "--project", shop.root)
     with monkeypatch.context() as patch:
-        patch.setattr("lakesmith.cli.rename.Path.rename", fail)
+        patch.setattr("lakesmith.cli.commands.rename.Path.rename", fail)
         assert cli(*words)[0] == 130
     assert [path.name for path in moved] == ["orders.yaml"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ProjectHarness, refresh_by_keys
 
+from lakesmith import limits
 from lakesmith.execute.events import TableStarted
-from lakesmith.plan import planner
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BRONZE = "source:\n  files: {path: landing/p/, format: csv}\ncolumns: {id: int, x: int, y: int}\n"
 NESTED = "source:\n  files: {path: landing/n/, format: json}\ncolumns: {id: int, s: 'struct<x:int,y:int>'}\n"
@@ -206,7 +206,7 @@ def test_a_column_that_no_grouping_names_comes_at_no_cost(
     shop.must_run()
     shop.spark.sql(f"{ALTER}.p ADD COLUMN extra int")
     shop.land("landing/p/2.csv", "id,x,y\n3,20,300\n")
-    assert shop.must_run().published["silver.summed"].kind == "keys"
+    assert shop.must_run().published["silver.summed"].kind == "sums"
     assert differing(shop, {"silver.summed": query}) == []
 
 
@@ -272,7 +272,7 @@ def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_i
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Iceberg knows what a file has by the present names, and would leave out files by another column's values."""
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
     queries = {
         "gold.few": "SELECT id, x FROM silver.s WHERE x > 50",
         "gold.groups": "SELECT x, count(*) AS c FROM silver.s WHERE x > 50 GROUP BY x",
@@ -312,6 +312,6 @@ def test_a_column_of_another_type_since_its_last_batch(
         shop.must_run()
     shop.land("landing/p/3.csv", "id,x,y\n4,3,400\n5,4,500\n")
     published = shop.must_run().published
-    assert (published["gold.own"].kind, published["gold.groups"].kind) == ("keys", "keys")
+    assert (published["gold.own"].kind, published["gold.groups"].kind) == ("keys", "sums")
     there = {name: query.replace("silver.", "lake.silver.") for name, query in then.items()}
     assert differing(shop, there) == []

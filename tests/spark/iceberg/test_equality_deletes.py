@@ -14,7 +14,7 @@ from lakesmith.catalog.progress import live_rows
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 ORDERS = """
     source:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ProjectHarness
 
-from lakesmith.plan import planner
-from lakesmith.spark.refresh import touched_keys
+from lakesmith import limits
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 FILES = {
     "tables/bronze/a.yaml": "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: int, k: string}\n",
@@ -28,8 +27,8 @@ FILES = {
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 1)
-    monkeypatch.setattr(touched_keys, "MOST_TOUCHED", float("inf"))
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 1)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
     land(shop, 1, "1,x", "2,y")
     shop.must_run()
@@ -76,7 +75,7 @@ def test_rows_of_such_commits_are_read_and_counted(
     land(shop, 2, "5,x")
     published = shop.must_run().published
     assert published["bronze.a"].account.inserted == 1
-    assert published["gold.groups"].kind == "keys"
+    assert published["gold.groups"].kind == "sums"
     assert shop.rows("gold.groups") == [("x", 2), ("y", 1), ("z", 1)]
 
 

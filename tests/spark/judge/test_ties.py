@@ -11,7 +11,7 @@ from harness import ProjectHarness
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, at: int, v: string, w: string}}\n"
 KEYED = "key: [id]\nlatest_by: [at]\n"

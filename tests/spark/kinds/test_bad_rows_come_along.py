@@ -9,11 +9,11 @@ import pytest
 from harness import ProjectHarness
 from pyspark.sql import DataFrame
 
-from lakesmith.spark.kinds import carried_rows
+from lakesmith import limits
 from lakesmith.spark.kinds.intake import Intake
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 ORDERS = """
 source:
@@ -35,8 +35,8 @@ BAD = [
 @pytest.mark.parametrize(
     ("most", "contents", "again"),
     [
-        (carried_rows.MOST_BYTES, BAD[:3], []),
-        (carried_rows.MOST_BYTES, BAD, [{"landing/2.csv"}]),
+        (limits.BAD_ROWS_CARRIED_BYTES, BAD[:3], []),
+        (limits.BAD_ROWS_CARRIED_BYTES, BAD, [{"landing/2.csv"}]),
         (0, BAD[:3], [{"landing/2.csv"}]),
     ],
     ids=["few and short: along", "one is long: its file again", "too many: their files again"],
@@ -57,7 +57,7 @@ def test_bad_rows_are_kept_alike_whichever_way_they_come(
         return only(self, paths)
 
     monkeypatch.setattr(Intake, "only", watched)
-    monkeypatch.setattr(carried_rows, "MOST_BYTES", most)
+    monkeypatch.setattr(limits, "BAD_ROWS_CARRIED_BYTES", most)
     shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS}, compiled=True)
     shop.land("landing/1.csv", HEADER + GOOD)
     shop.land("landing/2.csv", HEADER + GOOD + "".join(text + "\n" for _, text, _ in contents))

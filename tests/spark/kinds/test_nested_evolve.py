@@ -12,12 +12,12 @@ from harness import ProjectHarness
 from nested import found, json_lines, land_as, land_parquet, notes, reasons, source, types
 from out_of_quarantine import replay
 
-from lakesmith.sources.fields import parse_type
+from lakesmith.project.spark_types import parse_type
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BIG = 2**40
 DECLARED = {

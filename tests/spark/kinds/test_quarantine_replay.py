@@ -17,7 +17,7 @@ from lakesmith.plan.steps import BadRows, Strategy
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SOURCE = "source:\n  files: {path: landing/orders/, pattern: '*.csv', format: csv}\n"
 STRICT = (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakesmith.catalog.record import Account
+    from lakesmith.catalog.state import TableState
     from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
@@ -39,7 +40,7 @@ KINDS = {
     "silver.log": "append",
     "silver.orders": "upsert",
     "silver.past": "upsert",
-    "gold.summed": "keys",
+    "gold.summed": "sums",
     "gold.averaged": "keys",
     "gold.whole": "full",
 }
@@ -76,10 +77,10 @@ def _refused(shop: ProjectHarness, table: str, miscount: str) -> list[str]:
     head = shop.state(table).head
     right = batch.checked_account
 
-    def wrong(of: batch.Batch, draft: batch.Draft) -> Account:
+    def wrong(of: batch.Batch, draft: batch.Draft, state: TableState) -> Account:
         assert of.name == TableName.parse(table)
         account = replace(draft.account, **{miscount: getattr(draft.account, miscount) + 1})
-        return right(of, replace(draft, account=account))
+        return right(of, replace(draft, account=account), state)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch, "checked_account", wrong)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import ProjectHarness, RunResult, in_order
 
+from lakesmith import limits
 from lakesmith.execute.events import TablePublished
-from lakesmith.plan import planner
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -133,7 +133,8 @@ REASONS = {
     "gold.ranked": "no column of its result tells which rows a change reaches",
     "gold.by_city": "rows of bronze.orders changed",
 }
-BY_KEYS = {"gold.joined", "gold.by_city", "silver.py_grouped", "silver.py_two"}
+BY_KEYS = {"gold.joined", "gold.by_city", "silver.py_two"}
+SUMMED = {"silver.py_grouped"}
 OF_CITIES = {"silver.py_two", "gold.joined", "gold.by_city"}
 
 
@@ -148,13 +149,13 @@ def _check(shop: ProjectHarness, orders: list[Order], cities: dict[str, str]) ->
 
 def _strategies(result: RunResult) -> dict[str, tuple[str, str]]:
     published = (event for event in result.events if isinstance(event, TablePublished))
-    return {str(event.table): (event.step.strategy.value, event.step.reason) for event in published}
+    return {str(event.table): (event.report.record.kind, event.step.reason) for event in published}
 
 
 def test_each_kind_of_query_over_a_story_of_runs(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
     shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
     cities = {"Oslo": "Norway"}
     shop.land("landing/orders/1.csv", _csv("id,city,amount", FIRST))
@@ -170,6 +171,7 @@ def test_each_kind_of_query_over_a_story_of_runs(
     second = _strategies(shop.must_run())
     assert {name for name, (strategy, _) in second.items() if strategy == "append"} == APPENDED
     assert {name for name, (strategy, _) in second.items() if strategy == "keys"} == BY_KEYS
+    assert {name for name, (strategy, _) in second.items() if strategy == "sums"} == SUMMED
     assert {name: reason in second[name][1] for name, reason in REASONS.items()} == dict.fromkeys(
         REASONS, True
     )

@@ -10,8 +10,9 @@ import duckdb
 import pytest
 from harness import ProjectHarness, in_order
 
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.batch.sidecar import SidecarKind
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -61,7 +62,7 @@ def test_what_is_declared_is_there_and_what_others_read(shop: ProjectHarness) ->
     _is_declared(shop)
     table = _pyiceberg_table(shop, "silver", "orders")
     assert in_order(tuple(row.values()) for row in table.scan().to_arrow().to_pylist()) == expected
-    tombstones = sidecar_name(TableName.parse("silver.orders"), SidecarKind.TOMBSTONES)
+    tombstones = sidecar_of(TableName.parse("silver.orders"), SidecarKind.TOMBSTONES)
     buried = _pyiceberg_table(shop, tombstones.layer, tombstones.name).scan().to_arrow().to_pylist()
     assert buried == [{"id": 2}]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakesmith.catalog.record import Account
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 HOME = os.environ["HOME"]
 ORDERS = """

@@ -14,7 +14,7 @@ from out_of_quarantine import replay
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 TABLE = "source: {{files: {{path: landing/{}/, format: {}, on_type_change: {}}}}}\n"
 

@@ -12,7 +12,7 @@ from nested import found, json_lines, land_as, land_parquet, notes, source, sour
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 
 def test_fields_of_json_that_no_type_names(tmp_path: Path, session: SessionHandle) -> None:

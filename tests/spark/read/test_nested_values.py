@@ -14,7 +14,7 @@ from nested import land_parquet, made, notes, reasons, source
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BIG = 2**40
 DECLARED = {

@@ -11,7 +11,7 @@ import pytest
 from landing_files import Columns, landed, rows, source
 from pyspark.sql import Row, SparkSession
 
-from lakesmith.project.definitions import FileFormat
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, unreadable_file
 

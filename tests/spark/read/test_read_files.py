@@ -10,9 +10,9 @@ import pytest
 from landing_files import landed, one, rows, source
 from pyspark.sql import SparkSession
 
-from lakesmith.project.definitions import FileFormat
+from lakesmith import limits
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read import records
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files, unreadable_file
 
 pytestmark = pytest.mark.spark
@@ -103,8 +103,8 @@ def test_positions_do_not_depend_on_how_files_are_cut_and_packed(
     )
     whole = rows(read_files(spark, request))
     assert [row._source_position for row in whole if row._source_file == big.path] == list(range(1, 3001))
-    monkeypatch.setattr(records, "LARGE_BYTES", 1000)
-    monkeypatch.setattr(records, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(limits, "LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(limits, "READ_BLOCK_BYTES", 1000)
     cut = rows(read_files(spark, request))
     again = rows(
         read_files(
@@ -120,6 +120,22 @@ def test_positions_do_not_depend_on_how_files_are_cut_and_packed(
     assert [row._source_position for row in again] == [row._source_position for row in split]
     for file in small:
         assert [row._source_position for row in cut if row._source_file == file.path] == [1, 2, 3]
+
+
+def test_typed_files_are_not_cut_whatever_they_are_called(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rows are numbered from the first of the file on: in each block of it they would begin anew."""
+    spark.range(20_000).selectExpr("id", "uuid() AS u").coalesce(1).write.format("avro").save(
+        f"{tmp_path}/made"
+    )
+    made = next((tmp_path / "made").glob("part-*.avro")).read_bytes()
+    file = landed(tmp_path, "landing/a.dat", made)
+    monkeypatch.setattr(limits, "LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(limits, "READ_BLOCK_BYTES", 100_000)
+    request = ReadRequest(source(FileFormat.AVRO), tmp_path, (ReadGroup((file,)),), (("id", "bigint"),))
+    found = rows(read_files(spark, request))
+    assert [(row._source_position, row.id) for row in found] == [(n + 1, n) for n in range(20_000)]
 
 
 def test_a_checksum_of_an_older_version_is_no_matter(spark: SparkSession, tmp_path: Path) -> None:

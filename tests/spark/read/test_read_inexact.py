@@ -9,11 +9,12 @@ import pytest
 from landing_files import landed, rows, source
 from pyspark.sql import SparkSession
 
-from lakesmith.project.definitions import CsvOptions, FileFormat, OnInexact
+from lakesmith.project.definitions import CsvOptions, OnInexact
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 Case = tuple[str, str, str, str, str]
 EXACT, INEXACT, WRONG = "exact", "inexact", "wrong"

@@ -10,8 +10,10 @@ import pytest
 from landing_files import Columns, landed, one, rows, source
 from pyspark.sql import Row, SparkSession
 
-from lakesmith.project.definitions import CsvOptions, FileFormat
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, json_columns, read_files
+from lakesmith.project.definitions import CsvOptions
+from lakesmith.project.formats import FileFormat
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
+from lakesmith.spark.read.formats.json_lines import json_key_files
 
 pytestmark = pytest.mark.spark
 
@@ -105,7 +107,7 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
         if not right:
             wrong.append((title, row))
     assert wrong == []
-    assert set(json_columns(spark, request)) == {
+    assert set(json_key_files(spark, request)) == {
         "i",
         "s",
         "d",
@@ -135,7 +137,7 @@ def test_json_lines_in_wide_encodings(spark: SparkSession, tmp_path: Path, encod
     assert [row.s for row in found] == ["Ċ ഊ", 'a, "b"', None, "c"]
     assert [list(row._reasons) for row in found] == [[], [], ["not one JSON object"], []]
     assert [(row._raw or "").strip() for row in found] == ["", "", '{"s": 5', ""]
-    assert json_columns(spark, request) == ("s",)
+    assert list(json_key_files(spark, request)) == ["s"]
 
 
 def test_json_bytes_that_are_not_in_the_encoding(spark: SparkSession, tmp_path: Path) -> None:

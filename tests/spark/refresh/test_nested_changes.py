@@ -15,7 +15,7 @@ from out_of_quarantine import replay
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BIG = 2**40
 BEFORE = {

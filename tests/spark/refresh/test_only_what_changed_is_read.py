@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SOURCED = """
 source:
@@ -43,7 +43,7 @@ FILES = {
     "tables/gold/positive.sql": "SELECT hour, mean > 0 AS is_positive, count(*) AS n FROM gold.by_hour GROUP BY hour, mean > 0",
     "tables/gold/above.sql": "SELECT hour, count(*) AS n FROM gold.positive GROUP BY hour",
 }
-IN_TIME = ("gold.by_hour", "gold.sliding", "gold.by_day")
+IN_TIME = {"gold.by_hour": "keys", "gold.sliding": "keys", "gold.by_day": "sums"}
 SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
 
 
@@ -95,7 +95,7 @@ def test_files_of_other_hours_windows_and_days_are_not_opened(shop: ProjectHarne
     shop.must_run("bronze.sales")
     with hidden(shop, SALES, _of_other_days):
         published = shop.must_run(*IN_TIME).published
-    assert {name: record.kind for name, record in published.items()} == dict.fromkeys(IN_TIME, "keys")
+    assert {name: record.kind for name, record in published.items()} == IN_TIME
     moved = {name: (each.account.inserted, each.account.updated) for name, each in published.items()}
     # At 0:15 lie the windows from 0:00 and 0:10, at 0:20 those from 0:10 and 0:20.
     assert moved == {"gold.by_hour": (0, 1), "gold.sliding": (1, 1), "gold.by_day": (0, 1)}
@@ -107,7 +107,7 @@ def test_a_corrected_row_reaches_its_own_day_alone(shop: ProjectHarness) -> None
     shop.spark.sql("UPDATE lake.bronze.sales SET amount = 50 WHERE id = 20").collect()
     with hidden(shop, SALES, _of_other_days):
         published = shop.must_run(*IN_TIME).published
-    assert {name: record.kind for name, record in published.items()} == dict.fromkeys(IN_TIME, "keys")
+    assert {name: record.kind for name, record in published.items()} == IN_TIME
     assert {name: each.account.updated for name, each in published.items()} == {
         "gold.by_hour": 1,
         "gold.sliding": 2,
@@ -129,7 +129,7 @@ def test_a_batch_that_changes_nothing_is_no_work_for_the_tables_below(shop: Proj
     shop.land("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n")
     published = shop.must_run("bronze.sales", "gold.by_hour", "gold.positive", "gold.above").published
     account = published["gold.positive"].account
-    assert (published["gold.positive"].kind, account.read) == ("keys", 2)
+    assert (published["gold.positive"].kind, account.read) == ("sums", 2)
     assert (account.inserted, account.updated, account.deleted) == (0, 0, 0)
     assert published["gold.above"].kind == "advance"
     written = [each for each in shop.state("gold.above").snapshots.values() if each.count("added-records")]

@@ -22,7 +22,7 @@ from lakesmith.spark.batch.sidecar import SidecarKind
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SEEDS = seeds(271828)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
 BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
@@ -69,6 +69,7 @@ FULL = {
     "zeros",
 }
 APPENDED = {"small_rows"}
+SUMMED = {"by_window", "small_numbers"}
 
 
 @pytest.fixture
@@ -120,7 +121,8 @@ def test_odd_queries_and_values(shop: ProjectHarness) -> None:
     wrong = [name for name, query in queries.items() if not same(shop.spark, name, query)]
     assert wrong == []
     kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
-    for kind, names in (("full", FULL), ("append", APPENDED), ("keys", queries.keys() - FULL - APPENDED)):
+    by_keys = queries.keys() - FULL - APPENDED - SUMMED
+    for kind, names in (("full", FULL), ("append", APPENDED), ("keys", by_keys), ("sums", SUMMED)):
         assert {name for name, found in kinds.items() if found == kind} <= names
     assert queries.keys() - FULL <= kinds.keys()
 
@@ -142,7 +144,8 @@ def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
     shop.must_run("bronze.a", "gold.*")
     land(shop, "a", 2, "2,x,5,,,2024-06-03 10:10:00,")
     published = shop.must_run("bronze.a", "gold.*").published
-    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}
+    kinds = {name: published[f"gold.{name}"].kind for name in queries}
+    assert kinds == {"counted": "sums", "averaged": "keys"}
     assert all(same(shop.spark, name, query) for name, query in queries.items())
 
 
@@ -386,7 +389,7 @@ def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
         kinds.append({record.kind for record in shop.must_run("bronze.dotted", "gold.*").published.values()})
     shop.spark.sql("UPDATE lake.bronze.dotted SET id = id + 10 WHERE id IN (1, 4)").collect()
     kinds.append({record.kind for record in shop.must_run("gold.*").published.values()})
-    assert kinds[2:] == [{"files", "keys", "upsert"}] * 3 + [{"keys"}]
+    assert kinds[2:] == [{"files", "keys", "sums", "upsert"}] * 3 + [{"keys", "sums"}]
     found = {name: positional(shop, f"gold.{name}") for name in ("means", "sums", "now", "past")}
     assert found["means"] == [("x", 5, 11.0), ("x", 6, 4.0), ("x", 7, 2.0), ("y", 0, 14.0)]
     assert found["sums"] == [("x", 5, 11, 1), ("x", 6, 8, 2), ("x", 7, 2, 1), ("y", 0, 14, 1)]

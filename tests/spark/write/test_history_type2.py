@@ -11,13 +11,13 @@ from oracle import COLUMNS, Arrival, Keyed, random_history
 from oracle_versions import current_rows, history_of
 from soak import SOAK, seeds
 
+from lakesmith import limits
 from lakesmith.catalog.record import Versions
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import PhaseStarted, TableRedone
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.verify_session import verify_steps
-from lakesmith.spark.write import replace_rows
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -246,7 +246,7 @@ def test_columns_that_come_and_batches_that_are_too_large(
         (2, 1, None, True, 1, None, None),
     ]
     assert shop.rows("silver.state", *columns) == rows
-    monkeypatch.setattr(replace_rows, "MOST_ROWS", 1)
+    monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 1)
     shop.land("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')
     result = shop.must_run()
     assert result.published["silver.state"].kind == "full"

@@ -9,8 +9,8 @@ import pytest
 from harness import ProjectHarness
 from pyroaring import BitMap64
 
+from lakesmith import limits
 from lakesmith.spark.iceberg.deletion_vectors import from_bytes, to_bytes
-from lakesmith.spark.write import replace_rows
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -104,7 +104,7 @@ def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
     )
     shop.land("landing/people/1.csv", changes)
     shop.must_run()
-    monkeypatch.setattr(replace_rows, "MOST_ROWS", 0)
+    monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
     other = ProjectHarness(shop.root.parent / "other", shop.session, FILES)
     other.land("landing/people/0.csv", (shop.root / "landing/people/0.csv").read_bytes())
     other.must_run()

@@ -10,9 +10,10 @@ from harness import ProjectHarness, in_order
 from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
 from soak import SOAK, seeds
 
+from lakesmith import limits
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
-from lakesmith.spark.write import replace_rows
+from lakesmith.spark.batch.sidecar import SidecarKind
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -68,7 +69,7 @@ def test_any_history(
             shop.land(f"{LANDING}{file.name}", file.text, modified_ns=at)
             arrived += file.arrivals(number, LANDING)
         # Every other batch is too large for the driver, as far as the tables know: it is merged.
-        monkeypatch.setattr(replace_rows, "MOST_ROWS", 0 if number % 2 else 200_000)
+        monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0 if number % 2 else 200_000)
         result = shop.must_run()
         for table, settings in TABLES.items():
             _check(shop, table, state_of(arrived, settings))
@@ -97,7 +98,7 @@ def _check_tombstones(shop: ProjectHarness, table: str, settings: Keyed, expecte
     pin = shop.record(table).sidecars.get(SidecarKind.TOMBSTONES.value)
     newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     if pin is not None:
-        frame = shop.frame(str(sidecar_name(TableName.parse(table), SidecarKind.TOMBSTONES)), pin.snapshot)
+        frame = shop.frame(str(sidecar_of(TableName.parse(table), SidecarKind.TOMBSTONES)), pin.snapshot)
         for row in frame.collect():
             key = tuple(row[name] for name in settings.key)
             version = tuple(row[name] for name in settings.latest_by)

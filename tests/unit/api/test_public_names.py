@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +47,35 @@ def test_neither_the_import_nor_opening_a_project_imports_spark(tmp_path: object
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_a_lakehouse_does_is_this() -> None:
+    assert [name for name in vars(lakesmith.Lakehouse) if not name.startswith("_")] == [
+        "tables",
+        "plan",
+        "status",
+        "run",
+        "query",
+        "table",
+        "session",
+        "close",
+    ]
+
+
+def test_the_tables_are_told_behind_those_they_read(tmp_path: Path) -> None:
+    files = {
+        "lakesmith.yaml": "name: shop\n",
+        "tables/gold/sales.sql": "SELECT o.id FROM silver.orders o JOIN bronze.orders b ON o.id = b.id",
+        "tables/silver/orders.sql": "SELECT id FROM bronze.orders",
+        "tables/bronze/orders.yaml": "source: {files: {path: landing, format: csv}}\ncolumns: {id: bigint}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    shop = lakesmith.open(tmp_path)
+    assert list(shop.tables().items()) == [
+        ("bronze.orders", ()),
+        ("silver.orders", ("bronze.orders",)),
+        ("gold.sales", ("silver.orders", "bronze.orders")),
+    ]
+    assert shop.tables("silver.*") == {"silver.orders": ("bronze.orders",)}

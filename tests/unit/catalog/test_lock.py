@@ -252,3 +252,17 @@ def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(fcntl, "flock", no_locks)
     with pytest.raises(EnvironmentProblem, match="LS324"), ProjectLock(tmp_path, "run"):
         pass
+
+
+def test_who_waits_may_give_up(tmp_path: Path, start_holder: Start) -> None:
+    start_holder()
+    asked: list[None] = []
+
+    def given_up() -> bool:
+        asked.append(None)
+        return len(asked) > 2
+
+    began = time.monotonic()
+    with pytest.raises(LockedError), ProjectLock(tmp_path, "run", wait_seconds=600, given_up=given_up):
+        pass
+    assert time.monotonic() - began < 60

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakesmith.catalog.avro_list import with_header
+from lakesmith.catalog.avro_container import with_entries
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.record_commit import can_be_written, write_commit
@@ -185,11 +185,11 @@ def test_a_snapshot_that_is_unusual_is_left_to_iceberg(tmp_path: Path, unusual: 
 @pytest.mark.parametrize("data", [b"PAR1", LIST[:8], b"Obj\x01" + bytes([2, 200])])
 def test_what_is_no_manifest_list_is_not_copied(data: bytes) -> None:
     with pytest.raises(ValueError, match="Avro"):
-        with_header(data, {})
+        with_entries(data, {})
 
 
 def test_a_header_of_several_blocks_is_read() -> None:
     first, second = bytes([1, 8, 2]) + b"a" + bytes([2]) + b"1", bytes([2, 2]) + b"b" + bytes([2]) + b"2"
-    written = with_header(b"Obj\x01" + first + second + b"\0end", {"b": "x" * 70})
+    written = with_entries(b"Obj\x01" + first + second + b"\0end", {"b": "x" * 70})
     a, b = bytes([2]) + b"a" + bytes([2]) + b"1", bytes([2]) + b"b" + bytes([140, 1]) + b"x" * 70
     assert written == b"Obj\x01" + bytes([4]) + a + b + b"\0end"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from refreshing_page import SHOWN, TABLES, strategies
 
-from lakesmith.cli.explain import explain_command
+from lakesmith.cli.commands.explain import explain_command
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_the_page_has_tables_and_shows_each_strategy() -> None:
-    assert len(TABLES) == 9
+    assert len(TABLES) == 10
     assert list(strategies().values()) == [
         "append",
         "upsert",
@@ -32,6 +32,7 @@ def test_the_page_has_tables_and_shows_each_strategy() -> None:
         "keys",
         "keys",
         "keys",
+        "sums",
         "full",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from memory import MemoryEngine, MemoryLake, project_of
 
 from lakesmith.errors import Problem, QualityError, RunError, StateError
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.engine import NotIncremental, Outdated
+from lakesmith.execute.engine import NeverIncremental, NotIncremental, Outdated
 from lakesmith.execute.events import (
     Event,
     RunFinished,
@@ -25,7 +26,7 @@ from lakesmith.execute.events import (
 )
 from lakesmith.execute.run import Run
 from lakesmith.execute.runner import TRIES, Walk
-from lakesmith.plan.steps import Strategy, TableStep, UpToDate, Waiting
+from lakesmith.plan.steps import Decision, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import OnBadFile, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.model import FileIdentity
@@ -268,6 +269,47 @@ def run(shop: Shop) -> int:
     shop.events.clear()
     names = shop.graph.order
     return Run(shop.decider(), names, lambda *_: shop.start(), shop.events.append).run()
+
+
+def test_what_is_up_to_date_for_sure_is_looked_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(shop)
+    shop.lake.land("bronze.orders", "2.csv")
+    looked: Counter[str] = Counter()
+    decide = Decider.decide
+
+    def counted(decider: Decider, name: TableName) -> Decision:
+        looked[str(name)] += 1
+        return decide(decider, name)
+
+    monkeypatch.setattr(Decider, "decide", counted)
+    shop.events.clear()
+    assert run(shop) == 0
+    assert sorted(shop.told(TableCurrent)) == ["bronze.cities", "silver.cities"]
+    once = dict.fromkeys(("bronze.cities", "silver.cities", "silver.orders", "gold.both", "gold.top"), 1)
+    assert looked == {"bronze.orders": 2, **once}
+
+
+def test_what_reads_a_table_that_was_refused_is_looked_at_again(shop: Shop) -> None:
+    """What was wrong with the one may be gone by the time it is its turn, and then there is work for the other."""
+    run(shop)
+    name = TableName("bronze", "orders")
+    shop.lake.problems[name] = Problem("LS410", "a file changed")
+    shop.lake.land("bronze.orders", "2.csv")
+    shop.lake.land("bronze.cities", "2.csv")
+    shop.engine.before = {"bronze.cities": [lambda: shop.lake.problems.pop(name) and None]}
+    shop.events.clear()
+    names = tuple(map(TableName.parse, ("bronze.cities", "bronze.orders", "silver.orders", "silver.cities")))
+    assert Run(shop.decider(), names, lambda *_: shop.start(), shop.events.append, parallel=1).run() == 0
+    assert shop.told(TablePublished) == ["bronze.cities", "bronze.orders", "silver.cities", "silver.orders"]
+
+
+def test_sums_that_spark_refuses_are_refused_as_keys(shop: Shop) -> None:
+    """They are two ways to do the same, and a record has one name for what its query does not allow."""
+    step = shop.decider().decide(TableName("bronze", "orders"))
+    assert isinstance(step, TableStep)
+    decider = shop.decider()
+    decider.refuse(replace(step, strategy=Strategy.SUMS), NeverIncremental("it joins a table with itself"))
+    assert list(decider.refused[step.name]) == [Strategy.KEYS]
 
 
 def test_an_idle_run_starts_no_engine(shop: Shop) -> None:

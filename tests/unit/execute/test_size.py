@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from memory import MemoryLake, project_of
 
-from lakesmith.execute.size import PART_BYTES, planned_bytes
+from lakesmith import limits
+from lakesmith.execute.size import planned_bytes
 from lakesmith.plan.steps import Base, Decision, FileIntake, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity
@@ -62,7 +63,7 @@ def test_nothing_is_there_but_files(sizes: Sizes) -> None:
 def test_of_large_tables_a_part_counts_when_few_rows_come(sizes: Sizes) -> None:
     sizes.fill(ORDERS, 64 * MEGABYTE)
     sizes.fill(NEWEST, 48 * MEGABYTE)
-    part = (64 + 48) * MEGABYTE // PART_BYTES
+    part = (64 + 48) * MEGABYTE // limits.INCREMENTAL_ONE_BYTE_IN
     assert sizes.planned(sizes.take(MEGABYTE), sizes.wait()) == MEGABYTE + part
 
 
@@ -76,15 +77,15 @@ def test_a_step_reads_an_input_whole_or_what_came(sizes: Sizes) -> None:
     sizes.fill(NEWEST, 16 * MEGABYTE)
     whole = sizes.step(Strategy.FULL, InputRange(ORDERS, "uuid", None, 1))
     some = sizes.step(Strategy.KEYS, InputRange(ORDERS, "uuid", 1, 1))
-    assert sizes.planned(whole) == 64 * MEGABYTE + 16 * MEGABYTE // PART_BYTES
-    assert sizes.planned(some) == (64 + 16) * MEGABYTE // PART_BYTES
+    assert sizes.planned(whole) == 64 * MEGABYTE + 16 * MEGABYTE // limits.INCREMENTAL_ONE_BYTE_IN
+    assert sizes.planned(some) == (64 + 16) * MEGABYTE // limits.INCREMENTAL_ONE_BYTE_IN
 
 
-@pytest.mark.parametrize(("rows", "parts"), [(62, 1), (63, PART_BYTES)])
+@pytest.mark.parametrize(("rows", "parts"), [(62, 1), (63, limits.INCREMENTAL_ONE_BYTE_IN)])
 def test_many_rows_that_came_are_counted_as_the_whole_input(sizes: Sizes, rows: int, parts: int) -> None:
     sizes.fill(ORDERS, 64 * MEGABYTE)
     step = sizes.step(Strategy.APPEND, InputRange(ORDERS, "uuid", 1, 1, rows))
-    assert sizes.planned(step) == 64 * parts * MEGABYTE // PART_BYTES
+    assert sizes.planned(step) == 64 * parts * MEGABYTE // limits.INCREMENTAL_ONE_BYTE_IN
 
 
 def test_bad_rows_are_tried_again_against_the_whole_table(sizes: Sizes) -> None:

@@ -12,7 +12,6 @@ from lakesmith.graph.graph import Graph, build_graph
 from lakesmith.graph.selection import select
 from lakesmith.project.definitions import (
     Column,
-    FileFormat,
     FileSource,
     OnNewColumn,
     Project,
@@ -22,6 +21,7 @@ from lakesmith.project.definitions import (
     TableName,
     Target,
 )
+from lakesmith.project.formats import FileFormat
 from lakesmith.sql.analysis import analyse
 
 PLACE = Place("x", 1)

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith import limits
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Place
-from lakesmith.plan import planner
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep
-from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_a_move_without_a_change_costs_nothing(customers: Table, orders: Table) 
 def test_keys_read_between_what_changed_and_what_is_there(
     customers: Table, orders: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
     orders.add(100, size=9_000)
     customers.publish(orders=orders)
     orders.add(4, size=40, deleted_records=3, removed_files_size=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakesmith.plan.grown_types import common_type, grown, remembered, widened
-from lakesmith.sources.fields import parse_type
+from lakesmith.project.spark_types import parse_type
 
 GROWN = [
     # title, the column's type, the file's, what becomes of it

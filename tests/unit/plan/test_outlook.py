@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith import limits
 from lakesmith.errors import Place
-from lakesmith.plan import planner
 from lakesmith.plan.cost import Amount
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep, Waiting
-from lakesmith.project.definitions import FileFormat, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sql.model import SqlSums
 
 if TYPE_CHECKING:
     from conftest import Table
@@ -26,13 +28,14 @@ PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery(
 KEYED = replace(PLAIN, key=("id",))
 ROW_WISE = Query((ORDERS,), True, "v1")
 GROUPED = Query((ORDERS,), False, "v1", "GROUP BY")
+SUMMED = replace(GROUPED, sums=SqlSums(("bronze.orders",)))
 WHOLE = Query((ORDERS,), False, "v1", "LIMIT", not_by_keys="LIMIT")
 JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
 
 
 @pytest.fixture(autouse=True)
 def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 1)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 1)
 
 
 @pytest.fixture
@@ -70,6 +73,8 @@ def outlook(
         (GROUPED, PLAIN, Move.APPENDS, Strategy.KEYS),
         (GROUPED, PLAIN, Move.REBUILDS, Strategy.KEYS),
         (GROUPED, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.KEYS),
+        (SUMMED, PLAIN, Move.APPENDS, Strategy.SUMS),
+        (SUMMED, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.SUMS),
         (WHOLE, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.FULL),
     ],
 )

@@ -23,7 +23,8 @@ from lakesmith.plan.steps import (
     UpToDate,
     Waiting,
 )
-from lakesmith.project.definitions import Column, FileFormat, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import Column, FileSource, SqlQuery, TableDefinition, TableName
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 
 if TYPE_CHECKING:

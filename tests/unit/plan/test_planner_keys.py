@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith import limits
 from lakesmith.errors import Place
-from lakesmith.plan import planner, refusals
+from lakesmith.plan import refusals
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
@@ -28,7 +29,7 @@ ROW_WISE = Query((ORDERS,), True, "v1")
 @pytest.fixture(autouse=True)
 def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small inputs are worth it, too."""
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
 
 
 def step(
@@ -79,7 +80,7 @@ def test_an_expired_position_is_said_and_makes_it_full_once(customers: Table, or
 def test_small_inputs_are_computed_as_a_whole(
     customers: Table, orders: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "WORTH_KEYS_BYTES", 1_000)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 1_000)
     customers.publish(orders=orders)
     orders.change()
     found = step(customers, orders)
@@ -99,7 +100,7 @@ def test_with_a_key_or_rules_of_its_own_too(
     assert step(customers, orders, definition=definition).strategy is Strategy.KEYS
 
 
-HIDDEN = "a window function looks at rows of all keys"
+HIDDEN = "a window function has no PARTITION BY over columns of the inputs"
 
 
 def _after_refusal(customers: Table, orders: Table, rules: str) -> TableStep:

@@ -11,7 +11,6 @@ from lakesmith.errors import Place
 from lakesmith.project.definitions import (
     Column,
     CsvOptions,
-    FileFormat,
     FileSource,
     History,
     OnBadRow,
@@ -26,6 +25,7 @@ from lakesmith.project.definitions import (
     TableName,
 )
 from lakesmith.project.files import MemoryFiles
+from lakesmith.project.formats import FileFormat
 from lakesmith.project.loader import load_project, parse_project
 
 ORDERS = "source: {files: {path: landing/orders/, format: csv}}\n"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.project.definitions import FileFormat, FileSource
+from lakesmith.project.definitions import FileSource
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakesmith.project.definitions import FileFormat, FileSource, OnBadFile, TableName
+from lakesmith.project.definitions import FileSource, OnBadFile, TableName
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.bad_files import unreadable
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import UnreadableFile
-from lakesmith.sources.whole import damaged_files, read_whole
+from lakesmith.sources.whole import damaged_files
 
 Make = Callable[..., FileSource]
 Put = Callable[..., Path]
 ORDERS = TableName("bronze", "orders")
 FILE = FileIdentity("landing/orders/a.csv.gz", 10, 1)
-TEXT = b"".join(b"%d,%x\n" % (n, n * 7919) for n in range(20_000))
 
 
 @pytest.mark.parametrize(
@@ -51,27 +49,6 @@ def test_only_what_lasts_as_long_as_the_file_does_is_left_out(
 def _parquet(path: Path) -> bytes:
     pq.write_table(pa.table({"a": list(range(5000))}), path, use_dictionary=False, compression="gzip")
     return path.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "whole"),
-    [
-        ("a.csv", TEXT, True),
-        ("a.csv.gz", gzip.compress(TEXT), True),
-        ("a.csv.gz", gzip.compress(TEXT) + gzip.compress(TEXT), True),
-        ("a.csv.gz", gzip.compress(TEXT)[:-3], False),
-        ("a.csv.gz", gzip.compress(TEXT)[:-8] + b"12345678", False),
-        ("a.csv.bz2", bz2.compress(TEXT), True),
-        ("a.csv.bz2", bz2.compress(TEXT)[:-9], False),
-    ],
-)
-def test_a_text_is_read_to_its_end(name: str, content: bytes, whole: bool, tmp_path: Path, put: Put) -> None:
-    path = put(name, content)
-    if whole:
-        read_whole(path, FileFormat.CSV)
-        return
-    with pytest.raises(UnreadableFile, match="LS422"):
-        read_whole(path, FileFormat.CSV)
 
 
 def test_a_parquet_file_with_a_torn_page_is_damaged(tmp_path: Path, put: Put, make_source: Make) -> None:

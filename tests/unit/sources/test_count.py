@@ -1,47 +1,20 @@
-"""Records counted from bytes alone: what Hadoop's lines are, to the last odd ending."""
+"""The records of a source's files, counted from bytes alone."""
 
 from __future__ import annotations
 
 import gzip
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.project.definitions import CsvOptions, FileFormat, FileSource
-from lakesmith.sources import count
-from lakesmith.sources.count import count_lines, count_records
+from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.project.formats import FileFormat
+from lakesmith.sources.count import count_records
 from lakesmith.sources.model import FileIdentity
 
 SOURCE = FileSource("files", "in", FileFormat.CSV, Place("t.yaml", 1))
-
-CASES = [
-    ("nothing", b"", True, 0),
-    ("only a header", b"a,b\n", True, 0),
-    ("only a header, not ended", b"a,b", True, 0),
-    ("two rows", b"a,b\n1,2\n3,4\n", True, 2),
-    ("the last row is not ended", b"a,b\n1,2\n3,4", True, 2),
-    ("no header", b"1,2\n3,4\n", False, 2),
-    ("lines of Windows", b"a,b\r\n1,2\r\n3,4\r\n", True, 2),
-    ("lines of an old Mac", b"a,b\r1,2\r3,4\r", True, 2),
-    ("all three ends", b"a\r\n1\n2\r3", True, 3),
-    ("blank lines are no records", b"a\n\n1\n   \n2\n\n", True, 2),
-    ("blank lines of Windows", b"a\r\n\r\n1\r\n", True, 1),
-    ("a line of one tab is a record", b"a\n\t\n", True, 1),
-    ("a line that begins with a space", b"a\n 1\n2\n", True, 2),
-    ("a byte order mark alone in the first line", b"\xef\xbb\xbf\n1\n", False, 1),
-]
-
-
-@pytest.mark.parametrize(("title", "text", "header", "expected"), CASES, ids=[case[0] for case in CASES])
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 8 * 1024 * 1024])
-def test_lines(
-    title: str, text: bytes, header: bool, expected: int, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(count, "_CHUNK", chunk)
-    assert count_lines(io.BytesIO(text), header) == expected
 
 
 def identity(path: Path) -> FileIdentity:

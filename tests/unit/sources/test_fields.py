@@ -4,15 +4,8 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
-from lakesmith.sources.fields import (
-    FieldMatch,
-    SqlType,
-    compare_fields,
-    composed,
-    dotted,
-    judge_fields,
-    parse_type,
-)
+from lakesmith.project.spark_types import SqlType, composed, parse_type
+from lakesmith.sources.fields import FieldMatch, compare_fields, dotted, judge_fields
 from lakesmith.sources.shape import FileShape
 
 PLAIN = SqlType()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lakesmith import limits
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -153,7 +154,7 @@ def test_many_small_files_become_one_with_the_same_lines(
     monkeypatch: pytest.MonkeyPatch,
     entry: Entry,
 ) -> None:
-    monkeypatch.setattr(ledger_table, "COMPACT_ABOVE", 3)
+    monkeypatch.setattr(limits, "LEDGER_FILES_UP_TO", 3)
     pin: Pin | None = None
     files = []
     for batch in range(1, 11):
@@ -169,7 +170,7 @@ def test_many_small_files_become_one_with_the_same_lines(
 def test_a_leftover_intent_does_not_come_back_by_compaction(
     store: LedgerStore, uncached: Callable[[], LedgerStore], monkeypatch: pytest.MonkeyPatch, entry: Entry
 ) -> None:
-    monkeypatch.setattr(ledger_table, "COMPACT_ABOVE", 1)
+    monkeypatch.setattr(limits, "LEDGER_FILES_UP_TO", 1)
     pin = store.append(ORDERS, None, [entry("a")])
     pin = store.append(ORDERS, pin, [entry("b", 2)])
     store.append(ORDERS, pin, [entry("dead", 3)])

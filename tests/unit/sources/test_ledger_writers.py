@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError
 from lakesmith.project.definitions import TableName
-from lakesmith.sources import ledger as ledger_module
 from lakesmith.sources import ledger_table
 from lakesmith.sources.ledger import LedgerStore, ledger_identifier
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
@@ -113,11 +113,11 @@ def test_a_catalog_locked_for_a_while_is_waited_for(
 def test_a_catalog_that_stays_busy_is_said(
     store: LedgerStore, entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def busy(*args: Any) -> int:
+    def held(*args: Any) -> int:
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(ledger_table, "commit", busy)
-    monkeypatch.setattr(ledger_module, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(ledger_table, "commit", held)
+    monkeypatch.setattr(busy, "_FIRST_WAIT", 0.0)
     with pytest.raises(LockedError, match=r"LS740 bronze\.orders"):
         store.append(ORDERS, None, [entry("a")])
 

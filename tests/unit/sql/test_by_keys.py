@@ -33,7 +33,7 @@ CASES = {
     "SELECT a FROM silver.x WHERE b > (SELECT max(c) FROM silver.y)": "a subquery in an expression",
     "SELECT a FROM silver.x WHERE NOT EXISTS (SELECT 1 FROM silver.y WHERE y.b = x.a LIMIT 3)": "LIMIT",
     "SELECT session_window(ts, '1 minute') AS w, count(*) AS n FROM silver.x GROUP BY session_window(ts, '1 minute')": "a session"
-    " window, which may grow together with another",
+    " window, which a new row can merge with another",
     "SELECT a FROM silver.x FULL JOIN silver.y USING (a)": "FULL JOIN",
     "SELECT x.a FROM silver.x LEFT ANTI JOIN silver.y ON x.a = y.a": None,
     "SELECT a, count(*) AS n FROM silver.x GROUP BY CUBE (a)": "GROUPING SETS, CUBE or ROLLUP",

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Event as Flag
 
 from pyspark.sql import SparkSession
 
@@ -19,7 +20,7 @@ from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Problem, RunError
-from lakesmith.execute.engine import Outdated
+from lakesmith.execute.engine import Outdated, RunStopped
 from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
 from lakesmith.execute.ledger_lines import batch_number
@@ -40,7 +41,7 @@ from lakesmith.spark.iceberg.commits import (
 class Batch:
     """What a batch is given: the session, the lake, the step, and an identity of its own.
 
-    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch.
+    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch; ``stop``, once set, keeps it from being published.
     """
 
     spark: SparkSession
@@ -50,6 +51,7 @@ class Batch:
     listener: Listener
     attempt: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    stop: Flag = field(default_factory=Flag)
 
     @property
     def name(self) -> TableName:
@@ -88,9 +90,13 @@ class Batch:
         """A named place where tests make a batch fail."""
         reach(point, str(self.name))
 
+    def there(self) -> TableState | None:
+        """The table's metadata now; None when there is no such table."""
+        return self.catalog.table(self.name.layer, self.name.name)
+
     def state(self) -> TableState:
         """The table's metadata now. Raises Outdated when the table is gone."""
-        state = self.catalog.table(self.name.layer, self.name.name)
+        state = self.there()
         if state is None:
             raise Outdated("the table was dropped while the batch ran")
         return state
@@ -109,9 +115,12 @@ class Batch:
         self.pass_point("after-branch")
         return state.uuid
 
-    def written(self) -> tuple[Snapshot, ...]:
-        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the branch is gone."""
-        state = self.state()
+    def written(self, state: TableState | None = None) -> tuple[Snapshot, ...]:
+        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the branch is gone.
+
+        ``state``: the table's metadata, where it was read already.
+        """
+        state = state or self.state()
         if self.branch not in state.refs:
             raise Outdated(
                 "the batch's working branch is gone: the table was replaced, or another run took over"
@@ -129,7 +138,8 @@ class Draft:
     """What a batch has written and what it says of it: to be checked, recorded and published.
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
-    ``schema`` is what becomes of the table's columns with the publish.
+    ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the batch chose it; None: the
+    step's.
     """
 
     account: Account
@@ -140,34 +150,40 @@ class Draft:
     ledger_hash: str | None = None
     warnings: tuple[str, ...] = ()
     schema: SchemaChange = NO_CHANGE
+    done: Strategy | None = None
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     """Checks the draft against what the snapshots say, records it and publishes it.
 
-    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile.
+    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile, RunStopped when it is
+    not wanted any more.
     """
     batch.say("checking")
-    account = checked_account(batch, draft)
+    # One look for all checks and the record, once all is written; that main still stands where it did, the publish itself finds out.
+    state = batch.state()
+    account = checked_account(batch, draft, state)
     batch.pass_point("after-check")
-    record = _record(batch, replace(draft, account=account))
+    record = _record(batch, replace(draft, account=account), state)
     head = batch.java.append_empty(batch.name, batch.branch, record.to_summary())
     batch.pass_point("after-record")
     batch.say("publishing")
     batch.pass_point("before-publish")
+    if batch.stop.is_set():
+        raise RunStopped([])
     work = Publication(table_uuid, batch.branch, batch.step.base.snapshot, head)
     batch.java.publish(batch.name, work, draft.schema)
     batch.pass_point("after-publish")
     return BatchReport(record, head, draft.warnings)
 
 
-def _record(batch: Batch, draft: Draft) -> Record:
+def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
     step, base = batch.step, batch.step.base.record
     return Record(
         attempt=batch.attempt,
         parent=base.attempt if base else None,
         batch=batch.number,
-        kind=step.strategy.value,
+        kind=(draft.done or step.strategy).value,
         started_ms=batch.started_ms,
         fingerprint=step.fingerprint,
         account=draft.account,
@@ -181,7 +197,7 @@ def _record(batch: Batch, draft: Draft) -> Record:
         refused=as_recorded(step.refused, step.table.trusts_python),
         definition=step.definition
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
-        columns=_columns(batch.state(), draft.schema),
+        columns=_columns(state, draft.schema),
     )
 
 
@@ -192,15 +208,15 @@ def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
     return {names.get(column.name, column.name): column.field_id for column in kept}
 
 
-def checked_account(batch: Batch, draft: Draft) -> Account:
-    """The account with the row counts before and after, held against the snapshots' own summaries.
+def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
+    """The account with the row counts before and after, held against the snapshots' own summaries in ``state``.
 
     Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
     rows before + inserted - deleted = rows after. And a third: what the account says was written is what Iceberg says.
     """
-    before = live_rows(batch, batch.state(), batch.step.base.snapshot)
-    written = batch.written()
-    after = live_rows(batch, batch.state(), written[-1].snapshot_id) if written else before
+    before = live_rows(batch, state, batch.step.base.snapshot)
+    written = batch.written(state)
+    after = live_rows(batch, state, written[-1].snapshot_id) if written else before
     account = replace(draft.account, rows_before=before, rows_after=after)
     added = sum(snapshot.count("added-records") for snapshot in written)
     facts = (

@@ -59,8 +59,7 @@ def _rows_by_file(batch: Batch, paths: Sequence[str]) -> Mapping[str, int]:
 
 def _require_known(batch: Batch, lake: Lake, without: Sequence[str]) -> None:
     """A file may have no rows (all of them bad, or deleted since); then its batch has none of a file that nobody knows either."""
-    base = batch.step.base.record
-    ledger = lake.ledgers.read(batch.name, base.sidecars.get(LEDGER_PIN) if base else None)
+    ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
     batches = {ledger[path].batch for path in without if path in ledger}
     strangers = _strangers(batch, sorted(batches), ledger) if batches else []
     if strangers:

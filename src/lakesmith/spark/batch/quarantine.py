@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
@@ -10,14 +10,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Pin
-from lakesmith.errors import Problem, QualityError, RunError
+from lakesmith.errors import Problem, RunError
 from lakesmith.plan.steps import Strategy
-from lakesmith.project.definitions import Column, OnBadRow
-from lakesmith.quality.model import Rule
+from lakesmith.project.definitions import Column
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.earlier_rows import is_of, require_none_of
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.exact_json import exact_json, types_of
 
 REASONS: Final = "_reasons"
@@ -42,43 +41,6 @@ COLUMNS: Final = (
 )
 
 
-def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
-    """The texts of the rules that a row breaks: an array of strings."""
-    broken = [F.when(~F.expr(rule.predicate), F.lit(rule.text)) for rule in rules]
-    return F.array_compact(F.array(*broken)) if broken else F.array().cast("array<string>")
-
-
-def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
-    """For each rule an aggregate: the number of rows whose reasons name it. Named ``rule_0``, ``rule_1``, ..."""
-    return [
-        F.count_if(F.array_contains(REASONS, rule.text)).alias(f"rule_{number}")
-        for number, rule in enumerate(rules)
-    ]
-
-
-def checks_of(rules: Sequence[Rule], counts: Mapping[str, int | None]) -> dict[str, int]:
-    """The counts of ``rule_counts`` by the rules' texts."""
-    return {rule.text: int(counts[f"rule_{number}"] or 0) for number, rule in enumerate(rules)}
-
-
-def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
-    """Raises QualityError LS801 when the table wants its batch stopped by bad rows, naming the first few reasons."""
-    table = batch.step.table
-    if not bad or table.on_bad_row is not OnBadRow.FAIL:
-        return
-    samples = bad_rows.select(F.array_join(REASONS, "; ").alias("why")).distinct().limit(5).collect()
-    raise QualityError(
-        Problem(
-            "LS801",
-            f"{bad} bad row{'s' if bad > 1 else ''} stopped the batch of {table.name}; nothing was published",
-            place=table.place,
-            expected="no bad row (on_bad_row: fail)",
-            found=" | ".join(sorted(row.why for row in samples)),
-            hint="correct the input or the rules, or let bad rows go aside: on_bad_row: quarantine",
-        )
-    )
-
-
 def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -> dict[str, Pin]:
     """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
 
@@ -91,7 +53,7 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
     """
     anew = batch.step.strategy is Strategy.FULL
     replaced = [file.path for intake in batch.step.intakes for file in intake.replace]
-    if not bad and not ((anew or replaced) and pinned(batch.step.base.record, SidecarKind.QUARANTINE)):
+    if not bad and not ((anew or replaced) and batch.step.base.pin(SidecarKind.QUARANTINE)):
         return {}
     batch.say(f"setting {bad} bad rows aside")
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)

@@ -12,10 +12,10 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakesmith.catalog.family import lost_sidecar, sidecar_of
 from lakesmith.catalog.owner import PROJECT
-from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
-from lakesmith.errors import Problem, StateError
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.quoting import quoted
@@ -23,9 +23,6 @@ from lakesmith.spark.batch.context import Batch, live_rows
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
 from lakesmith.spark.iceberg.snapshots import read_as_it_was
-
-SIDECAR_LAYER = "lakesmith"
-"""The namespace of every sidecar."""
 
 
 class SidecarKind(StrEnum):
@@ -35,22 +32,12 @@ class SidecarKind(StrEnum):
     TOMBSTONES = "tombstones"
 
 
-def sidecar_name(table: TableName, kind: SidecarKind) -> TableName:
-    """``silver.customers`` -> ``lakesmith.silver__customers__quarantine``."""
-    return TableName(SIDECAR_LAYER, f"{table.layer}__{table.name}__{kind.value}")
-
-
-def pinned(record: Record | None, kind: SidecarKind) -> Pin | None:
-    """The version of a sidecar that belongs to a published batch; None when it has none yet."""
-    return record.sidecars.get(kind.value) if record else None
-
-
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
     """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError LS508 where they are lost."""
-    pin = pinned(batch.step.base.record, kind)
+    pin = batch.step.base.pin(kind)
     if pin is None or pin.snapshot is None:
         return None
-    name = sidecar_name(batch.name, kind)
+    name = sidecar_of(batch.name, kind)
     _require_pinned(batch.name, _state_of(batch, name), pin)
     return read_as_it_was(batch.spark, name, pin.snapshot)
 
@@ -62,7 +49,7 @@ class SidecarWriter:
         self._batch = batch
         self._columns = columns
         self.kind = kind
-        self.name = sidecar_name(batch.name, kind)
+        self.name = sidecar_of(batch.name, kind)
         self.target = physical(self.name, batch.branch)
 
     def open(self) -> bool:
@@ -71,7 +58,7 @@ class SidecarWriter:
         Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A full refresh
         begins without rows, whatever became of those that are pinned.
         """
-        pin, state = pinned(self._batch.step.base.record, self.kind), self._ensure()
+        pin, state = self._batch.step.base.pin(self.kind), self._ensure()
         changed = self._conform(state) or self._has_others_since(pin)
         anew = changed or self._batch.step.strategy is Strategy.FULL
         self._open_branch(state, None if anew else pin)
@@ -132,7 +119,7 @@ class SidecarWriter:
     def count_added(self) -> int:
         """The rows this batch added, as the snapshots' summaries say."""
         state = self._state()
-        pin = pinned(self._batch.step.base.record, self.kind)
+        pin = self._batch.step.base.pin(self.kind)
         total = 0
         for snapshot in state.ancestors(state.refs[self._batch.branch]):
             if snapshot.snapshot_id in (pin.snapshot if pin else None, state.refs.get(MAIN)):
@@ -147,7 +134,7 @@ class SidecarWriter:
 
     def _ensure(self) -> TableState:
         batch = self._batch
-        if batch.catalog.table(SIDECAR_LAYER, self.name.name) is None:
+        if batch.catalog.table(self.name.layer, self.name.name) is None:
             create_table(batch.spark, self.name, self._columns, {PROJECT: batch.project.name})
         state = self._state()
         require_ours(state, batch.project.name)
@@ -158,27 +145,14 @@ class SidecarWriter:
 
 
 def _state_of(batch: Batch, name: TableName) -> TableState:
-    state = batch.catalog.table(SIDECAR_LAYER, name.name)
+    state = batch.catalog.table(name.layer, name.name)
     if state is None:
-        raise _lost(batch.name, str(name), "the table is gone")
+        raise lost_sidecar(batch.name, str(name), "the table is gone")
     return state
 
 
 def _require_pinned(table: TableName, state: TableState, pin: Pin) -> None:
     if state.uuid != pin.uuid:
-        raise _lost(table, state.name, "the table was dropped and created again")
+        raise lost_sidecar(table, state.name, "the table was dropped and created again")
     if pin.snapshot not in state.snapshots:
-        raise _lost(table, state.name, f"snapshot {pin.snapshot} has expired")
-
-
-def _lost(table: TableName, name: str, found: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS508",
-            f"{name} is not as the last published batch left it",
-            expected="the snapshot that the table's progress record pins",
-            found=found,
-            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
-            f" lakesmith run --full-refresh {table}",
-        )
-    )
+        raise lost_sidecar(table, state.name, f"snapshot {pin.snapshot} has expired")

@@ -9,10 +9,10 @@ from lakesmith.catalog.record import Pin
 from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
+from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import quoted
-from lakesmith.sources.fields import parse_type
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned, read_pinned
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
 
 
 def tombstone_columns(batch: Batch) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None =
     none and never were.
     """
     anew = batch.step.strategy is Strategy.FULL
-    if not count and stale is None and not (anew and pinned(batch.step.base.record, SidecarKind.TOMBSTONES)):
+    if not count and stale is None and not (anew and batch.step.base.pin(SidecarKind.TOMBSTONES)):
         return {}
     names = tombstone_columns(batch)
     found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}

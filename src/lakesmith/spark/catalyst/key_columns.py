@@ -22,28 +22,29 @@ column of which input alone decides the value of a column in C (its ``Origin``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.joins import on_both_sides, require_known, seen_of_join
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, origin_of
-from lakesmith.spark.catalyst.merged_values import has_equals, is_for_equals, is_of_merged
+from lakesmith.spark.catalyst.merged_values import has_equals, is_of_merged
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.catalyst.seen import Seen, shared_origins
 from lakesmith.spark.catalyst.tree import (
-    ROW_SIDES,
     Plans,
     analysed,
     conjuncts,
     id_of,
-    is_name,
     items,
     kind_of,
     node_kind,
     occurrence_of,
+    output_of,
     parts_of,
     references,
     require_pure,
@@ -53,9 +54,6 @@ _SAME: Final = frozenset(
     {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Repartition", "RepartitionByExpression"}
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
-_AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
-_KEEPS_ALL: Final = {"LeftOuter": 0, "RightOuter": 1, "LeftAnti": 0}
-"""By kind of join: the side of which every row may be in the result, whatever the condition makes of it."""
 _SESSION: Final = "spark.sessionWindow"
 """What Spark marks a session window's column by."""
 _AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
@@ -101,31 +99,6 @@ def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occur
     return walk.plans.frame(seen.plan) if changed & seen.occurrences else None
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What is known of a node: the columns that tell its changes, their origins, the occurrences of inputs below it, and it
-    relaxed. ``merged``: those columns of which one value stands for others that are equal to it and not the same.
-    """
-
-    told: frozenset[int]
-    plan: Any
-    occurrences: frozenset[Occurrence] = frozenset()
-    origins: Mapping[int, Origins] = field(default_factory=dict)
-    merged: frozenset[int] = frozenset()
-
-    def decides(self, expression: Any) -> bool:
-        """Whether what an expression gives follows from the columns that tell changes."""
-        used = references(expression)
-        return used <= self.told and (not used & self.merged or is_name(expression))
-
-    def merging(self, columns: Iterable[Any]) -> _Seen:
-        """The same where rows with equal values in these columns have been made one, or are looked at together."""
-        found = (
-            id_of(each) for each in columns if kind_of(each) == "AttributeReference" and has_equals(each)
-        )
-        return replace(self, merged=self.merged | self.told.intersection(found))
-
-
 class _PlanPass:
     """One pass over a plan from the result down. Columns are known by numbers that are unique within the plan."""
 
@@ -140,8 +113,8 @@ class _PlanPass:
         self.alone: set[TableName] = set()
         self._occurrences, self._changed = occurrences, changed
         self._trust_python = trust_python
-        self._ctes: dict[int, tuple[_Seen, list[int]]] = {}
-        self._of: Mapping[str, Callable[[Any], _Seen]] = {
+        self._ctes: dict[int, tuple[Seen, list[int]]] = {}
+        self._of: Mapping[str, Callable[[Any], Seen]] = {
             "Project": self._project,
             "Filter": self._filter,
             "Aggregate": self._aggregate,
@@ -159,7 +132,7 @@ class _PlanPass:
             **dict.fromkeys(_SAME, self._same),
         }
 
-    def of(self, node: Any) -> _Seen:
+    def of(self, node: Any) -> Seen:
         """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
         kind = node_kind(node)
         if (occurrence := occurrence_of(node, self._occurrences)) is not None:
@@ -170,41 +143,41 @@ class _PlanPass:
             seen = self._of[kind](node)
             return seen if self._changed & seen.occurrences else replace(seen, plan=node)
         if kind in _CONSTANT:
-            return _Seen(frozenset(map(id_of, items(node.output()))), node)
+            return Seen(frozenset(map(id_of, items(node.output()))), node)
         raise NeverIncremental(f"Spark's plan of the query has a {kind}")
 
-    def _same(self, node: Any) -> _Seen:
+    def _same(self, node: Any) -> Seen:
         below = self._below(node)
         child = [id_of(column) for column in items(node.children().apply(0).output())]
         return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
 
-    def _distinct(self, node: Any) -> _Seen:
+    def _distinct(self, node: Any) -> Seen:
         return self._same(node).merging(items(node.output()))
 
-    def _deduplicate(self, node: Any) -> _Seen:
+    def _deduplicate(self, node: Any) -> Seen:
         """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
-        if frozenset(_output(node)) != frozenset(map(id_of, items(node.keys()))):
-            raise NeverIncremental("of rows that are alike in some columns any may stay")
+        if frozenset(output_of(node)) != frozenset(map(id_of, items(node.keys()))):
+            raise NeverIncremental("it keeps any one of the rows that are alike in some columns")
         return self._distinct(node)
 
-    def _below(self, node: Any) -> _Seen:
+    def _below(self, node: Any) -> Seen:
         (child,) = items(node.children())
         return self.of(child)
 
-    def _renamed(self, below: _Seen, columns: Sequence[int], node: Any, plan: Any) -> _Seen:
+    def _renamed(self, below: Seen, columns: Sequence[int], node: Any, plan: Any) -> Seen:
         """The same columns under the numbers that the node gives them."""
-        output = _output(node, len(columns))
+        output = output_of(node, len(columns))
         pairs = list(zip(columns, output, strict=True))
         told = frozenset(new for old, new in pairs if old in below.told)
         origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
         merged = frozenset(new for old, new in pairs if old in below.merged)
-        return _Seen(told, plan, below.occurrences, origins, merged)
+        return Seen(told, plan, below.occurrences, origins, merged)
 
-    def _project(self, node: Any) -> _Seen:
+    def _project(self, node: Any) -> Seen:
         below = self._below(node)
         return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
 
-    def _computed(self, expressions: list[Any], below: _Seen, plan: Any) -> _Seen:
+    def _computed(self, expressions: list[Any], below: Seen, plan: Any) -> Seen:
         told, origins, merged = set(), {}, set()
         for expression in expressions:
             used = references(expression)
@@ -217,18 +190,18 @@ class _PlanPass:
                 merged.add(made)
             if found := origin_of(expression, below.origins):
                 origins[made] = found
-        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
-    def _filter(self, node: Any) -> _Seen:
+    def _filter(self, node: Any) -> Seen:
         below = self._below(node)
         kept = [part for part in conjuncts(node.condition()) if below.decides(part)]
         return replace(below, plan=self.plans.filtered(below.plan, kept))
 
-    def _aggregate(self, node: Any) -> _Seen:
+    def _aggregate(self, node: Any) -> Seen:
         if not items(node.groupingExpressions()):
-            raise NeverIncremental("it has one row for all rows of its input")
+            raise NeverIncremental("it aggregates without GROUP BY: one row for all rows of its input")
         if any(column.metadata().contains(_SESSION) for column in items(node.references().toSeq())):
-            raise NeverIncremental("a session window may grow together with another")
+            raise NeverIncremental("a new row can merge two session windows")
         below, given = self._below(node), items(node.aggregateExpressions())
         groups = items(node.groupingExpressions())
         fixed = [each for each in given if not is_of_merged(each, groups)]
@@ -236,85 +209,27 @@ class _PlanPass:
             [each.toAttribute() for each in given]
         )
 
-    def _window(self, node: Any) -> _Seen:
+    def _window(self, node: Any) -> Seen:
         below = self._below(node)
         parts = [references(part) for part in items(node.partitionSpec())]
         found = below.told & frozenset().union(*parts)
         if not found:
-            raise NeverIncremental("a window function looks at rows of all keys")
+            raise NeverIncremental("a window function has no PARTITION BY over columns of the inputs")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
-        seen = _Seen(
+        seen = Seen(
             found, self.plans.over(node, [below.plan]), below.occurrences, origins, below.merged & found
         )
         return seen.merging(items(node.partitionSpec()))
 
-    def _join(self, node: Any) -> _Seen:
-        kind = str(node.joinType().toString())
-        if kind not in ROW_SIDES:
-            raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
+    def _join(self, node: Any) -> Seen:
+        require_known(node)
         sides = (self.of(node.left()), self.of(node.right()))
-        self._note_alone(sides)
-        tells = [side for side, telling in zip(sides, ROW_SIDES[kind], strict=True) if telling]
-        return _Seen(
-            frozenset().union(*(side.told for side in tells)),
-            self._relaxed_join(node, kind, sides),
-            sides[0].occurrences | sides[1].occurrences,
-            {column: origin for side in tells for column, origin in side.origins.items()},
-            frozenset().union(*(side.merged for side in tells)),
-        )
+        self.alone |= on_both_sides(sides)
+        return seen_of_join(node, sides, self.plans, self._changed)
 
-    def _note_alone(self, sides: tuple[_Seen, _Seen]) -> None:
-        """Raises NeverIncremental where one occurrence stands on both sides, as that of a CTE that is named twice."""
-        if both := sides[0].occurrences & sides[1].occurrences:
-            names = " and ".join(sorted({str(occurrence.table) for occurrence in both}))
-            raise NeverIncremental(f"it joins {names}, read once, with itself")
-        tables = [{occurrence.table for occurrence in side.occurrences} for side in sides]
-        self.alone |= tables[0] & tables[1]
-
-    def _relaxed_join(self, node: Any, kind: str, sides: tuple[_Seen, _Seen]) -> Any:
-        if not self._changed:
-            for at, side in enumerate(sides):
-                if side.occurrences and _KEEPS_ALL.get(kind) != at:
-                    self._kept(node, sides, at)
-            return node
-        turn = next((at for at, side in enumerate(sides) if self._changed & side.occurrences), None)
-        if turn is None:
-            return node
-        plans = (sides[0].plan, sides[1].plan)
-        if _KEEPS_ALL.get(kind) == turn:
-            # Which of the changed rows have a match does not matter: any may be in the result, before or now.
-            return plans[0] if kind == "LeftAnti" else self.plans.over(node, self._alone(plans, turn))
-        as_matches = None if ROW_SIDES[kind][turn] else _AS_MATCHES.get(kind)
-        kept = self._kept(node, sides, turn)
-        if as_matches is None and kept is None:
-            return self.plans.over(node, plans)
-        on = self.plans.some(self.plans.all_of(kept)) if kept else node.condition()
-        return self.plans.joined(node, plans, as_matches or kind, on)
-
-    def _alone(self, plans: tuple[Any, Any], turn: int) -> list[Any]:
-        """The sides of a join, the other one without its rows."""
-        return [plan if at == turn else self.plans.empty(plan) for at, plan in enumerate(plans)]
-
-    def _kept(self, node: Any, sides: tuple[_Seen, _Seen], turn: int) -> list[Any] | None:
-        """The parts of a join's condition that hold of the changed rows of a side as they do of all; None: there is nothing to be
-        left out. The other side is as it is.
-
-        Raises NeverIncremental where what is kept does not name both sides: the changed rows would meet all others.
-        """
-        condition = node.condition()
-        parts = [] if condition.isEmpty() else conjuncts(condition.get())
-        other = (node.right(), node.left())[turn]
-        known = sides[turn].told | frozenset(_output(other))
-        kept = [
-            part for part in parts if references(part) <= known and is_for_equals(part, sides[turn].merged)
-        ]
-        if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
-            raise NeverIncremental("a join is on what was computed of several rows")
-        return kept if len(kept) < len(parts) else None
-
-    def _union(self, node: Any) -> _Seen:
-        parts = [(self.of(child), _output(child)) for child in items(node.children())]
-        output = _output(node, len(parts[0][1]))
+    def _union(self, node: Any) -> Seen:
+        parts = [(self.of(child), output_of(child)) for child in items(node.children())]
+        output = output_of(node, len(parts[0][1]))
         told, origins, merged = set(), {}, set()
         merges = node_kind(node) != "Union"
         for number, column in enumerate(output):
@@ -323,29 +238,29 @@ class _PlanPass:
                 continue
             if all(columns[number] in part.told for part, columns in parts):
                 told.add(column)
-                origins[column] = _shared([(part, columns[number]) for part, columns in parts])
+                origins[column] = shared_origins([(part, columns[number]) for part, columns in parts])
                 if any(columns[number] in part.merged for part, columns in parts):
                     merged.add(column)
         occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
         plan = self.plans.union([self._part(part) for part, _ in parts])
-        return _Seen(frozenset(told), plan, occurrences, origins, frozenset(merged))
+        return Seen(frozenset(told), plan, occurrences, origins, frozenset(merged))
 
-    def _part(self, part: _Seen) -> Any:
+    def _part(self, part: Seen) -> Any:
         return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
 
-    def _generate(self, node: Any) -> _Seen:
+    def _generate(self, node: Any) -> Seen:
         below = self._below(node)
         if not below.decides(node.generator()):
             # It may make no row of the changed rows where it makes some of all rows.
-            raise NeverIncremental("rows are made of what was computed of several rows")
+            raise NeverIncremental("it explodes what an aggregate or a window function computed")
         told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
         return replace(below, told=told, plan=self.plans.over(node, [below.plan]))
 
-    def _expand(self, node: Any) -> _Seen:
+    def _expand(self, node: Any) -> Seen:
         below = self._below(node)
         told, origins, merged = set(), {}, set()
         rows = [items(row) for row in items(node.projections())]
-        for column, values in zip(_output(node, len(rows[0])), zip(*rows, strict=True), strict=True):
+        for column, values in zip(output_of(node, len(rows[0])), zip(*rows, strict=True), strict=True):
             if not all(map(below.decides, values)):
                 continue
             told.add(column)
@@ -355,55 +270,27 @@ class _PlanPass:
             if found[0] and all(each == found[0] for each in found):
                 origins[column] = found[0]
         plan = self.plans.over(node, [below.plan])
-        return _Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
-    def _with_cte(self, node: Any) -> _Seen:
+    def _with_cte(self, node: Any) -> Seen:
         definitions = []
         for definition in items(node.cteDefs()):
             seen = self.of(definition.child())
-            self._ctes[int(definition.id())] = (seen, _output(definition.child()))
+            self._ctes[int(definition.id())] = (seen, output_of(definition.child()))
             definitions.append(self.plans.over(definition, [seen.plan]))
         result = self.of(node.plan())
         plan = self.plans.over(node, [*definitions, result.plan])
         return replace(result, plan=plan)
 
-    def _cte(self, node: Any) -> _Seen:
+    def _cte(self, node: Any) -> Seen:
         seen, columns = self._ctes[int(node.cteId())]
         return self._renamed(seen, columns, node, node)
 
 
-def _whole_input(node: Any, occurrence: Occurrence) -> _Seen:
+def _whole_input(node: Any, occurrence: Occurrence) -> Seen:
     columns = items(node.output())
     origins = {id_of(column): {occurrence: Origin(str(column.name()))} for column in columns}
-    return _Seen(frozenset(origins), node, frozenset({occurrence}), origins)
-
-
-def _shared(parts: Iterable[tuple[_Seen, int]]) -> Origins:
-    """The origins that a column has in each part which has the occurrence they are of."""
-    parts = list(parts)
-    found: dict[Occurrence, Origin] = {}
-    for occurrence in frozenset().union(*(part.occurrences for part, _ in parts)):
-        origins = [
-            part.origins.get(column, {}).get(occurrence)
-            for part, column in parts
-            if occurrence in part.occurrences
-        ]
-        if origins[0] is not None and all(origin == origins[0] for origin in origins):
-            found[occurrence] = origins[0]
-    return found
-
-
-def _names_both(condition: Any, join: Any) -> bool:
-    used = references(condition)
-    return bool(used & frozenset(_output(join.left())) and used & frozenset(_output(join.right())))
-
-
-def _output(node: Any, size: int | None = None) -> list[int]:
-    """The node's columns. Raises NeverIncremental where they are not ``size``."""
-    columns = [id_of(column) for column in items(node.output())]
-    if size is not None and len(columns) != size:
-        raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
-    return columns
+    return Seen(frozenset(origins), node, frozenset({occurrence}), origins)
 
 
 def _aggregates(expression: Any) -> bool:

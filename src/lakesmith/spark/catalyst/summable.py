@@ -16,9 +16,9 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.joins import ROW_SIDES, join_kind
 from lakesmith.spark.catalyst.occurrences import Occurrences
 from lakesmith.spark.catalyst.tree import (
-    ROW_SIDES,
     analysed,
     items,
     kind_of,
@@ -86,7 +86,7 @@ def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | No
         return _changes(node.children().apply(0), occurrences, moved)
     if kind != "Join":
         return None
-    sides = ROW_SIDES.get(str(node.joinType().toString()))
+    sides = ROW_SIDES.get(join_kind(node))
     found = [_changes(side, occurrences, moved) for side in (node.left(), node.right())]
     if sides is None or None in found or all(found):
         return None

@@ -14,17 +14,6 @@ from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.jvm.gateway import java_class
 from lakesmith.sql.functions import is_clock_word
 
-ROW_SIDES: Final = {
-    "Inner": (True, True),
-    "Cross": (True, True),
-    "LeftOuter": (True, False),
-    "LeftSemi": (True, False),
-    "LeftAnti": (True, False),
-    "RightOuter": (False, True),
-}
-"""By kind of join: whether each row of the result is made from one of the left side, of the right side. A row of any other side may
-only let it through, keep it out, or fill it up."""
-
 _CLOCKS: Final = frozenset(
     {
         *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone"),
@@ -114,6 +103,14 @@ def node_kind(node: Any) -> str:
 def items(sequence: Any) -> list[Any]:
     """The elements of a Scala Seq."""
     return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def output_of(node: Any, size: int | None = None) -> list[int]:
+    """The node's columns. Raises NeverIncremental where they are not ``size``."""
+    columns = [id_of(column) for column in items(node.output())]
+    if size is not None and len(columns) != size:
+        raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
+    return columns
 
 
 def id_of(attribute: Any) -> int:

@@ -9,14 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
-    DoubleType,
-    FloatType,
     MapType,
     StructType,
-    VariantType,
 )
 
 from lakesmith.quoting import quoted
+from lakesmith.spark.frames.sql_types import sql_type
 
 Leaf = Callable[[SparkColumn, DataType], SparkColumn]
 """What becomes of a value that has none inside, of a given type."""
@@ -57,26 +55,12 @@ def equal_in(
 
 def has_equality(kind: DataType) -> bool:
     """False where values cannot be compared, not even by ``comparable``: variants, and what has them inside."""
-    match kind:
-        case MapType():
-            return has_equality(kind.keyType) and has_equality(kind.valueType)
-        case ArrayType():
-            return has_equality(kind.elementType)
-        case StructType():
-            return all(has_equality(field.dataType) for field in kind.fields)
-    return not isinstance(kind, VariantType)
+    return all(leaf.text != "variant" for leaf in sql_type(kind).leaves())
 
 
 def has_fractions(kind: DataType) -> bool:
     """Whether there is a double or a float in the type, at any depth."""
-    match kind:
-        case MapType():
-            return has_fractions(kind.keyType) or has_fractions(kind.valueType)
-        case ArrayType():
-            return has_fractions(kind.elementType)
-        case StructType():
-            return any(has_fractions(field.dataType) for field in kind.fields)
-    return isinstance(kind, DoubleType | FloatType)
+    return any(leaf.text in ("double", "float") for leaf in sql_type(kind).leaves())
 
 
 def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:

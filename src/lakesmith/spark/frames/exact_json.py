@@ -8,7 +8,7 @@ SQL text, as the readers' is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,9 @@ def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], types: s
 
 def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:
     """SQL of one JSON object: each field's name, the SQL of its value, and its type."""
-    values = ", ".join(f"{_plain(value, kind, 0)} AS {quoted(field)}" for field, value, kind in fields)
+    values = ", ".join(
+        f"{_turned(value, kind, _PLAIN_MAP)} AS {quoted(field)}" for field, value, kind in fields
+    )
     return f"to_json(struct({values}), {options(_OPTIONS)})"
 
 
@@ -62,7 +64,7 @@ def read_json(text: str, types: str) -> str:
 def restored(parsed: str, types: str) -> list[str]:
     """SQL of each field, as it was written, of the struct ``parsed`` that ``read_json`` gave."""
     return [
-        f"{_restored(f'{parsed}.{quoted(field.name)}', field.dataType, 0)} AS {quoted(field.name)}"
+        f"{_turned(f'{parsed}.{quoted(field.name)}', field.dataType, _RESTORED_MAP)} AS {quoted(field.name)}"
         for field in parse_types(types)
     ]
 
@@ -101,42 +103,24 @@ def _written(kind: DataType) -> DataType:
     return kind
 
 
-def _plain(value: str, kind: DataType, depth: int) -> str:
-    """SQL of ``value`` as its written type."""
+_PLAIN_MAP: Final = "transform(map_entries({value}), {entry} -> struct({key} AS key, {of} AS value))"
+_RESTORED_MAP: Final = "map_from_entries(transform({value}, {entry} -> struct({key}, {of})))"
+
+
+def _turned(value: str, kind: DataType, of_map: str, depth: int = 0) -> str:
+    """SQL of ``value`` as its written type, or of a written one as what it was; ``of_map``: what becomes of a map or its entries."""
     if not _has_odd_map(kind):
         return value
     element = f"e{depth}"
     match kind:
         case MapType():
-            key = _plain(f"{element}.key", kind.keyType, depth + 1)
-            of = _plain(f"{element}.value", kind.valueType, depth + 1)
-            return f"transform(map_entries({value}), {element} -> struct({key} AS key, {of} AS value))"
+            key = _turned(f"{element}.key", kind.keyType, of_map, depth + 1)
+            of = _turned(f"{element}.value", kind.valueType, of_map, depth + 1)
+            return of_map.format(value=value, entry=element, key=key, of=of)
         case ArrayType():
-            return f"transform({value}, {element} -> {_plain(element, kind.elementType, depth + 1)})"
+            return f"transform({value}, {element} -> {_turned(element, kind.elementType, of_map, depth + 1)})"
         case StructType():
-            fields = ((f.name, _plain(f"{value}.{quoted(f.name)}", f.dataType, depth)) for f in kind)
-            return _struct(value, fields)
+            fields = ((f.name, _turned(f"{value}.{quoted(f.name)}", f.dataType, of_map, depth)) for f in kind)
+            pairs = ", ".join(f"{literal(field)}, {of}" for field, of in fields)
+            return f"IF({value} IS NULL, NULL, named_struct({pairs}))"
     return value
-
-
-def _restored(value: str, kind: DataType, depth: int) -> str:
-    """The inverse of ``_plain``."""
-    if not _has_odd_map(kind):
-        return value
-    element = f"e{depth}"
-    match kind:
-        case MapType():
-            key = _restored(f"{element}.key", kind.keyType, depth + 1)
-            of = _restored(f"{element}.value", kind.valueType, depth + 1)
-            return f"map_from_entries(transform({value}, {element} -> struct({key}, {of})))"
-        case ArrayType():
-            return f"transform({value}, {element} -> {_restored(element, kind.elementType, depth + 1)})"
-        case StructType():
-            fields = ((f.name, _restored(f"{value}.{quoted(f.name)}", f.dataType, depth)) for f in kind)
-            return _struct(value, fields)
-    return value
-
-
-def _struct(value: str, fields: Iterable[tuple[str, str]]) -> str:
-    pairs = ", ".join(f"{literal(field)}, {of}" for field, of in fields)
-    return f"IF({value} IS NULL, NULL, named_struct({pairs}))"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from lakesmith.sources.fields import SqlType, composed
+from lakesmith.project.spark_types import SqlType, composed
 
 
 def sql_type(kind: DataType) -> SqlType:

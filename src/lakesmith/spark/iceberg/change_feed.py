@@ -23,11 +23,12 @@ from typing import Any
 
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
+from lakesmith.spark.frames.comparable import has_equality
+from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side
 from lakesmith.spark.frames.rounding import grouped_exactly
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletion_vectors import Vectors
@@ -35,8 +36,6 @@ from lakesmith.spark.iceberg.file_difference import Bound, Differing, compare, h
 from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
-
-_COUNT = "_lakesmith_count"
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def _others(task: Any, positions: BitMap64) -> BitMap64:
 
 def _require_comparable(name: TableName, rows: DataFrame) -> None:
     for column in rows.schema.fields:
-        if "variant" in column.dataType.simpleString():
+        if not has_equality(column.dataType):
             raise NotIncremental(
                 f"rows of {name} have no ids to be told apart by, and values of its column {column.name} cannot be compared"
             )
@@ -181,14 +180,9 @@ def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFram
 def _cancel_by_value(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Equal rows cancel one for one. Where a value is null in both, it is equal."""
     columns = [name for name in went.columns if name not in (ROW_ID, LAST_UPDATED)]
-    both = went.select(*map(quoted, columns), F.lit(-1).alias(_COUNT)).unionByName(
-        came.select(*map(quoted, columns), F.lit(1).alias(_COUNT))
+    both = side(came.select(*map(quoted, columns)), WANTED).union(
+        side(went.select(*map(quoted, columns)), THERE)
     )
-    counted = grouped_exactly(both, columns, F.sum(_COUNT).alias(_COUNT))
-    return _repeated(counted, -1, columns), _repeated(counted, 1, columns)
-
-
-def _repeated(counted: DataFrame, sign: int, columns: Sequence[str]) -> DataFrame:
-    times = F.col(_COUNT) * sign
-    rows = counted.where(times > 0).withColumn(_COUNT, F.explode(F.sequence(F.lit(1), times)))
-    return rows.select(*map(quoted, columns))
+    counted = grouped_exactly(both, columns, *both_counts())
+    gone, new = repeated(counted, less()), repeated(counted, more())
+    return gone.select(*map(quoted, columns)), new.select(*map(quoted, columns))

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
-OPEN_BYTES: Final = 256 * 1024
-"""What opening a data file costs, as bytes that are read in the same time."""
-
-MASKED_BYTES: Final = 1024 * 1024
-"""What it costs to find out which rows of a data file are hidden by other deletes than before: those of both ends are read, ones
-that hide all other rows are written, and the file is opened once more."""
+from lakesmith import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +73,9 @@ def too_dear(differing: Differing, then: Files, now: Files, bound: Bound) -> str
     held = sum(then[file].bytes for file in both) + sum(now[file].bytes for file in differing.came)
     total = sum(file.bytes for file in now.values())
     opened = len(both) + len(differing.came) - len(differing.masked)
-    cost = held + opened * OPEN_BYTES + len(differing.masked) * MASKED_BYTES
-    if cost <= bound.part * (total + len(now) * OPEN_BYTES + bound.besides):
+    opening = limits.OPENING_A_DATA_FILE_BYTES
+    cost = held + opened * opening + len(differing.masked) * limits.COMPARING_DELETES_BYTES
+    if cost <= bound.part * (total + len(now) * opening + bound.besides):
         return None
     touched = len(both) + len(differing.came)
     files = "1 file" if touched == 1 else f"{touched:,} files"

@@ -24,9 +24,10 @@ from pyspark.sql.types import DataType
 
 from lakesmith.project.definitions import TableDefinition
 from lakesmith.quoting import quoted
-from lakesmith.spark.batch.quarantine import REASONS, rule_counts, rule_reasons
+from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.frames.comparable import comparable, has_equality
-from lakesmith.spark.judge.rules import add_reasons, delete_condition
+from lakesmith.spark.judge.rule_misfits import add_reasons, delete_condition
+from lakesmith.spark.judge.rules import rule_counts, rule_reasons
 from lakesmith.spark.query.table_query import QueryRows
 
 DELETE: Final = "_lakesmith_delete"

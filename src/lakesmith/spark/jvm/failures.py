@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from lakesmith.catalog import busy
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.spark.jvm.read_failure import file_in
 
@@ -53,7 +54,6 @@ _DEAD = (
 )
 _NO_ANSWER = re.compile(r"Py4JError: An error occurred while calling \S+$", re.MULTILINE)
 """How Py4J tells that the connection broke in the middle of a call: an error of Java's would have a trace."""
-_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED", "database is locked", "database table is locked")
 _NO_MEMORY = (
     "java.lang.OutOfMemoryError",
     "SparkOutOfMemoryError",
@@ -231,12 +231,8 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "a file or folder may not be read or written",
             "check its owner, permissions and mount",
         )
-    if _any(_LOCKED, text):
-        return (
-            "LS702",
-            "another process keeps the catalog locked",
-            "let the other process finish, or end it, and run again",
-        )
+    if busy.says_busy(text):
+        return "LS702", busy.HELD.format(""), busy.WHAT_TO_DO
     if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
         if _any(_NO_MEMORY, _tail(log_path)):
             return _out_of_memory()

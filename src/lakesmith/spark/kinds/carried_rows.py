@@ -14,18 +14,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
-from lakesmith.spark.read.records import BLOCK_BYTES, LARGE_BYTES
 from lakesmith.spark.read.request import PROVENANCE, RAW
-
-MOST_BYTES: Final = 384 * 1024 * 1024
-"""What comes along at the most, over all tasks, as text, if every row is as long as a row may be."""
-SURE_BYTES: Final = 64 * 1024 * 1024
-"""What may come along into the smallest heap."""
-_OF_HEAP: Final = 32
-"""Which part of the heap may be taken; a bad row is usually a fifth as long as it may be."""
 
 _NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
 _CARRIED, _FILES = "carried", "files"
@@ -74,7 +67,10 @@ def _row(seen: Observation) -> Any:
 def _most_bytes(spark: SparkSession) -> int:
     jvm: Any = spark._jvm
     heap = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
-    return min(MOST_BYTES, max(SURE_BYTES, heap // _OF_HEAP))
+    return min(
+        limits.BAD_ROWS_CARRIED_BYTES,
+        max(limits.BAD_ROWS_CARRIED_SURELY_BYTES, heap // limits.BAD_ROWS_CARRIED_OF_HEAP_ONE_IN),
+    )
 
 
 def _row_bytes(columns: Sequence[str]) -> int:
@@ -84,5 +80,7 @@ def _row_bytes(columns: Sequence[str]) -> int:
 
 def _tasks(spark: SparkSession, files: Sequence[FileIdentity]) -> int:
     """How many tasks read the files, at the most."""
-    blocks = sum(-(-file.size // BLOCK_BYTES) for file in files if file.size >= LARGE_BYTES)
+    blocks = sum(
+        -(-file.size // limits.READ_BLOCK_BYTES) for file in files if file.size >= limits.LARGE_FILE_BYTES
+    )
     return int(spark.sparkContext.defaultParallelism) + 1 + blocks

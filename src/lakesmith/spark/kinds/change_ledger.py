@@ -13,20 +13,20 @@ from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, require_none_of
 from lakesmith.spark.batch.quarantine import COLUMNS
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.kinds.derive import prepare_table
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS
 
 
 def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     """Writes the step's lines to the ledger and deletes the rows of the files that are forgotten."""
-    prepared = prepare_table(batch, (*batch.step.table.columns, *SYSTEM_COLUMNS)) if _is_new(batch) else []
+    there, columns = batch.there(), (*batch.step.table.columns, *SYSTEM_COLUMNS)
+    prepared = [] if there else prepare_table(batch, there, columns)
     entries = [
         *asked_entries(batch.step, batch.attempt, batch.started_ms),
         *unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root),
     ]
-    base = batch.step.base.record
-    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries)
     batch.pass_point("after-intent")
     table_uuid = batch.open_branch()
     forgotten = [file.path for intake in batch.step.intakes for file in intake.forget]
@@ -41,10 +41,6 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     )
 
 
-def _is_new(batch: Batch) -> bool:
-    return batch.catalog.table(batch.name.layer, batch.name.name) is None
-
-
 def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
     """Deletes the files' rows on the branch; returns how many there were."""
     if batch.step.base.snapshot is None:
@@ -55,7 +51,7 @@ def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
 
 def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
     """Takes the files' bad rows out of quarantine: they come back with the file, if they are still bad."""
-    if pinned(batch.step.base.record, SidecarKind.QUARANTINE) is None:
+    if batch.step.base.pin(SidecarKind.QUARANTINE) is None:
         return {}
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
     writer.open()

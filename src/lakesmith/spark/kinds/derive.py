@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakesmith.catalog.record import Account
-from lakesmith.catalog.state import ColumnState
+from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
@@ -35,7 +35,7 @@ from lakesmith.spark.judge.validity import as_rows
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
 from lakesmith.spark.refresh.by_keys import refresh_keys
 from lakesmith.spark.write.plain import write_plain
-from lakesmith.spark.write.rebuild import rebuild_keyed, rebuild_versions
+from lakesmith.spark.write.rebuild import rebuild
 from lakesmith.spark.write.upsert import upsert
 from lakesmith.spark.write.upsert_versions import upsert_versions
 
@@ -49,11 +49,14 @@ def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     batch.say("planning the query")
     rows = query_rows(batch, with_arrival=bool(table.key))
     whole = _as_stored(table, rows)
-    columns = _as_wide(batch, _columns(table, whole))
-    retyped = _retyped(batch, columns)
-    _require_unpartitioned(batch, {change.name for change in retyped}, set(_missing(batch, whole)))
-    warnings = prepare_table(batch, _standing_in(columns, retyped))
-    gone = _gone(batch, whole, retyped)
+    there = batch.there()
+    columns = _as_wide(batch, there, _columns(table, whole))
+    retyped = _retyped(batch, there, columns)
+    missing = {column.name for column in _gone(there, whole, ())} if there else set()
+    _require_unpartitioned(batch, {change.name for change in retyped}, missing)
+    warnings = prepare_table(batch, there, _standing_in(columns, retyped))
+    # Looked up again, as it was just made or widened. Whether it is the table that was planned, open_branch looks for itself.
+    gone = _gone(batch.state(), whole, retyped)
     _require_same_columns(batch, gone)
     table_uuid = batch.open_branch()
     draft = _write(batch, replace(_with_gone(rows, gone), retyped=retyped))
@@ -77,12 +80,11 @@ def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
         raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
 
 
-def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
+def _retyped(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> tuple[Retyped, ...]:
     """In a rebuild, the columns whose type changes to one that the old does not widen to.
 
     Until the publish, which swaps them, the table has both: the old one, and the new one under another name.
     """
-    state = batch.catalog.table(batch.name.layer, batch.name.name)
     if state is None or batch.step.strategy is not Strategy.FULL:
         return ()
     there = {column.name.lower(): column for column in state.columns}
@@ -94,12 +96,11 @@ def _retyped(batch: Batch, columns: Sequence[Column]) -> tuple[Retyped, ...]:
     )
 
 
-def _as_wide(batch: Batch, columns: Sequence[Column]) -> list[Column]:
+def _as_wide(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> list[Column]:
     """The columns of a batch that keeps the table's rows, in the table's types where those are wider.
 
     Raises NotIncremental where one is of a type to which the table's can only change in a rebuild.
     """
-    state = batch.catalog.table(batch.name.layer, batch.name.name)
     if state is None or batch.step.strategy is Strategy.FULL:
         return list(columns)
     types = {column.name.lower(): column.type for column in state.columns}
@@ -113,12 +114,6 @@ def _as_wide_as(column: Column, there: str | None) -> Column:
     if changes is None or any(change.old is None for change in changes):
         raise NotIncremental(f"its column {column.name} is {column.type} now, and was {there}")
     return replace(column, type=there)
-
-
-def _missing(batch: Batch, rows: QueryRows) -> list[str]:
-    """The names of the columns that the table has, if there is one, and the query does not give."""
-    state = batch.catalog.table(batch.name.layer, batch.name.name)
-    return [column.name for column in _gone(batch, rows, ())] if state else []
 
 
 def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -> None:
@@ -159,10 +154,10 @@ def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[
     return [replace(column, name=names.get(column.name.lower(), column.name)) for column in columns]
 
 
-def _gone(batch: Batch, rows: QueryRows, retyped: Sequence[Retyped]) -> list[ColumnState]:
+def _gone(state: TableState, rows: QueryRows, retyped: Sequence[Retyped]) -> list[ColumnState]:
     """The columns that the table has and the query does not give."""
     given = {name.lower() for name in (*rows.columns, *(change.stand_in for change in retyped))}
-    return [column for column in batch.state().columns if column.name.lower() not in given]
+    return [column for column in state.columns if column.name.lower() not in given]
 
 
 def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
@@ -176,11 +171,10 @@ def _write(batch: Batch, rows: QueryRows) -> Draft:
         return refresh_keys(batch, rows, rows.keys)
     if not batch.step.table.key:
         return write_plain(batch, rows)
-    keeps_versions = batch.step.table.keeps_versions
     if batch.step.strategy is Strategy.UPSERT and batch.step.base.snapshot is not None:
         _require_no_collation(rows)
-        return upsert_versions(batch, rows) if keeps_versions else upsert(batch, rows)
-    return rebuild_versions(batch, rows) if keeps_versions else rebuild_keyed(batch, rows)
+        return upsert_versions(batch, rows) if batch.step.table.keeps_versions else upsert(batch, rows)
+    return rebuild(batch, rows)
 
 
 def _require_no_collation(rows: QueryRows) -> None:
@@ -195,10 +189,12 @@ def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     return batch.open_branch(), Draft(Account(), by_row=False)
 
 
-def prepare_table(batch: Batch, columns: Sequence[Column]) -> list[str]:
-    """Makes the table, or adds and widens its columns and changes its settings; says in words what changed."""
+def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> list[str]:
+    """Makes the table, or adds and widens its columns and changes its settings; says in words what changed.
+
+    ``state``: the table's metadata now; None: there is none.
+    """
     table = batch.step.table
-    state = batch.catalog.table(batch.name.layer, batch.name.name)
     if state is None:
         properties = table_properties(batch.project.name, table)
         create_table(batch.spark, batch.name, columns, properties, table.partition_by)

@@ -9,11 +9,12 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.catalog.state import ColumnState
+from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn, OnTypeChange
-from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
+from lakesmith.project.definitions import Column, FileSource, OnNewColumn, OnTypeChange, TableDefinition
+from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_header_problem
+from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import FileShape
@@ -21,17 +22,10 @@ from lakesmith.sources.told import Holders, Told
 from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of
-from lakesmith.spark.kinds.intake_fields import Held, match_fields, of_good_lines, widen_columns
-from lakesmith.spark.read.files import (
-    ReadGroup,
-    ReadRequest,
-    infer_columns,
-    json_columns,
-    json_key_files,
-    read_files,
-)
+from lakesmith.spark.kinds.intake_fields import Held, match_fields, of_good_records, widen_columns
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files
+from lakesmith.spark.read.formats.registry import reader_of
 
-_DELIMITED = (FileFormat.CSV, FileFormat.TSV)
 _PREFIX = ("_source_", "_ingested_at", "_batch")
 
 
@@ -83,7 +77,7 @@ def open_intake(batch: Batch) -> Intake:
         intake: group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
         for intake in _with_files(batch)
     }
-    columns = known_columns(batch)
+    columns = known_columns(batch.step.table, batch.there())
     for intake, shapes in groups.items():
         require_readable(batch.name, intake.source, shapes, columns)
     columns = columns or _inferred(batch, groups)
@@ -120,10 +114,9 @@ def _agreed(
     for intake in open_first:
         columns = _matched(batch, intake.source, groups[intake], found[intake], columns, notes)
     for intake in open_first:
-        if intake.source.format not in _DELIMITED:
-            request = _request(batch, intake.source, groups[intake], found[intake], columns)
-            columns, said = match_fields(batch.spark, request, found[intake], columns)
-            notes.extend(said)
+        request = _request(batch, intake.source, groups[intake], found[intake], columns)
+        columns, said = match_fields(batch.spark, request, found[intake], columns)
+        notes.extend(said)
     for intake in open_first:
         if intake.source.on_type_change is OnTypeChange.WIDEN:
             columns, said = widen_columns(
@@ -137,16 +130,13 @@ def _with_files(batch: Batch) -> list[FileIntake]:
     return [intake for intake in batch.step.intakes if intake.files]
 
 
-def known_columns(batch: Batch) -> tuple[Column, ...]:
+def known_columns(table: TableDefinition, state: TableState | None) -> tuple[Column, ...]:
     """The declared columns and, after them, those the table has got besides (inferred once, or evolved since).
 
-    The fields that the table has got inside the declared columns are in their types.
+    The fields that the table has got inside the declared columns are in their types. ``state``: as it is now; None: it is not there.
     """
-    state = batch.catalog.table(batch.name.layer, batch.name.name)
     there = {column.name.lower(): column for column in (state.columns if state else ())}
-    declared = [
-        _with_remembered(column, there.pop(column.name.lower(), None)) for column in batch.step.table.columns
-    ]
+    declared = [_with_remembered(column, there.pop(column.name.lower(), None)) for column in table.columns]
     besides = (column for column in there.values() if not column.name.startswith(_PREFIX))
     return (*declared, *(Column(column.name, column.type) for column in besides))
 
@@ -161,7 +151,7 @@ def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) ->
     batch.say("inferring the columns")
     found: dict[str, Column] = {}
     for intake, shapes in groups.items():
-        akin = with_common_columns(shapes) if intake.source.format in _DELIMITED else shapes
+        akin = with_common_columns(shapes) if landing_format(intake.source).has_header else shapes
         for column in infer_columns(batch.spark, intake.source, _groups(akin, ()), batch.project.root):
             found.setdefault(column.name.lower(), column)
     return tuple(found.values())
@@ -177,43 +167,36 @@ def _matched(
 ) -> tuple[Column, ...]:
     """The columns, with new ones added where the source lets them in; raises SourceError where it does not."""
     new: dict[str, NewColumn] = {}
-    lines, found = _that_get_in(batch, source, shapes, found, columns)
+    keys, records, matches = reader_of(source).keys, None, _matches(source, found, columns)
+    if keys is not None and any(match.new for match in matches):
+        request = of_good_records(batch.spark, _request(batch, source, shapes, found, columns), keys)
+        found = _that_get_in(found, matches, keys.files(batch.spark, request))
+        records, matches = request.records, _matches(source, found, columns)
     told = Told(source, batch.name)
     nothing = tuple(file.path for group in shapes for file in group.files if not file.size)
     told.add(("there is no byte in it, so no row",) if nothing else (), (), Holders(nothing))
-    for shape, holders in found:
-        match = match_columns(columns, shape, source.on_new_column)
-        headless = no_header_problem(match) if source.format in _DELIMITED else ()
+    for match, (_, holders) in zip(matches, found, strict=True):
+        headless = no_header_problem(match) if landing_format(source).has_header else ()
         told.add(match.notes, (*match.problems, *headless), holders)
         for column in match.new:
             known = new.get(column.name.lower(), column)
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
     told.stop()
     notes.extend(told.notes)
-    return (*columns, *_typed(batch, source, shapes, tuple(new.values()), lines)) if new else columns
+    return (*columns, *_typed(batch, source, shapes, tuple(new.values()), records)) if new else columns
 
 
-def _that_get_in(
-    batch: Batch,
-    source: FileSource,
-    shapes: Sequence[ShapeGroup],
-    found: Sequence[Held],
-    columns: tuple[Column, ...],
-) -> tuple[DataFrame | None, Sequence[Held]]:
-    """The JSON lines that may bring columns, and their keys: where there are new ones, those of rows that are not bad.
+def _matches(source: FileSource, found: Sequence[Held], columns: Sequence[Column]) -> list[ColumnMatch]:
+    return [match_columns(columns, shape, source.on_new_column) for shape, _ in found]
 
-    None: all lines. A header brings its columns whatever becomes of the rows below it.
+
+def _that_get_in(found: Sequence[Held], matches: Sequence[ColumnMatch], good: Collection[str]) -> list[Held]:
+    """The keys of records that may bring columns: where there are new ones, those of rows that are not bad, which are ``good``.
+
+    A header brings its columns whatever becomes of the rows below it.
     """
-    evolves = source.format is FileFormat.JSON and source.on_new_column is OnNewColumn.EVOLVE
-    matches = [match_columns(columns, shape, source.on_new_column) for shape, _ in found] if evolves else []
-    if not any(match.new for match in matches):
-        return None, found
-    request = of_good_lines(batch.spark, _request(batch, source, shapes, found, columns))
-    kept = {
-        *json_columns(batch.spark, request),
-        *(theirs for match in matches for _, theirs in match.present),
-    }
-    return request.records, [(_with_keys(shape, kept), holders) for shape, holders in found]
+    kept = {*good, *(theirs for match in matches for _, theirs in match.present)}
+    return [(_with_keys(shape, kept), holders) for shape, holders in found]
 
 
 def _with_keys(shape: FileShape, kept: Collection[str]) -> FileShape:
@@ -230,24 +213,23 @@ def _typed(
     source: FileSource,
     shapes: Sequence[ShapeGroup],
     new: Sequence[NewColumn],
-    lines: DataFrame | None,
+    records: DataFrame | None,
 ) -> tuple[Column, ...]:
     """New columns with a type: the file's own, or, where it says nothing, what its values look like."""
     if all(column.type for column in new):
         return tuple(Column(column.name, table_type(column.type or "string")) for column in new)
-    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root, lines)
+    inferred = infer_columns(batch.spark, source, _groups(shapes, ()), batch.project.root, records)
     types = {column.name.lower(): column.type for column in inferred}
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 
 
 def _shapes(batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup]) -> list[Held]:
-    """The shapes to match, and what has them. JSON files have no header: theirs is the set of keys that occur in them."""
-    if source.format is FileFormat.JSON:
-        first = json_key_files(batch.spark, _request(batch, source, shapes, (), ()))
-        keys, paths = tuple(sorted(first)), tuple(file.path for group in shapes for file in group.files)
-        return [(FileShape(keys, (None,) * len(keys)), Holders(paths, first))]
-    if source.format in _DELIMITED and not source.csv.header:
-        return []
+    """The shapes to match, and what has them. That of files whose records name their columns is the set of keys that occur."""
+    keys = reader_of(source).keys
+    if keys is not None:
+        first = keys.files(batch.spark, _request(batch, source, shapes, (), ()))
+        names, paths = tuple(sorted(first)), tuple(file.path for group in shapes for file in group.files)
+        return [(FileShape(names, (None,) * len(names)), Holders(paths, first))]
     return [
         (group.shape, Holders(tuple(file.path for file in group.files)))
         for group in shapes
@@ -265,10 +247,10 @@ def _request(
     typed = tuple((column.name, column.type or "string") for column in columns)
     # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
     groups = _groups([shape for shape in shapes if not shape.shape.empty], columns)
-    if source.format is FileFormat.JSON:
+    if reader_of(source).keys is not None:
         spelt = tuple(pair for shape, _ in found for pair in _spelt(shape, columns))
         groups = tuple(replace(group, matches=spelt) for group in groups)
-    elif source.format in _DELIMITED and not source.csv.header:
+    elif landing_format(source).has_header and not source.csv.header:
         names = tuple(column.name for column in columns)
         groups = tuple(replace(group, file_columns=names) for group in groups)
     return ReadRequest(source, batch.project.root, groups, typed)

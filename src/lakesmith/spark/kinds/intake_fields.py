@@ -10,21 +10,13 @@ from pyspark.sql import SparkSession
 
 from lakesmith.plan.grown_types import grown, widened
 from lakesmith.plan.widening import type_changes
-from lakesmith.project.definitions import Column, FileFormat, OnNewColumn
-from lakesmith.sources.fields import (
-    FieldPath,
-    SqlType,
-    compare_fields,
-    dotted,
-    file_types,
-    judge_fields,
-    listed,
-    parse_type,
-)
+from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.project.spark_types import SqlType, parse_type
+from lakesmith.sources.fields import FieldPath, compare_fields, dotted, file_types, judge_fields, listed
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
-from lakesmith.spark.read.json_fields import json_field_types, json_unknown_fields
-from lakesmith.spark.read.json_lines import json_good_lines
+from lakesmith.spark.read.formats.interface import RecordKeys
+from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.request import ReadRequest
 
 _Columns = tuple[Column, ...]
@@ -41,16 +33,16 @@ def match_fields(
     Returns the columns, with new fields in them where the source lets them in, and notes for people. Raises SourceError LS434
     where it does not, or they cannot be added.
     """
-    is_json, policy = request.source.format is FileFormat.JSON, request.source.on_new_column
-    unknown, missing = (json_unknown_fields(spark, request), {}) if is_json else _compared(columns, found)
+    keys, policy = reader_of(request.source).keys, request.source.on_new_column
+    unknown, missing = (keys.unknown_fields(spark, request), {}) if keys else _compared(columns, found)
     after, anywhere = columns, Holders(tuple(file.path for group in request.groups for file in group.files))
-    if is_json and unknown and policy is OnNewColumn.EVOLVE:
-        request = of_good_lines(spark, request)
-        unknown = json_unknown_fields(spark, request)
+    if keys and unknown and policy is OnNewColumn.EVOLVE:
+        request = of_good_records(spark, request, keys)
+        unknown = keys.unknown_fields(spark, request)
     if unknown and policy is OnNewColumn.EVOLVE:
         types = [file_types(columns, shape) for shape, _ in found]
-        after = _evolved(columns, [json_field_types(spark, request, tuple(unknown))] if is_json else types)
-        unknown = _absent(after, unknown) if is_json else _compared(after, found)[0]
+        after = _evolved(columns, [keys.field_types(spark, request, tuple(unknown))] if keys else types)
+        unknown = _absent(after, unknown) if keys else _compared(after, found)[0]
     told = Told(request.source)
     match = judge_fields(columns, tuple(unknown), tuple(missing), policy)
     told.add((), match.problems, _holders(unknown))
@@ -64,9 +56,9 @@ def _holders(paths: Mapping[FieldPath, tuple[str, ...]]) -> Holders:
     return Holders(tuple(dict.fromkeys(file for files in paths.values() for file in files)))
 
 
-def of_good_lines(spark: SparkSession, request: ReadRequest) -> ReadRequest:
-    """The request for JSON lines that are not bad: what only bad rows have is new to no row that gets in."""
-    return replace(request, groups=request.groups[:1], records=json_good_lines(spark, request))
+def of_good_records(spark: SparkSession, request: ReadRequest, keys: RecordKeys) -> ReadRequest:
+    """The request for records that are not bad: what only bad rows have is new to no row that gets in."""
+    return replace(request, groups=request.groups[:1], records=keys.good_records(spark, request))
 
 
 def widen_columns(

@@ -14,6 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.lake import Lake
@@ -21,10 +22,11 @@ from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import Column
 from lakesmith.quoting import literal
 from lakesmith.spark.batch.context import Batch, Draft
-from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, checks_of, miscounted, rule_counts
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, pinned, sidecar_name
+from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.judge.rules import checks_of, rule_counts
 from lakesmith.spark.kinds.derive import prepare_table
 from lakesmith.spark.kinds.intake import known_columns
 from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
@@ -38,8 +40,9 @@ def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
     Raises UsageError LS225 when no row matches, SourceError LS433 when they lack a required column.
     """
-    columns = known_columns(batch)
-    said = prepare_table(batch, (*columns, *SYSTEM_COLUMNS))
+    there = batch.there()
+    columns = known_columns(batch.step.table, there)
+    said = prepare_table(batch, there, (*columns, *SYSTEM_COLUMNS))
     table_uuid = batch.open_branch()
     writer = _open(batch)
     stored = _stored(batch).persist(StorageLevel.MEMORY_AND_DISK)
@@ -76,7 +79,7 @@ def condition(rows: BadRows) -> str:
 
 
 def _open(batch: Batch) -> SidecarWriter:
-    pin = pinned(batch.step.base.record, SidecarKind.QUARANTINE)
+    pin = batch.step.base.pin(SidecarKind.QUARANTINE)
     if pin is None or pin.snapshot is None:
         raise _none_meant(batch)
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
@@ -86,8 +89,8 @@ def _open(batch: Batch) -> SidecarWriter:
 
 def _stored(batch: Batch) -> DataFrame:
     """The rows that are meant, as the last published batch left them, each with its ``ID``."""
-    pin = pinned(batch.step.base.record, SidecarKind.QUARANTINE)
-    name = physical(sidecar_name(batch.name, SidecarKind.QUARANTINE))
+    pin = batch.step.base.pin(SidecarKind.QUARANTINE)
+    name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     version = f"VERSION AS OF {pin.snapshot if pin else None}"
     return batch.spark.sql(
         f"SELECT _row_id AS {ID}, * FROM {name} {version} WHERE {condition(batch.step.bad_rows)}"
@@ -164,7 +167,7 @@ def _none_meant(batch: Batch) -> UsageError:
         Problem(
             "LS225",
             f"no quarantined row of {batch.name} matches",
-            expected="a choice that rows fit",
+            expected="--batch, --reason and --file that quarantined rows have",
             found=str(batch.step.bad_rows),
             hint=f"lakesmith quarantine show {batch.name} shows the rows that are there",
         )

@@ -17,13 +17,14 @@ from pyspark.sql import functions as F
 
 from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.project.definitions import Column, FileFormat, FileSource, OnNewColumn
+from lakesmith.project.definitions import Column, FileSource, OnNewColumn
 from lakesmith.quoting import quoted
 from lakesmith.sources.columns import ColumnMatch, match_columns
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, json_columns, read_files
+from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, read_typed
+from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -39,7 +40,6 @@ from lakesmith.spark.read.request import (
 ID: Final = "_id"
 """The number of a row in quarantine: Iceberg's own row id."""
 
-_TEXTS: Final = (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON)
 _SOURCE: Final = "_source"
 _PROVENANCE: Final = (
     f"source_file AS {SOURCE_FILE}",
@@ -70,7 +70,7 @@ class _Form:
 
     @property
     def is_text(self) -> bool:
-        return self.is_raw and self.source.format in _TEXTS
+        return self.is_raw and not reader_of(self.source).has_types
 
     def holds(self) -> SparkColumn:
         """Whether a row is of this form."""
@@ -99,8 +99,7 @@ def _with_source(batch: Batch, lake: Lake, stored: DataFrame) -> DataFrame:
     names = [source.name for source in batch.step.table.sources]
     if len(names) == 1:
         return stored.withColumn(_SOURCE, F.lit(names[0]))
-    base = batch.step.base.record
-    ledger = lake.ledgers.read(batch.name, base.sidecars.get(LEDGER_PIN) if base else None)
+    ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
     files = [row.source_file for row in stored.select("source_file").distinct().collect()]
     known = [
         {"source_file": file, _SOURCE: ledger[file].source}
@@ -134,8 +133,8 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
     records = rows.selectExpr(f"raw AS {VALUE}", *_PROVENANCE)
     request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
-    is_json = form.source.format is FileFormat.JSON
-    match = _matched(columns, json_columns(batch.spark, request) if is_json else form.columns)
+    keys = reader_of(form.source).keys
+    match = _matched(columns, sorted(keys.files(batch.spark, request)) if keys else form.columns)
     again = read_files(batch.spark, _grouped(request, form.columns, match))
     return ReadAgain(again, rows.select(ID).limit(0), match.notes)
 
@@ -147,11 +146,9 @@ def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
     names = [field.name for field in fields]
     match = _matched(columns, names)
     records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
-    request = _request(batch, form, records, columns)
-    typed = replace(request, source=replace(form.source, format=FileFormat.PARQUET))
-    grouped = _grouped(typed, names, match)
+    grouped = _grouped(_request(batch, form, records, columns), names, match)
     grouped = replace(grouped, groups=(replace(grouped.groups[0], file_types=tuple(map(file_type, fields))),))
-    again = read_files(batch.spark, grouped)
+    again = read_typed(batch.spark, grouped)
     return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -22,6 +23,7 @@ from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
+from lakesmith.plan.steps import FileIntake, TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Column
 from lakesmith.quoting import quoted
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
@@ -34,16 +36,11 @@ from lakesmith.sources.shape import UnreadableFile
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
-from lakesmith.spark.batch.quarantine import (
-    REASONS,
-    checks_of,
-    rule_counts,
-    rule_reasons,
-    set_aside,
-    stop_if_asked,
-)
+from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import counts_of
-from lakesmith.spark.judge.rules import add_reasons
+from lakesmith.spark.judge.on_bad_row import stop_if_asked
+from lakesmith.spark.judge.rule_misfits import add_reasons
+from lakesmith.spark.judge.rules import checks_of, rule_counts, rule_reasons
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
@@ -82,7 +79,8 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     intake = open_intake(batch)
     files = _fingerprinted(batch)
     require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
-    warnings = [*intake.notes, *prepare_table(batch, (*intake.columns, *SYSTEM_COLUMNS))]
+    # Looked up again: the files' columns were found since its own were read, which may have taken long.
+    warnings = [*intake.notes, *prepare_table(batch, batch.there(), (*intake.columns, *SYSTEM_COLUMNS))]
     intent = _declare(batch, lake, files)
     batch.pass_point("after-intent")
     table_uuid = batch.open_branch()
@@ -126,18 +124,21 @@ def bad_files_told(batch: Batch) -> Iterator[None]:
         raise BadFiles(bad) from error
 
 
+def landing_file(step: TableStep, root: Path, error: BaseException) -> tuple[FileIntake, FileIdentity] | None:
+    """The landing file that could not be read, and what takes it; None if it was none."""
+    path = unreadable_file(error)
+    files = ((intake, file) for intake in step.intakes for file in intake.files) if path else ()
+    return next((found for found in files if str(absolute_path(found[1].path, root)) == path), None)
+
+
 def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
     """The file that Spark's readers say is broken, where a look at it finds nothing: they decode what is only walked over there."""
-    path, text = unreadable_file(error), full_text(error)
-    if path is None or not _OF_CONTENT.search(text):
+    landed, text = landing_file(batch.step, batch.project.root, error), full_text(error)
+    if landed is None or not _OF_CONTENT.search(text):
         return []
+    intake, file = landed
     bad = UnreadableFile("LS422", "Spark cannot read it", "a whole file", str(causes_of(text)[-1]))
-    return [
-        unreadable(file, intake.source, bad, batch.name)
-        for intake in batch.step.intakes
-        for file in intake.files
-        if str(absolute_path(file.path, batch.project.root)) == path
-    ]
+    return [unreadable(file, intake.source, bad, batch.name)]
 
 
 def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
@@ -155,8 +156,7 @@ def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Inten
         for file, source in files.items()
     ]
     entries += unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root)
-    base = batch.step.base.record
-    pin = lake.ledgers.append(batch.name, base.sidecars.get(LEDGER_PIN) if base else None, entries)
+    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries)
     return _Intent(pin, hash_entries(entries))
 
 

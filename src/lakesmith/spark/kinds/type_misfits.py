@@ -7,12 +7,13 @@ from typing import Final
 
 from pyspark.sql import Row
 
+from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import OnTypeChange
 from lakesmith.quoting import literal
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.batch.sidecar import SidecarKind, sidecar_name
+from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import physical
 
 _REASON: Final = r"(?s)^(.+?): not an? (.+?): ('.*')$"
@@ -48,7 +49,7 @@ def judge_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
 
 def _misfits(batch: Batch, pin: Pin) -> Sequence[Row]:
     """Each column, type and file with how many rows do not fit, and the first of them."""
-    name = physical(sidecar_name(batch.name, SidecarKind.QUARANTINE))
+    name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     parts = [
         f"regexp_extract(reason, {literal(_REASON)}, {part}) AS {title}"
         for part, title in ((1, "place"), (2, "type"), (3, "text"))

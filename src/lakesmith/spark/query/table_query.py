@@ -106,17 +106,17 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
     if rows.acted and batch.step.strategy is not Strategy.FULL:
-        raise NeverIncremental("its function acts on its inputs when it is called")
+        raise NeverIncremental("its function has Spark compute something while it is called")
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
         _require_row_wise(rows, batch.step.table.trusts_python)
-    elif batch.step.strategy is Strategy.KEYS:
+    elif batch.step.strategy.is_by_keys:
         return replace(rows, keys=key_columns(rows.frame, rows.occurrences, batch.step.table.trusts_python))
     return rows
 
 
 def _read(batch: Batch, item: InputRange) -> DataFrame:
     """What the query of the step is to see of an input: by keys, all of it, of which it is then asked for some."""
-    if batch.step.strategy is Strategy.KEYS:
+    if batch.step.strategy.is_by_keys:
         return read_version(batch.spark, item.table, item.end)
     return read_range(batch.spark, item)
 

@@ -1,1 +1,1 @@
-"""Landing files to frames in which every record is accounted for; one file for each format. Nothing here writes, or knows tables."""
+"""Landing files to frames in which every record is accounted for, each format by its own reader. Nothing here writes, or knows tables."""

@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lakesmith.plan.widening import type_changes
+from lakesmith.project.spark_types import SqlType, precision_and_scale
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import FieldPath, SqlType, paired
+from lakesmith.sources.fields import FieldPath, paired
 from lakesmith.spark.read import nanoseconds as nanos
 from lakesmith.spark.read.exact_text import (
     TextFormats,
     exact_from_text,
     inexact_from_text,
-    plain,
-    precision_and_scale,
 )
 
 _ROUNDED = TextFormats(rounds=True)
@@ -71,7 +70,7 @@ def misfits(
     if not declared.outer or found.outer != declared.outer:
         made = value or _converted(read, found, declared, depth)
         tests = _wrong(read, made, found, declared), _inexact(read, made, found, declared)
-        yield Misfit(path, plain(declared.text), *tests, _text(read, found))
+        yield Misfit(path, declared.text, *tests, _text(read, found))
     elif declared.outer == "struct":
         pairs, theirs = paired(declared, found), dict(found.parts)
         for field, kind in declared.parts:
@@ -153,7 +152,7 @@ def _items(read: str, part: str) -> str:
 def _same(found: SqlType, declared: SqlType) -> bool:
     """Whether a value can stay as it is, but for the case of its fields' names."""
     if found.outer != declared.outer or not declared.outer:
-        return not (found.outer or declared.outer) and plain(found.text) == plain(declared.text)
+        return not (found.outer or declared.outer) and found.text == declared.text
     pairs = paired(declared, found)
     in_order = [pairs.get(field) for field, _ in declared.parts] == [field for field, _ in found.parts]
     return in_order and all(
@@ -162,16 +161,16 @@ def _same(found: SqlType, declared: SqlType) -> bool:
 
 
 def _is_text(kind: SqlType) -> bool:
-    return not kind.outer and plain(kind.text) == "string"
+    return not kind.outer and kind.text == "string"
 
 
 def _only_widens(found: SqlType, declared: SqlType) -> bool:
     """Whether every value fits; only of types without parts, whose fields would have to be in order."""
-    return not found.outer and type_changes(plain(found.text), plain(declared.text)) is not None
+    return not found.outer and type_changes(found.text, declared.text) is not None
 
 
 def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
-    from_type, kind = plain(found.text), plain(declared.text)
+    from_type, kind = found.text, declared.text
     if nanos.is_nanos(found):
         value, micros = nanos.micros(read, found), nanos.in_micros(found)
         whole = nanos.text(read, found) if kind == "string" else _leaf(value, micros, declared)
@@ -183,7 +182,7 @@ def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
 
 def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
     """SQL that is true when the file's value is none of the declared type."""
-    from_type, kind = plain(found.text), plain(declared.text)
+    from_type, kind = found.text, declared.text
     if nanos.is_nanos(found):
         return _wrong_of_nanos(read, value, found, declared)
     lost = f"{value} IS NULL"
@@ -197,7 +196,7 @@ def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
 
 
 def _wrong_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
-    micros, kind = nanos.in_micros(found), plain(declared.text)
+    micros, kind = nanos.in_micros(found), declared.text
     if _same(micros, declared):
         return "false"
     within = _wrong(nanos.micros(read, found), value, micros, declared)
@@ -206,7 +205,7 @@ def _wrong_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) ->
 
 def _inexact(read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
     """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
-    from_type, kind = plain(found.text), plain(declared.text)
+    from_type, kind = found.text, declared.text
     if nanos.is_nanos(found):
         return nanos.inexact(read) if kind in _WITH_DIGITS else None
     if from_type == "string" and not declared.outer:
@@ -241,4 +240,4 @@ def _text(read: str, found: SqlType) -> str:
     if nanos.is_nanos(found):
         return nanos.text(read, found)
     text = f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"
-    return f"make_valid_utf8({text})" if plain(found.text) == "binary" else text
+    return f"make_valid_utf8({text})" if found.text == "binary" else text

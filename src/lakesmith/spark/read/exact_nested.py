@@ -7,20 +7,17 @@ record's text alone: there is a number that becomes what was read, and is not it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.frames.sql_text import any_of
 from lakesmith.spark.read.exact_text import (
-    MAX_PRECISION,
     TextFormats,
     exact_from_text,
     inexact_from_text,
     more_digits,
-    plain,
-    precision_and_scale,
     roomy_scale,
 )
 from lakesmith.spark.read.records import VALUE
@@ -34,7 +31,6 @@ _TINY = f"contains({VALUE}, 'e-') OR contains({VALUE}, 'E-') OR contains({VALUE}
 _LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
 _FLOATS_IN_IT = r"(-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))"
 _STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 UNUSUAL = "_unusual"
 """The column that is true for a record with numbers that may lose digits when they are read: see ``unusual``."""
 
@@ -56,46 +52,36 @@ Test = Callable[[str, str, str, Place], str | None]
 """SQL of a doubt about what was read, what was made of it, and the type, which has no parts; None: there is none."""
 
 
-def reading_type(type_: str) -> str:
+def reading_type(kind: SqlType) -> SqlType:
     """The type to give to ``from_json``."""
-    kind = plain(type_)
-    shape = precision_and_scale(kind)
-    if shape:
-        return f"decimal({MAX_PRECISION},{roomy_scale(*shape)})"
-    if kind in _AS_TEXT:
-        return "string"
-    outer, inner = _parts(kind)
-    if outer == "array":
-        return f"array<{reading_type(inner)}>"
-    if outer == "map":
-        key, value = _split(inner)
-        return f"map<{key},{reading_type(value)}>"
-    if outer == "struct":
-        return f"struct<{', '.join(f'{quoted(field)}: {reading_type(of)}' for field, of in _fields(inner))}>"
-    return kind
+    if kind.outer:
+        fixed = "key" if kind.outer == "map" else None
+        parts = [(name, part if name == fixed else reading_type(part)) for name, part in kind.parts]
+        return composed(kind.outer, parts)
+    if shape := precision_and_scale(kind.text):
+        return SqlType(text=f"decimal({MAX_PRECISION},{roomy_scale(*shape)})")
+    return SqlType(text="string") if kind.text in _AS_TEXT else kind
 
 
-def exact(read: str, type_: str, formats: TextFormats, depth: int = 0) -> str:
+def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str:
     """SQL that turns what was read into the declared type, rounded where it has more digits than that holds."""
-    kind = plain(type_)
-    if kind in _AS_TEXT:
-        return exact_from_text(read, kind, replace(formats, rounds=True))
-    outer, inner = _parts(kind)
-    if reading_type(kind) == kind:
+    if kind.text in _AS_TEXT:
+        return exact_from_text(read, kind.text, replace(formats, rounds=True))
+    if reading_type(kind).text == kind.text:
         return read
-    variable = f"v{depth}"
-    if outer == "array":
-        return f"transform({read}, {variable} -> {exact(variable, inner, formats, depth + 1)})"
-    if outer == "map":
-        value = exact(variable, _split(inner)[1], formats, depth + 1)
-        return f"transform_values({read}, (k{depth}, {variable}) -> {value})"
-    if outer == "struct":
+    if kind.outer == "struct":
         fields = (
             f"{literal(field)}, {exact(f'{read}.{quoted(field)}', of, formats, depth)}"
-            for field, of in _fields(inner)
+            for field, of in kind.parts
         )
         return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
-    return f"try_cast({read} AS {kind})"
+    if kind.outer:
+        variable = f"v{depth}"
+        value = exact(variable, kind.parts[-1][1], formats, depth + 1)
+        if kind.outer == "array":
+            return f"transform({read}, {variable} -> {value})"
+        return f"transform_values({read}, (k{depth}, {variable}) -> {value})"
+    return f"try_cast({read} AS {kind.text})"
 
 
 def in_regex(text: str) -> str:
@@ -152,10 +138,10 @@ def _cut(read: str, most: int, place: Place) -> str:
     return f"({UNUSUAL} AND {_a_number(becomes, place)})"
 
 
-def unusual(types: Iterable[str]) -> str:
+def unusual(types: Iterable[SqlType]) -> str:
     """SQL that is true for a record with a number that may be cut when it is read for one of the types; once for all of them."""
-    shapes = (found.groups() for type_ in types for found in _DECIMAL.finditer(plain(type_)))
-    most = min((roomy_scale(int(precision), int(scale)) for precision, scale in shapes), default=None)
+    shapes = (precision_and_scale(leaf.text) for kind in types for leaf in kind.leaves())
+    most = min((roomy_scale(*shape) for shape in shapes if shape), default=None)
     return _TINY if most is None else f"{_TINY} OR {VALUE} RLIKE '[.][0-9]{{{most}}}'"
 
 
@@ -165,59 +151,23 @@ def _a_number(test: str, place: Place) -> str:
     return f"exists({numbers}, n -> coalesce({test}, false))"
 
 
-def anywhere(test: Test, read: str, value: str, type_: str, place: Place, depth: int = 0) -> str | None:
+def anywhere(test: Test, read: str, value: str, kind: SqlType, place: Place, depth: int = 0) -> str | None:
     """SQL that is true when the test is, of what was read or of something in it, at any depth; None: it never is."""
-    kind = plain(type_)
-    outer, inner = _parts(kind)
-    if outer == "struct":
-        doubts = [_in_field(test, read, field, of, place, depth) for field, of in _fields(inner)]
+    if kind.outer == "struct":
+        doubts = [_in_field(test, read, field, of, place, depth) for field, of in kind.parts]
         some = [doubt for doubt in doubts if doubt]
         return any_of(some) if some else None
-    if outer:
-        variable, of = f"w{depth}", inner if outer == "array" else _split(inner)[1]
+    if kind.outer:
+        variable, of = f"w{depth}", kind.parts[-1][1]
         made = exact(variable, of, place.formats, depth + 1)
-        inside = Place(place.formats, _IN_A_LIST if outer == "array" else _IN_A_MAP)
+        inside = Place(place.formats, _IN_A_LIST if kind.outer == "array" else _IN_A_MAP)
         odd = anywhere(test, variable, made, of, inside, depth + 1)
-        elements = read if outer == "array" else f"map_values({read})"
+        elements = read if kind.outer == "array" else f"map_values({read})"
         return f"exists({elements}, {variable} -> coalesce({odd}, false))" if odd else None
-    return test(read, value, kind, place)
+    return test(read, value, kind.text, place)
 
 
-def _in_field(test: Test, struct: str, field: str, type_: str, place: Place, depth: int) -> str | None:
+def _in_field(test: Test, struct: str, field: str, kind: SqlType, place: Place, depth: int) -> str | None:
     read = f"{struct}.{quoted(field)}"
-    made = exact(read, type_, place.formats, depth)
-    return anywhere(test, read, made, type_, Place.of([field], place.formats), depth)
-
-
-def _parts(type_: str) -> tuple[str, str]:
-    """``array<int>`` -> ("array", "int"); a type without parts -> ("", "")."""
-    match = re.fullmatch(r"(array|map|struct)<(.*)>", type_, re.DOTALL)
-    return (match[1], match[2]) if match else ("", "")
-
-
-def _split(inner: str) -> tuple[str, str]:
-    key, value = _at_top(inner)
-    return key, value
-
-
-def _fields(inner: str) -> Iterator[tuple[str, str]]:
-    for field in _at_top(inner):
-        match = re.fullmatch(
-            r"\s*(`(?:[^`]|``)+`|[^:\s]+)\s*[:\s]\s*(.+?)(?:\s+comment\s.*)?\s*", field, re.DOTALL
-        )
-        if match is None:
-            raise ValueError(f"not a field of a struct type: {field!r}")
-        quoted = match[1].startswith("`")
-        yield (match[1][1:-1].replace("``", "`") if quoted else match[1]), match[2]
-
-
-def _at_top(text: str) -> list[str]:
-    """Splits at the commas that are in no brackets and in no quoted name."""
-    parts, depth, start, quoted = [], 0, 0, False
-    for position, character in enumerate(text):
-        quoted ^= character == "`"
-        depth += 0 if quoted else (character in "<(") - (character in ">)")
-        if character == "," and depth == 0 and not quoted:
-            parts.append(text[start:position].strip())
-            start = position + 1
-    return [*parts, text[start:].strip()]
+    made = exact(read, kind, place.formats, depth)
+    return anywhere(test, read, made, kind, Place.of([field], place.formats), depth)

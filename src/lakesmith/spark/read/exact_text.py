@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, replace
 
 from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.project.spark_types import MAX_PRECISION, precision_and_scale
 from lakesmith.quoting import literal
 from lakesmith.spark.frames.sql_text import any_of
 
@@ -23,8 +24,6 @@ _DATE = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]0?0:00(:00([.]0*)?)?)?\\s*$"
 _TIMESTAMP = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}($|[ T\\s])"
 _LOCAL = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]\\d{1,2}(:\\d{1,2}(:\\d{1,2}([.]\\d*)?)?)?)?\\s*$"
 _FRACTION = re.compile(r"([yMdHhms]+|[^A-Za-z'\[\]^\\]|)S{7,}")
-_DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
-MAX_PRECISION = 38
 _SHOWN = 200
 
 
@@ -44,30 +43,6 @@ class TextFormats:
         """The formats a source declares."""
         options = source.csv
         return cls(options.date_format, options.timestamp_format, source.on_inexact is OnInexact.ROUND)
-
-
-def plain(type_: str) -> str:
-    """A type as Spark writes it: lower case, ``decimal`` with precision and scale, one name per type.
-
-    A nested type stays as it is: its fields' names have their case, and a key of another case is another key.
-    """
-    if "<" in type_:
-        return type_.strip()
-    short = type_.strip().lower()
-    names = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
-    if short in ("decimal", "dec", "numeric"):
-        return "decimal(10,0)"
-    short = re.sub(r"^(?:dec|numeric)\(", "decimal(", short).replace("timestamp_ltz", "timestamp")
-    short = re.sub(r"^decimal\((\d+)\)$", r"decimal(\1,0)", short)
-    if short.startswith(("char(", "varchar(")):
-        return "string"
-    return names.get(short, re.sub(r"^decimal\((\d+),\s+(\d+)\)$", r"decimal(\1,\2)", short))
-
-
-def precision_and_scale(type_: str) -> tuple[int, int] | None:
-    """``decimal(10,2)`` -> (10, 2); None for other types."""
-    match = _DECIMAL.match(plain(type_))
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
@@ -92,14 +67,13 @@ def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None
 
 
 def _typed(text: str, type_: str, formats: TextFormats) -> str:
-    kind = plain(type_)
-    if kind == "date" and formats.date:
+    if type_ == "date" and formats.date:
         return f"try_to_date({text}, {literal(formats.date)})"
-    if kind == "timestamp" and formats.timestamp:
+    if type_ == "timestamp" and formats.timestamp:
         return f"try_to_timestamp({text}, {literal(formats.timestamp)})"
-    if kind == "timestamp_ntz" and formats.timestamp:
+    if type_ == "timestamp_ntz" and formats.timestamp:
         return f"try_cast(try_to_timestamp({text}, {literal(formats.timestamp)}) AS timestamp_ntz)"
-    return text if kind == "string" else f"try_cast({text} AS {kind})"
+    return text if type_ == "string" else f"try_cast({text} AS {type_})"
 
 
 def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
@@ -107,21 +81,20 @@ def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | Non
 
     The cheap test stands first in each, so that only unusual texts pay for the exact one; so it is in ``_inexact``.
     """
-    kind = plain(type_)
-    if kind == "date" and not formats.date:
+    if type_ == "date" and not formats.date:
         usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
-    if kind == "date" and _has(formats.date, "HhKkmsS"):
+    if type_ == "date" and _has(formats.date, "HhKkmsS"):
         moment = f"try_to_timestamp({text}, {literal(formats.date or '')})"
         return f"{moment} <> date_trunc('DAY', {moment})"
-    if kind == "timestamp_ntz" and _has(formats.timestamp, "VzOXxZ"):
+    if type_ == "timestamp_ntz" and _has(formats.timestamp, "VzOXxZ"):
         return "true"  # it says a zone
-    if kind == "timestamp" and not formats.timestamp:
+    if type_ == "timestamp" and not formats.timestamp:
         usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
-    if kind == "timestamp_ntz" and not formats.timestamp:
+    if type_ == "timestamp_ntz" and not formats.timestamp:
         return f"NOT ({text} RLIKE '{_LOCAL}')"
-    return _wrong_float(text, value) if kind in ("double", "float") else None
+    return _wrong_float(text, value) if type_ in ("double", "float") else None
 
 
 def _has(pattern: str | None, letters: str) -> bool:
@@ -131,12 +104,11 @@ def _has(pattern: str | None, letters: str) -> bool:
 
 def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
     """SQL that is true when ``text`` has digits that ``value``, made from it, has not; None: no text has."""
-    kind = plain(type_)
-    if kind in ("timestamp", "timestamp_ntz"):
+    if type_ in ("timestamp", "timestamp_ntz"):
         return _inexact_timestamp(text, formats)
-    if kind in ("double", "float"):
+    if type_ in ("double", "float"):
         return f"{value} = 0 AND {text} RLIKE '^[^eE]*[1-9]'"
-    return _inexact_decimal(text, value, kind)
+    return _inexact_decimal(text, value, type_)
 
 
 def _inexact_timestamp(text: str, formats: TextFormats) -> str | None:
@@ -201,11 +173,10 @@ def reason(column: str, type_: str, found: str, inexact: str | None = None) -> s
 
 def _beyond(type_: str) -> str:
     """What a value has that does not fit in a type."""
-    kind = plain(type_)
-    if shape := precision_and_scale(kind):
+    if shape := precision_and_scale(type_):
         return f"it has more than {shape[1]} digit{'' if shape[1] == 1 else 's'} after the point"
-    if kind in ("double", "float"):
-        return f"it has digits that a {kind} does not hold"
-    if kind == "string":
+    if type_ in ("double", "float"):
+        return f"it has digits that a {type_} does not hold"
+    if type_ == "string":
         return "a number has digits that get lost on its way to a text"
     return "it has more than six digits of a second"

@@ -6,32 +6,26 @@ the declared columns is then what could be made of it, and not to be used.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileFormat
+from lakesmith.project.definitions import Column, FileSource
 from lakesmith.quoting import quoted
 from lakesmith.spark.jvm.read_failure import unreadable_file
-from lakesmith.spark.read.columnar import columnar_rows
-from lakesmith.spark.read.csv import csv_rows
-from lakesmith.spark.read.exact_text import plain
-from lakesmith.spark.read.infer import infer_columns
-from lakesmith.spark.read.json_lines import json_columns, json_good_lines, json_key_files, json_rows
+from lakesmith.spark.read.formats.columnar import typed_rows
+from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadGroup, ReadRequest
 
 __all__ = [
     "ReadGroup",
     "ReadRequest",
     "infer_columns",
-    "json_columns",
-    "json_good_lines",
-    "json_key_files",
     "read_files",
+    "read_typed",
     "result_schema",
     "unreadable_file",
 ]
-
-_NESTED = ("array<", "map<", "struct<", "variant", "interval")
 
 
 def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
@@ -48,13 +42,29 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
         SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the job when it runs
         (:func:`unreadable_file` names it).
     """
-    if request.source.format in (FileFormat.CSV, FileFormat.TSV):
-        _refuse_nested(request)
-        rows = csv_rows(spark, request)
-    elif request.source.format is FileFormat.JSON:
-        rows = json_rows(spark, request)
-    else:
-        rows = columnar_rows(spark, request)
+    return _or_none_of(reader_of(request.source).rows(spark, request), spark, request)
+
+
+def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
+    """As ``read_files``, of ``records`` that have types of their own, whatever the format of the source."""
+    return _or_none_of(typed_rows(spark, request), spark, request)
+
+
+def infer_columns(
+    spark: SparkSession,
+    source: FileSource,
+    groups: tuple[ReadGroup, ...],
+    root: Path,
+    records: DataFrame | None = None,
+) -> tuple[Column, ...]:
+    """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
+
+    ``records``: those of the files that count, where not all do.
+    """
+    return reader_of(source).infer(spark, ReadRequest(source, root, groups, (), records))
+
+
+def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:
     return rows if rows is not None else spark.createDataFrame([], result_schema(request))
 
 
@@ -65,21 +75,3 @@ def result_schema(request: ReadRequest) -> str:
     return ", ".join(
         (*declared, *provenance, f"{RAW} string", *(f"{it} array<string>" for it in (REASONS, ROUNDED)))
     )
-
-
-def _refuse_nested(request: ReadRequest) -> None:
-    source = request.source
-    problems = [
-        Problem(
-            "LS451",
-            f"source {source.name!r}: column {column!r} has a type that {source.format} files cannot hold",
-            source.place,
-            expected="a type whose values are single texts",
-            found=type_,
-            hint="declare it as string and take it apart in a silver query (from_json)",
-        )
-        for column, type_ in request.columns
-        if plain(type_).startswith(_NESTED)
-    ]
-    if problems:
-        raise SourceError(problems)

@@ -1,42 +1,23 @@
-"""The columns of a source that declares none, from a look at its first rows.
+"""Columns of a source that declares none, by what their texts look like in a look at its first rows.
 
 A column gets a type only when every text of the sample is exactly that; what is unclear is a string. Stricter than Spark's
 inference on purpose: ``007`` or ``+49`` stay text, because as numbers they could not be had back, and so do numbers of more
-digits than a double gives back. Whole numbers of JSON that no bigint holds are as wide as a decimal can be.
+digits than a double gives back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    NullType,
-    StringType,
-    StructField,
-    StructType,
-    _parse_datatype_json_string,
-)
 
-from lakesmith.plan.grown_types import common_type, table_type
-from lakesmith.project.definitions import Column, FileFormat, FileSource
-from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import SqlType
-from lakesmith.spark.frames.sql_types import sql_type
-from lakesmith.spark.read.csv import csv_texts, formats
-from lakesmith.spark.read.exact_text import MAX_PRECISION, TextFormats, exact_from_text
-from lakesmith.spark.read.json_lines import json_sample
-from lakesmith.spark.read.records import VALUE
-from lakesmith.spark.read.request import ReadGroup, ReadRequest
+from lakesmith import limits
+from lakesmith.project.definitions import Column
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text
+from lakesmith.spark.read.request import ReadRequest
 
-SAMPLE_ROWS = 10_000
-SAMPLE_FILES = 20
 _MOST_DIGITS = 17  # what programs write of a double, so that it can be had back
 _LOOKS = {
     "boolean": r"(?i)^(true|false)$",
@@ -48,48 +29,19 @@ _LOOKS = {
 _FIRST_TO_LAST = ("boolean", "bigint", "double", "date", "timestamp")
 
 
-def infer_columns(
-    spark: SparkSession,
-    source: FileSource,
-    groups: tuple[ReadGroup, ...],
-    root: Path,
-    lines: DataFrame | None = None,
-) -> tuple[Column, ...]:
-    """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
-
-    ``lines``: those of JSON files that count, where not all do.
-
-    CSV: by the first rows of the first files. JSON: by Spark's inference over such rows; strings that all are dates or
-    timestamps become that. Parquet and Avro: by the groups' ``file_types``, the wider where they differ.
-    """
-    if source.format in (FileFormat.PARQUET, FileFormat.AVRO):
-        return _columns({column: table_type(kind) for column, kind in _common_types(groups).items()})
-    few = tuple(replace(group, files=group.files[:SAMPLE_FILES]) for group in groups[:SAMPLE_FILES])
-    if source.format is FileFormat.JSON:
-        return _json_columns(
-            spark, ReadRequest(source, root, few[:1] if lines is not None else few, (), lines)
-        )
-    names = list(_common_types(few))
-    request = ReadRequest(source, root, few, tuple((column, "string") for column in names))
-    texts = csv_texts(spark, request)
-    if texts is None:
-        return _columns(dict.fromkeys(names, "string"))
-    sample = texts.limit(SAMPLE_ROWS)
-    found = _text_types(sample, [f"s{i}" for i in range(len(names))], formats(request))
-    return _columns(dict(zip(names, found, strict=True)))
+def first_files(request: ReadRequest) -> ReadRequest:
+    """The request for so many of the files as are looked at."""
+    most = limits.SAMPLED_FILES
+    few = (replace(group, files=group.files[:most]) for group in request.groups[:most])
+    return replace(request, groups=tuple(few))
 
 
-def _common_types(groups: Iterable[ReadGroup]) -> dict[str, str]:
-    types: dict[str, str] = {}
-    for group in groups:
-        kinds = group.file_types or ("string",) * len(group.file_columns)
-        for column, kind in zip(group.file_columns, kinds, strict=True):
-            known = types.setdefault(column, kind)
-            types[column] = known if known == kind else common_type(known, kind)
-    return types
+def as_columns(types: Mapping[str, str]) -> tuple[Column, ...]:
+    """Columns of these names and types."""
+    return tuple(Column(column, kind) for column, kind in types.items())
 
 
-def _text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
+def text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
     """The narrowest type that every text of a column is; in one pass over the sample.
 
     The texts of all columns are put below each other, so that the plan does not grow with the columns.
@@ -115,47 +67,3 @@ def _is(text: str, kind: str, dates: TextFormats) -> str:
 def _few_digits(text: str) -> str:
     digits = f"regexp_replace({text}, '[eE].*$|[-.]', '')"
     return f"octet_length(trim(LEADING '0' FROM {digits})) <= {_MOST_DIGITS}"
-
-
-def _json_columns(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    sample = json_sample(spark, request, SAMPLE_ROWS)
-    if sample is None:
-        return ()
-    inferred = inferred_json(sample)
-    types = {column: kind.text for column, kind in inferred.parts if column != "_corrupt_record"}
-    texts = [column for column, kind in types.items() if kind == "string"]
-    fields = ", ".join(f"{quoted(column)} string" for column in texts)
-    if texts:
-        parsed = sample.selectExpr(f"from_json({VALUE}, {literal(fields)}) AS r")
-        found = _text_types(
-            parsed, [f"r.{quoted(column)}" for column in texts], TextFormats.of(request.source)
-        )
-        times = {c: k for c, k in zip(texts, found, strict=True) if k in ("date", "timestamp")}
-        types.update(times)
-    return _columns(types)
-
-
-def inferred_json(lines: DataFrame) -> SqlType:
-    """What Spark infers of JSON objects, a line each (as ``_value``); where it saw only nulls, a string."""
-    spark = lines.sparkSession
-    strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
-    texts = getattr(lines.select(VALUE)._jdf, "as")(strings)
-    inferred = _parse_datatype_json_string(spark._jsparkSession.read().json(texts).schema().json())
-    return sql_type(_settled(inferred))
-
-
-def _settled(type_: DataType) -> DataType:
-    match type_:
-        case NullType():
-            return StringType()
-        case DecimalType():
-            return DecimalType(MAX_PRECISION, type_.scale)
-        case ArrayType():
-            return ArrayType(_settled(type_.elementType))
-        case StructType():
-            return StructType([StructField(field.name, _settled(field.dataType)) for field in type_])
-    return type_
-
-
-def _columns(types: dict[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(column, kind) for column, kind in types.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakesmith.sources.fields import SqlType, composed
+from lakesmith.project.spark_types import SqlType, composed
 from lakesmith.sources.shape import NANOS
 
 
@@ -13,7 +13,7 @@ def is_nanos(kind: SqlType) -> bool:
 
 def has_nanos(kind: SqlType) -> bool:
     """Whether such a type is in it, at any depth."""
-    return is_nanos(kind) or any(has_nanos(part) for _, part in kind.parts)
+    return any(map(is_nanos, kind.leaves()))
 
 
 def read_as(kind: SqlType) -> SqlType:

@@ -18,8 +18,11 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
+from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.text import needs_stream
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.frames.sql_text import options
 from lakesmith.spark.read.request import (
@@ -32,11 +35,7 @@ from lakesmith.spark.read.request import (
 )
 
 VALUE = "_value"
-BLOCK_BYTES = 128 * 1024 * 1024
-LARGE_BYTES = 8 * 1024 * 1024
 _WHOLE_FILE_BYTES = 1 << 40
-_OPEN_BYTES = 32 * 1024
-_TASK_BYTES = 8 * 1024 * 1024
 _ORDINAL = (
     "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
 )
@@ -44,7 +43,6 @@ _BLOCK_START = "_metadata.file_block_start"
 _NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
-_WIDE_ENCODINGS = ("UTF-16", "UTF-32")
 
 
 class Portion(Enum):
@@ -114,7 +112,7 @@ def read_portions(
 def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:
     """A clone of ``spark`` for reading, with settings under which nothing is skipped and blocks are not mixed."""
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    block = BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
+    block = limits.READ_BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
     for key, value in {
         "spark.sql.files.maxPartitionBytes": block,
         "spark.sql.files.openCostInBytes": block + 1,
@@ -214,11 +212,6 @@ def where_last(frame: DataFrame, condition: str) -> DataFrame:
 def record_number() -> str:
     """SQL of a row's number in its partition, from 0; to be asked for before any row is left out."""
     return _ORDINAL
-
-
-def needs_stream(csv: CsvOptions) -> bool:
-    """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
-    return csv.multiline or csv.encoding.upper().startswith(_WIDE_ENCODINGS)
 
 
 def undecoded(csv: CsvOptions) -> str:
@@ -322,8 +315,11 @@ def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
 
 
 def _portion(file: FileIdentity, request: ReadRequest) -> Portion:
-    plain = file.path.lower().endswith(_PLAIN_ENDINGS) and not needs_stream(request.source.csv)
-    return Portion.LARGE if plain and file.size >= LARGE_BYTES else Portion.SMALL
+    """Blocks are of lines: the rows of other formats are numbered from the first of a file to its last."""
+    source = request.source
+    has_lines = landing_format(source).lines_before(source) is not None and not needs_stream(source.csv)
+    plain = has_lines and file.path.lower().endswith(_PLAIN_ENDINGS)
+    return Portion.LARGE if plain and file.size >= limits.LARGE_FILE_BYTES else Portion.SMALL
 
 
 def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
@@ -331,5 +327,6 @@ def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
     files = sum(len(group.files) for group in groups)
     size = sum(file.size for group in groups for file in group.files)
     parallelism = frame.sparkSession.sparkContext.defaultParallelism
-    worth = min(parallelism, -(-(size + files * _OPEN_BYTES) // _TASK_BYTES))
-    return frame.coalesce(max(1, worth, -(-size // BLOCK_BYTES)))
+    work = size + files * limits.OPENING_A_LANDING_FILE_BYTES
+    worth = min(parallelism, -(-work // limits.READING_TASK_BYTES))
+    return frame.coalesce(max(1, worth, -(-size // limits.READ_BLOCK_BYTES)))

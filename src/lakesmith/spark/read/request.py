@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructField
 
 from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import parse_type
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.frames.sql_text import any_of, case, not_null
 from lakesmith.spark.frames.sql_types import sql_type

@@ -10,6 +10,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from lakesmith import limits
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.listing import absolute_path
@@ -27,9 +28,6 @@ _INTERPRETED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_MANY_COLUMNS: Final = 50
-_FEW_BYTES: Final = 16 * 1024
-"""Bytes of a column up to which compiling code for it takes longer than doing without: measured with 300 columns."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,10 @@ def is_wide(step: TableStep, root: Path) -> bool:
     """Whether the step's files have many columns, and few bytes in each of them."""
     files = [file for intake in step.intakes for file in intake.files]
     columns = max(len(step.table.columns), _columns_of_first_file(step, root))
-    return columns > _MANY_COLUMNS and sum(file.size for file in files) < columns * _FEW_BYTES
+    return (
+        columns > limits.COMPILED_UP_TO_COLUMNS
+        and sum(file.size for file in files) < columns * limits.COMPILED_FROM_BYTES_A_COLUMN
+    )
 
 
 def _columns_of_first_file(step: TableStep, root: Path) -> int:

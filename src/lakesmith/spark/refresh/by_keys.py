@@ -1,4 +1,4 @@
-"""The refresh of a derived table by touched keys: only the keys that changed rows have are computed anew.
+"""The refresh of a derived table by touched keys: only the keys that changed rows have are computed anew, or their sums brought forward.
 
 The query, run over all rows and asked for those keys, gives what the table has to have of them: its rows, its bad rows, and its
 deletes. What the table has of them now is held against that, row by row, and only what differs is replaced.
@@ -18,8 +18,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.catalog.record import Account
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
+from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import VALID_FROM
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft
@@ -39,9 +41,6 @@ from lakesmith.spark.refresh.sums import Sums, bring_forward, find_sums
 from lakesmith.spark.refresh.touched_keys import Touched, find_touched, moved_inputs
 from lakesmith.spark.write.replace_rows import can_replace
 from lakesmith.spark.write.row_difference import Difference, difference, replace_differing, with_places
-
-MOST_KEYS = 1_000_000
-"""More keys than that are not sent to every task."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +72,21 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
     with Kept() as kept:
         batch.say("finding the keys that changed rows have")
         sums, touched = _find(batch, query, keys, kept)
-        if touched.count > MOST_KEYS:
+        if touched.count > limits.COMPUTED_WHOLE_ABOVE_KEYS:
             raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
-        if not touched.count:
-            return Draft(Account(read=touched.read), by_row=False)
+        draft = _bring(batch, query, sums, touched, kept)
+    return replace(draft, done=Strategy.KEYS if sums is None else Strategy.SUMS)
+
+
+def _bring(batch: Batch, query: Query, sums: Sums | None, touched: Touched, kept: Kept) -> Draft:
+    if not touched.count:
+        return Draft(Account(read=touched.read), by_row=False)
+    if sums is None:
         batch.say(f"computing {touched.count} keys")
-        if sums is not None:
-            with _whole_where_values_fail(batch):
-                return _add_up(batch, query, sums, touched, kept)
         return _compute(batch, _judged(batch, query, touched), touched, kept)
+    batch.say(f"adding up the changes of {touched.count} keys")
+    with _whole_where_values_fail(batch):
+        return _add_up(batch, query, sums, touched, kept)
 
 
 def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | None, Touched]:

@@ -17,21 +17,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from lakesmith import limits
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, Span
 from lakesmith.spark.catalyst.occurrences import Occurrence
 from lakesmith.spark.frames.sql_text import any_of
-
-MOST_LISTED: Final = 20_000
-"""Of more keys only the least and the greatest are looked at."""
-
-_MOST_VALUES: Final = 200
-"""Iceberg holds no longer lists against what it knows of a file."""
-
-_MOST_INTERVALS: Final = 50
-_WORTH_GAPS: Final = 4
-"""Gaps are looked at where they are this part of all, a fourth. (9,000 keys anywhere among a million: 50 intervals left out a
-twentieth of them, and made reading those rows take twice as long: Java does not compile a method as large as their condition.)"""
 
 _KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 _WINDOW: Final = ["start", "end"]
@@ -71,7 +61,7 @@ def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
         return {}
     columns = {f"v{number}": _plain(keys, number, kind) for number, kind in known.items()}
     plain = keys.select(*(column.alias(name) for name, column in columns.items()))
-    if count > MOST_LISTED:
+    if count > limits.KEYS_LOOKED_AT_UP_TO:
         found = {number: _extent(plain, f"v{number}", kind) for number, kind in known.items()}
     else:
         rows: Sequence[Row] = plain.collect()
@@ -152,9 +142,9 @@ def _listed(kind: str, found: set[Any]) -> Values | None:
         return None
     values = sorted(found - {None})
     with_null = None in found
-    if len(values) <= _MOST_VALUES:
-        return Values(kind, tuple(values), tuple(intervals(values, _MOST_INTERVALS)), with_null)
-    return Values(kind, (), tuple(intervals(values, _MOST_INTERVALS)), with_null)
+    told_by = tuple(intervals(values, limits.KEY_INTERVALS_IN_A_CONDITION))
+    single = tuple(values) if len(values) <= limits.KEY_VALUES_IN_A_CONDITION else ()
+    return Values(kind, single, told_by, with_null)
 
 
 def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
@@ -170,7 +160,7 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
         return [(least, greatest)]
     gaps = sorted(range(1, len(values)), key=lambda at: values[at] - values[at - 1], reverse=True)[: most - 1]
     left_out = sum((values[at] - values[at - 1] for at in gaps), start=least - least)
-    if left_out * _WORTH_GAPS < greatest - least:
+    if left_out * limits.GAPS_WORTH_ONE_PART_IN < greatest - least:
         return [(least, greatest)]
     cuts = [0, *sorted(gaps), len(values)]
     return [(values[since], values[until - 1]) for since, until in pairwise(cuts)]

@@ -13,30 +13,24 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.catalog.record import Pin
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.batch.quarantine import (
-    COLUMNS,
-    content_of,
-    miscounted,
-    stop_if_asked,
-    with_batch,
-)
+from lakesmith.spark.batch.quarantine import COLUMNS, content_of, miscounted, with_batch
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
 from lakesmith.spark.batch.tombstones import bury, read_tombstones, tombstone_columns
 from lakesmith.spark.frames.exact_json import read_json, restored, types_of
 from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side, totals
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.judge.key_versions import Judged
-from lakesmith.spark.refresh.key_ranges import MOST_LISTED
+from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.refresh.touched_keys import Touched
 
 _KEY: Final = "_lakesmith_key"
 _PARSED: Final = "_lakesmith_parsed"
-_FRESH: Final = "_lakesmith_fresh"
-_THERE: Final = "_lakesmith_there"
 _NO_TEXT: Final = "\ufffd"
 """As what Java reads bytes that are no UTF-8."""
 _ROW: Final = ("row", "row_types")
@@ -65,19 +59,17 @@ def refresh_quarantine(batch: Batch, judged: Judged, touched: Touched, kept: Kep
     if not bad and held is None:
         return SidecarChange({}, 0, checks)
     wanted = content_of(judged.bad, judged.columns)
-    both, others = _counted(wanted, 1, 0), Observation()
+    both, others = side(wanted, WANTED), Observation()
     if held is not None:
         types = types_of(judged.frame.schema, judged.columns)
         seen = held.observe(others, F.count_if(F.col("row_types") != types).alias("others"))
-        both = both.unionByName(_counted(_of_keys(seen, judged, touched), 0, 1))
+        both = both.unionByName(side(_of_keys(seen, judged, touched), THERE))
     broken = [
-        F.coalesce(F.sum(F.when(F.array_contains("reasons", rule), _more())), F.lit(0)).alias(
-            f"rule_{number}"
-        )
+        (F.when(F.array_contains("reasons", rule), more()), f"rule_{number}")
         for number, rule in enumerate(checks)
     ]
     # Of one row the reasons may be written in other words, or in another order, than when it was found.
-    reasons = F.max_by("reasons", _FRESH).alias("reasons")
+    reasons = F.max_by("reasons", WANTED).alias("reasons")
     differing, counts = _differing(both, _ROW, kept, broken, reasons)
     if held is not None and counts_of(others)["others"]:
         raise NotIncremental("its bad rows are kept in other types than its query gives now")
@@ -97,15 +89,15 @@ def refresh_tombstones(
     held = read_tombstones(batch)
     names = tombstone_columns(batch)
     columns = [F.col(quoted(name)) for name in names]
-    found = [_counted(deletes.select(*columns), 1, 0)] if deletes is not None else []
+    found = [side(deletes.select(*columns), WANTED)] if deletes is not None else []
     if held is not None:
-        found.append(_counted(touched.among(touched.among_stored(held)).select(*columns), 0, 1))
+        found.append(side(touched.among(touched.among_stored(held)).select(*columns), THERE))
     if not found:
         return {}
     both = found[0] if len(found) == 1 else found[0].unionByName(found[1])
     differing, counts = _differing(both, names, kept, [])
-    new = differing.where(_more() > 0)
-    stale = differing.where(F.col(_FRESH) == 0).select(*columns) if counts["went"] else None
+    new = differing.where(more() > 0)
+    stale = differing.where(F.col(WANTED) == 0).select(*columns) if counts["went"] else None
     return bury(batch, new, counts["came"], stale)
 
 
@@ -121,7 +113,7 @@ def _of_keys(held: DataFrame, judged: Judged, touched: Touched) -> DataFrame:
 def _require_texts(touched: Touched) -> None:
     """Raises NotIncremental where a key has bytes that are no text: JSON has one sign for all of them."""
     fields = touched.keys.schema.fields
-    known = touched.values if touched.count <= MOST_LISTED else {}
+    known = touched.values if touched.count <= limits.KEYS_LOOKED_AT_UP_TO else {}
     texts = [
         quoted(field.name)
         for number, field in enumerate(fields)
@@ -131,30 +123,20 @@ def _require_texts(touched: Touched) -> None:
         raise NotIncremental("its bad rows are kept as JSON, in which bytes of its keys are not told apart")
 
 
-def _counted(frame: DataFrame, fresh: int, there: int) -> DataFrame:
-    return frame.withColumns({_FRESH: F.lit(fresh), _THERE: F.lit(there)})
-
-
 def _differing(
-    both: DataFrame, names: Sequence[str], kept: Kept, more: Sequence[SparkColumn], *carried: SparkColumn
+    both: DataFrame,
+    names: Sequence[str],
+    kept: Kept,
+    besides: Sequence[tuple[SparkColumn, str]],
+    *carried: SparkColumn,
 ) -> tuple[DataFrame, Mapping[str, int]]:
-    """The rows that are there another number of times than they have to be, and how many come and go. ``carried``: aggregates that
-    they have besides.
+    """The rows that are there another number of times than they have to be, and how many come and go.
+
+    ``besides``: sums over them; ``carried``: aggregates that they have.
     """
-    sums = [F.sum(name).alias(name) for name in (_FRESH, _THERE)]
-    counted = both.groupBy(*map(quoted, names)).agg(*sums, *carried).where(F.col(_FRESH) != F.col(_THERE))
-    totals = [
-        F.coalesce(F.sum(each), F.lit(0)).alias(name) for each, name in ((_more(), "came"), (_less(), "went"))
-    ]
-    return kept.cut_and_count(counted, *totals, *more)
-
-
-def _more() -> SparkColumn:
-    return F.greatest(F.col(_FRESH) - F.col(_THERE), F.lit(0))
-
-
-def _less() -> SparkColumn:
-    return F.greatest(F.col(_THERE) - F.col(_FRESH), F.lit(0))
+    counted = both.groupBy(*map(quoted, names)).agg(*both_counts(), *carried)
+    differing = counted.where(F.col(WANTED) != F.col(THERE))
+    return kept.cut_and_count(differing, *totals([(more(), "came"), (less(), "went"), *besides]))
 
 
 def _write_bad(batch: Batch, differing: DataFrame, came: int, went: int) -> dict[str, Pin]:
@@ -164,11 +146,9 @@ def _write_bad(batch: Batch, differing: DataFrame, came: int, went: int) -> dict
     writer.open()
     before = writer.live_rows()
     if went:
-        writer.take_out(differing.where(_less() > 0).select(*_ROW))
-    times = F.when(_less() > 0, F.col(_FRESH)).otherwise(_more()).cast("int")
-    again = differing.withColumn(_FRESH, times).where(F.col(_FRESH) > 0)
-    rows = again.withColumn(_THERE, F.explode(F.sequence(F.lit(1), F.col(_FRESH))))
-    writer.append(with_batch(batch, rows.select(*_CONTENT)))
+        writer.take_out(differing.where(less() > 0).select(*_ROW))
+    again = repeated(differing, F.when(less() > 0, F.col(WANTED)).otherwise(more()))
+    writer.append(with_batch(batch, again.select(*_CONTENT)))
     if writer.live_rows() != before + came - went:
         raise miscounted(batch, before + came - went, writer.live_rows())
     batch.pass_point("after-quarantine")

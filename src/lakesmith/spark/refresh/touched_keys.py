@@ -13,6 +13,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.plan.cost import held
 from lakesmith.plan.steps import InputRange
 from lakesmith.project.definitions import TableName
@@ -35,9 +36,6 @@ from lakesmith.spark.refresh.key_ranges import (
     own_condition,
     values_of,
 )
-
-MOST_TOUCHED = 0.5
-"""Changes that cost more than this part of reading an input as a whole are not looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,8 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
 
 def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
     """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
-    bound = Bound(MOST_TOUCHED, sum(_held(batch, each) for each in batch.step.inputs if each is not item))
+    others = sum(_held(batch, each) for each in batch.step.inputs if each is not item)
+    bound = Bound(limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART, others)
     feed = changed_rows(batch.spark, item.table, item.start, item.end, bound)
     changes = kept.enter_context(feed)
     return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)

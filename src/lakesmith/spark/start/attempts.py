@@ -164,8 +164,9 @@ class _WithoutPy4J(logging.Filter):
 def _keep_terminal_clean() -> None:
     from pyspark.logger import PySparkLogger
 
-    # PySpark writes each failed query to standard error as a page of JSON, besides raising it.
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    # PySpark writes each failed query to standard error, besides raising it: a page of JSON with whatever secrets stand in it.
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
     root = logging.getLogger()
     if not any(isinstance(known, _WithoutPy4J) for known in root.filters):
         root.addFilter(_WithoutPy4J())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakesmith.spark.start.find_java import JavaRuntime
+from lakesmith.whole_file import write_whole
 
 KEPT = 4
 
@@ -96,9 +97,7 @@ def seal(archive: Archive, made: Path) -> None:
     archive.seal.unlink(missing_ok=True)
     size = made.stat().st_size
     made.replace(archive.file)
-    temporary = archive.seal.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"size": size}))
-    temporary.replace(archive.seal)
+    write_whole(archive.seal, json.dumps({"size": size}))
     archive.failed.unlink(missing_ok=True)
     _prune(archive.folder)
 

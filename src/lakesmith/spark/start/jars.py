@@ -21,6 +21,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.trust_store import write_trust_store
+from lakesmith.whole_file import write_whole
 
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
@@ -166,9 +167,8 @@ def spark_home() -> Path:
 def _seal(folder: Path) -> tuple[Path, ...]:
     """Write the list of the folder's jars, last and at once: from now on the folder counts as filled."""
     jars = sorted(folder.glob("*.jar"))
-    temporary = folder / f".{MANIFEST}.{os.getpid()}"
-    temporary.write_text(json.dumps({"jars": {jar.name: jar.stat().st_size for jar in jars}}, indent=1))
-    temporary.replace(folder / MANIFEST)
+    sizes = {jar.name: jar.stat().st_size for jar in jars}
+    write_whole(folder / MANIFEST, json.dumps({"jars": sizes}, indent=1))
     return tuple(jars)
 
 

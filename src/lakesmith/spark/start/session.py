@@ -66,21 +66,12 @@ def _start(settings: SessionSettings) -> SessionHandle:
     archive = archive_for(cache_folder(), plan.java, plan.class_path)
     conf = session_conf(settings, plan.folder.spark_local)
     handle = first_that_works(plan, conf, attempts(plan, archive))
-    _silence_pyspark()
 
     def stop() -> None:
         handle.stop()
         train_in_background(archive, settings.coordinates)
 
     return replace(handle, stop=stop)
-
-
-def _silence_pyspark() -> None:
-    """PySpark writes errors of a query to stderr, with Java's frames and whatever secrets stand in them, before it raises them."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-        PySparkLogger.getLogger(name).disabled = True
 
 
 def _refuse_second_session() -> None:

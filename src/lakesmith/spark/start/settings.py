@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lakesmith.catalog import busy
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.find_java import find_java
@@ -17,7 +18,6 @@ from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
 from lakesmith.spark.start.session_folder import new_session_folder
 
-BUSY_MILLISECONDS = 60_000
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
 
 LITTLE_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
@@ -86,14 +86,14 @@ class SessionSettings:
 def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
 
-    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits a
-    minute for it (``busy_timeout``); with the write-ahead log readers and a writer do not block each other.
+    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
+    for it (see ``catalog.busy``); with the write-ahead log readers and a writer do not block each other.
     """
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
     return {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         f"{prefix}.type": "jdbc",
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={BUSY_MILLISECONDS}&journal_mode=WAL",
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={round(busy.SPARK_WAIT_SECONDS * 1000)}&journal_mode=WAL",
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.warehouse": f"file://{warehouse}",
         f"{prefix}.cache-enabled": "false",

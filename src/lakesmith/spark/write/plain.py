@@ -9,9 +9,11 @@ from lakesmith.catalog.record import Account
 from lakesmith.plan.steps import Strategy
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
-from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.outcome import judged_rows
+from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.query.table_query import QueryRows
 
 

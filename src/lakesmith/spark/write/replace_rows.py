@@ -16,6 +16,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.iceberg.deletion_vectors import Vectors
@@ -23,17 +24,8 @@ from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
 
-MOST_ROWS: Final = 200_000
-"""More places than that are not gathered in the driver."""
-
-MOST_FILES: Final = 20_000
-"""The driver holds the paths of a table's data files, and what Iceberg says of their deletes."""
-
 PLACE_TYPE: Final = "struct<file: string, pos: bigint, id: bigint>"
 """A data file, a row's position in it, and the row's id."""
-
-_ROWS_A_FILE: Final = 50_000
-"""A few rows make one file, not one for each task: every file costs later reads the time to open it."""
 
 
 def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
@@ -41,7 +33,11 @@ def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
     if snapshot is None:
         return False
     files = state.snapshots[snapshot].count("total-data-files")
-    return state.format_version >= 3 and rows <= MOST_ROWS and files <= MOST_FILES
+    return (
+        state.format_version >= 3
+        and rows <= limits.ROWS_REPLACED_BY_PLACE_UP_TO
+        and files <= limits.DATA_FILES_REPLACED_IN_UP_TO
+    )
 
 
 def place() -> SparkColumn:
@@ -68,7 +64,7 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
     ``gone`` has positions by data file, of the snapshot the batch began at. ``rows`` is as ``Staging.write`` takes it.
     """
     table, base = batch.java.load(batch.name), batch.step.base.snapshot
-    few = rows.coalesce(1 + count // _ROWS_A_FILE)
+    few = rows.coalesce(1 + count // limits.ROWS_IN_A_NEW_FILE)
     files = Staging(batch.spark).write(table, few) if count else []
     batch.pass_point("after-merge")
     delta = table.newRowDelta().toBranch(batch.branch)

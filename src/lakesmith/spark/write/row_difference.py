@@ -17,6 +17,7 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.multisets import WANTED, less, more, repeated, totals
 from lakesmith.spark.frames.rounding import grouped_exactly
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.write.replace_rows import PLACE_TYPE, by_file, can_replace, nowhere, place, replace_rows
@@ -25,7 +26,6 @@ PLACE: Final = "_lakesmith_place"
 """The column that ``with_places`` adds."""
 
 _PLACES: Final = "_lakesmith_places"
-_FRESH: Final = "_lakesmith_fresh"
 _ID: Final = "_lakesmith_id"
 
 
@@ -67,10 +67,11 @@ def difference(
     """
     names = [F.col(quoted(name)) for name in columns]
     both = wanted.select(*names, nowhere().alias(PLACE)).unionByName(there)
-    fresh, places = F.count_if(F.col(PLACE).isNull()).alias(_FRESH), F.collect_list(PLACE).alias(_PLACES)
-    counted = grouped_exactly(both, columns, fresh, places).select(*names, _FRESH, _PLACES)
-    differing = counted.where(F.col(_FRESH) != F.size(_PLACES)).withColumn(_ID, _continued_id(identity))
-    rows, counts = kept.cut_and_count(differing, *_totals())
+    fresh, places = F.count_if(F.col(PLACE).isNull()).alias(WANTED), F.collect_list(PLACE).alias(_PLACES)
+    counted = grouped_exactly(both, columns, fresh, places).select(*names, WANTED, _PLACES)
+    differing = counted.where(F.col(WANTED) != F.size(_PLACES)).withColumn(_ID, _continued_id(identity))
+    sums = ((_more(), "came"), (_less(), "went"), (F.col(_ID).isNotNull().cast("int"), "continued"))
+    rows, counts = kept.cut_and_count(differing, *totals(sums))
     return Difference(rows, tuple(columns), counts["came"], counts["went"], counts["continued"])
 
 
@@ -93,7 +94,7 @@ def one_for_one(
 
 def _differing(fresh: int, places: SparkColumn, row_id: SparkColumn) -> list[SparkColumn]:
     return [
-        F.lit(fresh).cast("bigint").alias(_FRESH),
+        F.lit(fresh).cast("bigint").alias(WANTED),
         places.cast(f"array<{PLACE_TYPE}>").alias(_PLACES),
         row_id.cast("bigint").alias(_ID),
     ]
@@ -110,10 +111,11 @@ def replace_differing(batch: Batch, differing: Difference) -> None:
     if not came and not went:
         return
     batch.say(f"replacing {went} rows by {came}")
-    surplus = F.explode(F.slice(F.col(_PLACES), F.col(_FRESH).cast("int") + 1, _less())).alias(PLACE)
+    surplus = F.explode(F.slice(F.col(_PLACES), F.col(WANTED).cast("int") + 1, _less().cast("int"))).alias(
+        PLACE
+    )
     gone = differing.rows.where(_less() > 0).select(surplus).collect() if went else []
-    rows = differing.rows.where(_more() > 0).withColumn(_FRESH, F.explode(F.sequence(F.lit(1), _more())))
-    new = rows.select(*map(quoted, differing.columns), F.col(_ID).alias(ROW_ID))
+    new = repeated(differing.rows, _more()).select(*map(quoted, differing.columns), F.col(_ID).alias(ROW_ID))
     replace_rows(batch, by_file((row[0].file, row[0].pos) for row in gone), new, came)
 
 
@@ -121,20 +123,13 @@ def _continued_id(identity: Sequence[str]) -> SparkColumn:
     """The id of the one row that goes, for the one that comes in its place; null for any other."""
     same = Window.partitionBy(*map(quoted, identity))
     is_one = (F.sum(_less()).over(same) == 1) & (F.sum(_more()).over(same) == 1)
-    gone = F.when(_less() > 0, F.get(F.col(_PLACES), F.col(_FRESH).cast("int"))["id"])
+    gone = F.when(_less() > 0, F.get(F.col(_PLACES), F.col(WANTED).cast("int"))["id"])
     return F.when(is_one & (_more() > 0), F.max(gone).over(same))
 
 
 def _more() -> SparkColumn:
-    """How many times more a row has to be there than it is."""
-    return F.greatest(F.col(_FRESH) - F.size(_PLACES), F.lit(0)).cast("int")
+    return more(F.size(_PLACES))
 
 
 def _less() -> SparkColumn:
-    """How many times too often a row is there."""
-    return F.greatest(F.size(_PLACES) - F.col(_FRESH), F.lit(0)).cast("int")
-
-
-def _totals() -> list[SparkColumn]:
-    sums = ((_more(), "came"), (_less(), "went"), (F.col(_ID).isNotNull().cast("int"), "continued"))
-    return [F.coalesce(F.sum(each), F.lit(0)).alias(name) for each, name in sums]
+    return less(F.size(_PLACES))

@@ -9,22 +9,24 @@ whole table) and what is new is appended.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.catalog.record import Account
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
-from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
+from lakesmith.spark.judge.on_bad_row import stop_if_asked
+from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.query.table_query import ARRIVAL, QueryRows
 from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_rows
 from lakesmith.spark.write.upsert_fates import (
@@ -39,15 +41,13 @@ from lakesmith.spark.write.upsert_fates import (
     settle_ties,
 )
 
-_ROWS_A_TASK: Final = 100_000
-"""Tasks for a few rows each take longer to start than to run."""
-
 
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
     judged, seen = judge(rows, batch.step.table), Observation()
     with Kept() as kept:
-        winners = kept.keep(judged.observed(seen).winners().coalesce(1 + rows_read(batch) // _ROWS_A_TASK))
+        tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
+        winners = kept.keep(judged.observed(seen).winners().coalesce(tasks))
         keys = winners.count()
         counts = counts_of(seen)
         stop_if_asked(batch, counts["bad"], judged.bad)

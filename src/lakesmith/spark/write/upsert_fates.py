@@ -9,6 +9,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.tombstones import read_tombstones, tombstone_columns
@@ -16,8 +17,6 @@ from lakesmith.spark.frames.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.judge.key_versions import ARRIVED, DELETE, Judged, same_key, version
 from lakesmith.spark.write.replace_rows import place
-
-BROADCAST_ROWS: Final = 1_000_000
 
 FATE: Final = "_lakesmith_fate"
 """insert, update, delete, unchanged, older (than what is known) or absent (deletes a key that is not there)."""
@@ -121,7 +120,7 @@ def replaced() -> SparkColumn:
 
 def sent(rows: DataFrame, count: int) -> DataFrame:
     """Rows for a join: sent to every task as a whole, unless they are too many for the driver's memory."""
-    return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
+    return F.broadcast(rows) if count <= limits.KEYS_SENT_TO_EVERY_TASK else rows
 
 
 def _gathered(fated: DataFrame) -> SparkColumn:

@@ -16,18 +16,21 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation, Row, Window
 from pyspark.sql import functions as F
 
+from lakesmith import limits
 from lakesmith.catalog.record import Account, Versions
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALIDITY_COLUMNS
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
-from lakesmith.spark.batch.quarantine import checks_of, set_aside, stop_if_asked
+from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.judge.key_versions import DELETE, judge, same_key
+from lakesmith.spark.judge.on_bad_row import stop_if_asked
+from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.judge.validity import (
     IS_ROW,
     VERSION_FATES,
@@ -54,7 +57,6 @@ _NEW: Final = "_lakesmith_new"
 
 _NUMBER: Final = "_lakesmith_number"
 _CHANGE: Final = "_lakesmith_change"
-_ROWS_A_TASK: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
     judged, seen = judge(rows, batch.step.table), Observation()
     with Kept() as kept:
         task = Task(batch, judged.columns, tracked, judged.ties, kept)
-        new = task.typed(judged.observed(seen).versions()).coalesce(1 + rows_read(batch) // _ROWS_A_TASK)
+        tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
+        new = task.typed(judged.observed(seen).versions()).coalesce(tasks)
         new = kept.keep(new)
         count, counts = new.count(), counts_of(seen)
         stop_if_asked(batch, counts["bad"], judged.bad)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from lakesmith import limits
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
@@ -29,9 +30,6 @@ continued (inside a row that it is like), absent (a delete where nothing was).""
 STANDINGS: Final = ("newer", "late", "again", "continued", "absent")
 
 PLACE: Final = "_lakesmith_place"
-
-_FEW: Final = 20_000
-"""So many whole rows are sent to every task."""
 
 _AGAIN, _INSIDE, _COVERED = "_lakesmith_again", "_lakesmith_inside", "_lakesmith_covered"
 _NEWEST: Final = "_lakesmith_newest"
@@ -111,7 +109,8 @@ def _standing_counts() -> list[SparkColumn]:
 def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
     """Where the ``count`` new versions stand: by a scan of current rows; where some are late, by one of all rows too."""
     current = task.kept.cut(task.rows_of(new, only_current=True))
-    held = _against_newest(task, new, F.broadcast(current) if count <= _FEW else current)
+    few = count <= limits.ROWS_SENT_TO_EVERY_TASK
+    held = _against_newest(task, new, F.broadcast(current) if few else current)
     marked, counts = task.kept.cut_and_count(held, *_standing_counts())
     if not counts["late"]:
         return Standings(marked, counts, current)

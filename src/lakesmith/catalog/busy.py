@@ -1,0 +1,97 @@
+"""The catalog's SQLite file while another process holds it: how long it is waited for, what tells that it is held, and what is said.
+
+Whatever uses the file waits by this: our own statements and PyIceberg's inside SQLite (its ``busy_timeout``), Spark's in its driver.
+What may have read the file before another wrote to it cannot be waited for there: it is done again (``try_until_free``).
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from lakesmith.errors import LockedError, Problem
+
+WAIT_SECONDS: Final = 10.0
+"""How long a statement waits: other writers take thousandths of a second, and a command shall not seem to hang."""
+
+SPARK_WAIT_SECONDS: Final = 60.0
+"""How long one of Spark's waits: giving up would waste what its batch has computed."""
+
+LOOK_SECONDS: Final = 2.0
+"""How long is waited to find out whether the file can be written to at all."""
+
+TRIES: Final = 12
+"""How often something is done before it is given up; the waits between add up to about half a minute."""
+
+_FIRST_WAIT: Final = 0.05
+_LONGEST_WAIT: Final = 5.0
+
+HELD: Final = "another process keeps the catalog{} locked"
+WHAT_TO_DO: Final = "let the other process finish, or end it, and run again"
+
+_CODES: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_TEXTS: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "database is locked", "database table is locked")
+_PRIMARY_CODE: Final = 0xFF
+_T = TypeVar("_T")
+
+
+class StillBusy(Exception):
+    """What was tried was in the way of others each time; ``last`` is how it failed in the end."""
+
+    def __init__(self, last: Exception) -> None:
+        super().__init__(str(last))
+        self.last = last
+
+
+def connect(db: Path | str, seconds: float, uri: bool = False) -> sqlite3.Connection:
+    """A connection whose statements wait so long for others. Each is a transaction by itself, unless one is begun."""
+    return sqlite3.connect(db, timeout=seconds, isolation_level=None, uri=uri)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether an error of SQLite, or of SQLAlchemy around one, says that others hold the file."""
+    inner = getattr(error, "orig", None) or error
+    return isinstance(inner, sqlite3.Error) and (code_of(inner) in _CODES or says_busy(str(inner)))
+
+
+def says_busy(text: str) -> bool:
+    """Whether a text, such as a failure in Java, is of a file that others hold."""
+    return any(words in text for words in _TEXTS)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; -1 where Python raised the error itself."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return -1 if code is None else code & _PRIMARY_CODE
+
+
+def locked(db: Path, seconds: float) -> LockedError:
+    """LS702: the file was held for as long as it was waited for."""
+    return LockedError(
+        Problem(
+            "LS702",
+            HELD.format(f" {db}"),
+            expected=f"a lock that is given back within {seconds:g} s",
+            hint=WHAT_TO_DO,
+        )
+    )
+
+
+def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], bool]) -> _T:
+    """What ``step`` gives, once it neither meets a busy file nor loses a race, with growing, random waits between.
+
+    Raises StillBusy when no try did, and what else ``step`` raises.
+    """
+    for number in range(TRIES):
+        try:
+            return step()
+        except Exception as error:
+            if not (is_busy(error) or has_lost_race(error)):
+                raise
+            last = error
+        time.sleep(random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
+    raise StillBusy(last) from last

@@ -1,0 +1,260 @@
+"""``lakesmith explain``: everything about one table, without a JVM."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lakesmith.catalog.history import account_in_words
+from lakesmith.catalog.state import TableState
+from lakesmith.cli.commands.status import input_as_dict, status_as_dict
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.render.text import columns_aligned, count, moment, titled, wrapped
+from lakesmith.errors import LakesmithError
+from lakesmith.execute.decide import around
+from lakesmith.execute.positions import InputPosition
+from lakesmith.execute.refresh import Refresh, refresh_of
+from lakesmith.execute.status import Standing, TableStatus, statuses
+from lakesmith.graph.graph import Node
+from lakesmith.plan.planner import types_of
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import FileSource, PythonQuery, SqlQuery, TableDefinition, TableName
+
+app = command_app()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One table: as declared, as it stands, as it is in the lake (None: not built yet), and how it is refreshed."""
+
+    node: Node
+    status: TableStatus
+    state: TableState | None
+    refresh: Refresh
+    readers: tuple[str, ...]
+
+    @property
+    def table(self) -> TableDefinition:
+        """The table as declared."""
+        return self.node.definition
+
+
+@app.command()
+def explain(
+    table: TableArgument,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``explain_command`` takes them."""
+    raise typer.Exit(explain_command(project, target, table, json))
+
+
+def explain_command(root: Path, target: str | None, table: str, as_json: bool) -> int:
+    """Prints everything about ``table``; 0, or 1 when it is refused. Raises UsageError LS201, LS205."""
+    explained = _explained(open_project(root, target), table)
+    if as_json:
+        print(json.dumps(explained_as_dict(explained), indent=2))
+    else:
+        print("\n".join(explain_lines(explained)))
+    return 1 if explained.status.standing is Standing.REFUSED else 0
+
+
+def _explained(opened: Opened, text: str) -> Explained:
+    name = opened.one(text)
+    (status,) = statuses(opened.decider(), (name,))
+    state = opened.lake.catalog.table(name.layer, name.name)
+    readers = tuple(map(str, opened.graph.readers(name)))
+    node = opened.graph.node(name)
+    besides, types = around(node, opened.lake.project), types_of(_states(opened, node))
+    refresh = refresh_of(opened.graph, name, status.record, besides, types)
+    return Explained(node, status, state, refresh, readers)
+
+
+def _states(opened: Opened, node: Node) -> dict[TableName, TableState]:
+    """The tables that one reads, those of them that are there. What cannot be read of others, their own status tells."""
+    found = {}
+    for name in node.inputs:
+        with suppress(LakesmithError):
+            found[name] = opened.lake.catalog.table(name.layer, name.name)
+    return {name: state for name, state in found.items() if state is not None}
+
+
+def explain_lines(explained: Explained) -> list[str]:
+    """The sections, each only when there is something in it."""
+    table, status = explained.table, explained.status
+    head = f"{table.name}  ({table.place.file})"
+    return [
+        head,
+        *(wrapped(table.description) if table.description else []),
+        *titled("refresh", _refresh(explained.refresh)),
+        *titled("now", _now(status)),
+        *titled("sources", columns_aligned([_source(source) for source in table.sources])),
+        *titled("inputs", columns_aligned([_input(position) for position in status.inputs])),
+        *titled("read by", explained.readers),
+        *titled("last batch", _last(status)),
+        *titled("settings", columns_aligned(settings_of(table))),
+        *titled("columns", columns_aligned(_columns(explained))),
+        *titled("rules", _rules(explained)),
+        *titled("worth knowing", _notes(explained)),
+    ]
+
+
+_WHY = {
+    Strategy.FULL: "why not less",
+    Strategy.KEYS: "why not row by row",
+    Strategy.SUMS: "why not row by row",
+}
+
+
+def _refresh(refresh: Refresh) -> Iterator[str]:
+    yield f"{refresh.strategy.value}: {refresh.how}"
+    if refresh.why:
+        yield f"{_WHY.get(refresh.strategy, 'not certain')}: {refresh.why}"
+    if refresh.why_not_sums:
+        yield f"why not sums: {refresh.why_not_sums}"
+    if refresh.better:
+        yield f"what would allow it: {refresh.better}"
+
+
+def _now(status: TableStatus) -> Iterator[str]:
+    yield f"{status.standing.value.replace('_', ' ')}: {status.why}"
+    if status.record is None and status.rows is None:
+        yield "not built yet"
+        return
+    rows = "unknown" if status.rows is None else f"{status.rows:,}"
+    yield f"{rows} rows, {'unknown' if status.quarantined is None else f'{status.quarantined:,}'} in quarantine"
+
+
+def _source(source: FileSource) -> tuple[str, ...]:
+    return (
+        source.name,
+        f"{source.path}{'' if source.path.endswith('/') else '/'}{source.pattern}",
+        source.format,
+    )
+
+
+def _input(position: InputPosition) -> tuple[str, ...]:
+    if position.recorded is None:
+        read = "-"
+    else:
+        batch = "" if position.recorded_batch is None else f"batch {position.recorded_batch}, "
+        read = f"read up to {batch}snapshot {position.recorded}"
+    return (str(position.table), read, position.text)
+
+
+def _last(status: TableStatus) -> Iterator[str]:
+    record = status.record
+    if record is None or status.published_ms is None:
+        return
+    yield f"batch {record.batch} ({record.kind}), published {moment(status.published_ms)}"
+    yield account_in_words(record.account)
+    yield from (f"note: {note}" for note in record.notes)
+
+
+def settings_of(table: TableDefinition) -> list[tuple[str, str, str]]:
+    """What was set: the name, the value in short, and the place (file:line) it was written at."""
+    return [(name, _value(table, name), str(place)) for name, place in table.settings_from]
+
+
+def _value(table: TableDefinition, name: str) -> str:
+    match name:
+        case "rules":
+            return count(len(table.rules), "rule")
+        case "columns":
+            return count(len(table.columns), "column")
+        case "source":
+            return ", ".join(source.name for source in table.sources)
+        case "query" | "from" | "function":
+            return _query(table)
+        case "inputs" if isinstance(table.query, PythonQuery):
+            return _short(tuple(f"{name}: {at}" for name, at in table.query.arguments))
+    if name.startswith("source."):
+        _, source, option = name.split(".", 2)
+        return _short(next((_source_value(at, option) for at in table.sources if at.name == source), None))
+    return _short(getattr(table, name, None))
+
+
+def _source_value(source: FileSource, name: str) -> object:
+    for holder in (source, source.csv):
+        for field in (name, f"{name}_seconds"):
+            if hasattr(holder, field):
+                return getattr(holder, field)
+    return None
+
+
+def _short(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return textwrap.shorten(str(value), 60, placeholder=" …") if value is not None else ""
+
+
+def _query(table: TableDefinition) -> str:
+    match table.query:
+        case SqlQuery(_, place):
+            return f"SQL in {place}"
+        case PythonQuery():
+            return f"{table.query.function} in {table.query.place}"
+    return ""
+
+
+def _columns(explained: Explained) -> list[tuple[str, ...]]:
+    """The columns the table has; before it is built, those declared or given by its query."""
+    declared = {column.name.lower(): column for column in explained.table.columns}
+    if explained.state is not None:
+        docs = {key: column.doc for key, column in declared.items()}
+        return [(c.name, c.type, c.doc or docs.get(c.name.lower()) or "") for c in explained.state.columns]
+    given = explained.node.analysis.output_columns if explained.node.analysis else None
+    names = given or tuple(column.name for column in explained.table.columns)
+    if names and not explained.table.is_sourced:
+        names = (*names, *explained.table.added_columns)
+    found = [(name, declared.get(name.lower())) for name in names]
+    return [(name, (c.type if c else None) or "?", (c.doc if c else None) or "") for name, c in found]
+
+
+def _rules(explained: Explained) -> Iterator[str]:
+    record = explained.status.record
+    for rule in explained.table.rules:
+        broken = record.checks.get(rule.text) if record else None
+        said = "" if broken is None else f"  ({count(broken, 'row')} broke it in the last batch)"
+        yield f"{rule.text}{said}"
+    if explained.table.rules:
+        yield f"a row that breaks one: {explained.table.on_bad_row.value}"
+
+
+def _notes(explained: Explained) -> Iterator[str]:
+    yield from explained.node.notes
+    if isinstance(explained.table.query, PythonQuery) and not explained.table.query.deterministic:
+        yield "its Python is taken to give the same rows for the same input: a clock or chance in it breaks that"
+    yield from explained.status.notes
+    if explained.status.problem is not None:
+        yield from explained.status.problem.lines()
+
+
+def explained_as_dict(explained: Explained) -> dict[str, Any]:
+    """Everything about a table as JSON data."""
+    table, refresh, record = explained.table, explained.refresh, explained.status.record
+    columns = [{"name": n, "type": t, "doc": d or None} for n, t, d in _columns(explained)]
+    settings = [{"name": n, "value": v, "place": p} for n, v, p in settings_of(table)]
+    return {
+        **status_as_dict(explained.status),
+        "description": table.description,
+        "place": str(table.place),
+        "refresh": {**asdict(refresh), "strategy": refresh.strategy.value},
+        "inputs": [input_as_dict(position) for position in explained.status.inputs],
+        "read_by": list(explained.readers),
+        "settings": settings,
+        "columns": columns,
+        "rules": [rule.text for rule in table.rules],
+        "worth_knowing": list(_notes(explained)),
+        "last_batch": asdict(record) if record else None,
+        "last_batch_in_words": account_in_words(record.account) if record else None,
+    }

@@ -1,0 +1,253 @@
+"""``lakesmith files``: which landing files were taken, when and by which batch; and leaving out or forgetting some."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lakesmith import limits
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.render.run_json import event_as_dict
+from lakesmith.cli.render.run_view import open_view
+from lakesmith.cli.render.text import columns_aligned, count, iso, moment, size
+from lakesmith.errors import Problem, RunError, UsageError
+from lakesmith.execute.engine import Engine, Outdated
+from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
+from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
+from lakesmith.execute.ledger_publish import publish_ledger
+from lakesmith.execute.ledger_step import ledger_step
+from lakesmith.execute.run import LazyEngine
+from lakesmith.execute.size import table_bytes
+from lakesmith.plan.fingerprint import definition_fingerprint
+from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.sources.names import printable
+from lakesmith.spark.jvm.failures import explain_failure
+
+app = command_app()
+
+
+SHOWN = 30
+"""How many files of each state are shown without ``--all``."""
+
+_TRIES = 5
+_HEADER = ("file", "state", "batch", "taken", "size", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOptions:
+    """What the caller of ``files`` asked for."""
+
+    skip: tuple[str, ...] = ()
+    forget: tuple[str, ...] = ()
+    every: bool = False
+
+
+@app.command()
+def files(
+    table: TableArgument,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", help="Leave a file out from now on; its rows stay.")
+    ] = None,
+    forget: Annotated[
+        list[str] | None, typer.Option("--forget", help="Delete a file's rows, and take it again.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every file, not only the newest.")] = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``files_command`` takes them."""
+    options = FilesOptions(tuple(skip or ()), tuple(forget or ()), every)
+    raise typer.Exit(files_command(project, target, table, options, json))
+
+
+def files_command(root: Path, target: str | None, table: str, options: FilesOptions, as_json: bool) -> int:
+    """Prints the files of ``table``, or enters some in its ledger; 0, or 1 when a folder cannot be listed.
+
+    Raises UsageError LS201, LS205, LS210 to LS215, and what reading the ledger or publishing raises.
+    """
+    opened = open_project(root, target)
+    definition = _sourced(opened, opened.one(table))
+    if options.skip or options.forget:
+        return _change(opened, definition, options, as_json)
+    report = _report(opened, definition)
+    if as_json:
+        print(json.dumps(report_as_dict(definition.name, report), indent=2))
+    else:
+        print("\n".join(report_lines(definition.name, report, options.every)))
+    return 1 if report.problems else 0
+
+
+def _sourced(opened: Opened, name: TableName) -> TableDefinition:
+    definition = opened.graph.node(name).definition
+    if definition.is_sourced:
+        return definition
+    sourced = [str(up) for up in opened.graph.upstream(name) if opened.graph.node(up).definition.is_sourced]
+    raise UsageError(
+        Problem(
+            "LS215",
+            f"{name} takes no files",
+            definition.place,
+            "a table with a source",
+            "a derived table",
+            f"its rows come from files of {', '.join(sourced)}" if sourced else None,
+        )
+    )
+
+
+def _report(opened: Opened, definition: TableDefinition) -> FileReport:
+    return file_report(opened.lake, definition, opened.lake.facts(definition.name))
+
+
+def report_lines(name: TableName, report: FileReport, every: bool) -> list[str]:
+    """The newest taken files and the first of every other state (all with ``every``), then the totals."""
+    if not report.lines:
+        return [f"no file has arrived for {name} yet", *report.notes, *_problem_lines(report)]
+    shown = report.lines if every else _shown(report)
+    lines = columns_aligned([_HEADER, *map(_row, shown)], right=frozenset({2, 4}))
+    left_out = len(report.lines) - len(shown)
+    more = [f"({count(left_out, 'file')} not shown: --all shows them)"] if left_out else []
+    return [*lines, *more, "", _totals(report), *report.notes, *_problem_lines(report)]
+
+
+def _shown(report: FileReport) -> tuple[FileLine, ...]:
+    taken = sorted(report.of(FileState.TAKEN), key=lambda line: (line.at_ms or 0, line.path))
+    others = [report.of(state)[:SHOWN] for state in FileState if state is not FileState.TAKEN]
+    return (*taken[-SHOWN:], *(line for lines in others for line in lines))
+
+
+def _row(line: FileLine) -> tuple[str, ...]:
+    taken = "-" if line.at_ms is None else moment(line.at_ms)
+    batch = "-" if line.batch is None else str(line.batch)
+    return (printable(line.path), _state(line), batch, taken, size(line.file.size), line.source)
+
+
+def _state(line: FileLine) -> str:
+    state = line.state.value.replace("_", " ")
+    if line.there:
+        return state
+    return f"{state}, gone from the folder"
+
+
+def _totals(report: FileReport) -> str:
+    counted = [(state, len(report.of(state))) for state in FileState]
+    return ", ".join(f"{number:,} {state.value.replace('_', ' ')}" for state, number in counted if number)
+
+
+def _problem_lines(report: FileReport) -> list[str]:
+    return [line for problem in report.problems for line in problem.lines()]
+
+
+def report_as_dict(name: TableName, report: FileReport) -> dict[str, Any]:
+    """The files as JSON data, all of them."""
+    return {
+        "table": str(name),
+        "files": [_line_as_dict(line) for line in report.lines],
+        "notes": list(report.notes),
+        "problems": [problem.as_dict() for problem in report.problems],
+    }
+
+
+def _line_as_dict(line: FileLine) -> dict[str, Any]:
+    return {
+        "path": line.path,
+        "state": line.state.value,
+        "there": line.there,
+        "source": line.source,
+        "batch": line.batch,
+        "at": None if line.at_ms is None else iso(line.at_ms),
+        "size": line.file.size,
+        "modified_at": iso(line.file.modified_ns // 1_000_000),
+    }
+
+
+def _change(opened: Opened, definition: TableDefinition, options: FilesOptions, as_json: bool) -> int:
+    """Enters the files in the ledger as one batch, and says what that means."""
+    report = _report(opened, definition)
+    _step(opened, definition, report, options)  # A wrong call is told before Spark is started for it.
+    with open_view(as_json) as view, ProjectLock(opened.project.state_dir, "files") as lock:
+        published = _published(opened, definition, options, (lock, view))
+    if as_json:
+        print(json.dumps({**event_as_dict(published), "event": "table_published"}))
+    else:
+        print("\n".join(_said(published.report, report, options, opened)))
+    return 0
+
+
+def _step(
+    opened: Opened, definition: TableDefinition, report: FileReport, options: FilesOptions
+) -> TableStep:
+    def chosen(texts: Sequence[str]) -> tuple[FileLine, ...]:
+        return find_files(report, texts, opened.project.root, Path.cwd())
+
+    facts = opened.lake.facts(definition.name)
+    fingerprint = definition_fingerprint(definition)
+    return ledger_step(definition, fingerprint, facts, chosen(options.skip), chosen(options.forget))
+
+
+def _published(
+    opened: Opened,
+    definition: TableDefinition,
+    options: FilesOptions,
+    under: tuple[ProjectLock, Listener],
+) -> TablePublished:
+    lock, listener = under
+    engine = LazyEngine(lambda: _engine(opened, definition, lock, listener))
+    try:
+        for _ in range(_TRIES):
+            step = _step(opened, definition, _report(opened, definition), options)
+            listener(TableStarted(step))
+            try:
+                report = _without_spark(opened, step) or engine().run_step(step, listener)
+                return TablePublished(definition.name, step, report, 0.0)
+            except Outdated:
+                continue
+        raise _never_still(definition.name)
+    finally:
+        engine.close()
+
+
+def _without_spark(opened: Opened, step: TableStep) -> BatchReport | None:
+    try:
+        return publish_ledger(opened.lake, step)
+    except OSError as error:
+        problem = explain_failure(error, None, opened.project.secrets)
+        raise RunError(replace(problem, what=f"{step.name}: {problem.what}")) from error
+
+
+def _engine(opened: Opened, definition: TableDefinition, lock: ProjectLock, listener: Listener) -> Engine:
+    from lakesmith.spark import open as spark_open
+
+    little = table_bytes(opened.lake, (definition.name,)) <= limits.LITTLE_DATA_BYTES
+    return spark_open.open_engine(opened.lake, lock, listener, little)
+
+
+def _never_still(name: TableName) -> RunError:
+    what = f"{name} was changed by another writer in each of {_TRIES} tries"
+    return RunError(Problem("LS612", what, hint="stop the other writer and try again"))
+
+
+def _said(report: BatchReport, before: FileReport, options: FilesOptions, opened: Opened) -> list[str]:
+    lines = [f"published batch {report.record.batch}", *(f"  {warning}" for warning in report.warnings)]
+    forgotten = find_files(before, options.forget, opened.project.root, Path.cwd())
+    skipped = find_files(before, options.skip, opened.project.root, Path.cwd())
+    if forgotten:
+        lines.append(f"{count(report.record.account.deleted, 'row')} of forgotten files deleted")
+    if any(line.there for line in forgotten):
+        lines.append("the next run takes them again")
+    lines += [
+        f"{line.path} is gone from its folder: it cannot be taken again"
+        for line in forgotten
+        if not line.there
+    ]
+    if any(line.state in (FileState.TAKEN, FileState.CHANGED) for line in skipped):
+        lines.append("rows that were taken from skipped files stay; --forget deletes a file's rows")
+    return lines

@@ -1,0 +1,103 @@
+"""``lakesmith register``: enters tables in the catalog whose files are in the warehouse, when the catalog was lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lakesmith.catalog.entries import Entry, change_entries, folder_of
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.lost import Lost, lost_tables
+from lakesmith.catalog.marks import unmark
+from lakesmith.catalog.owner import foreign_owner
+from lakesmith.catalog.progress import most_live_rows
+from lakesmith.cli.ground import agreed, open_ground
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, YesOption, command_app
+from lakesmith.cli.render.text import columns_aligned, count, moment
+from lakesmith.project.layout import RESERVED_LAYER
+
+app = command_app()
+
+
+_HEADER = ("table", "batch", "last written", "rows", "metadata")
+
+
+@app.command()
+def register(
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``register_command`` takes them."""
+    raise typer.Exit(register_command(project, target, yes, json))
+
+
+def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -> int:
+    """Shows what is found, and enters it when that is agreed to; 0.
+
+    Raises UsageError LS227 (nobody to ask), StateError LS511 (an entry came meanwhile), EnvironmentProblem LS320.
+    """
+    ground = open_ground(root, target)
+    with ProjectLock(ground.project.state_dir, "register"):
+        found = tuple(each for each in lost_tables(ground.catalog) if _is_ours(each, ground.project.name))
+        if not as_json:
+            print("\n".join(_lines(found)))
+        if found and not agreed(f"enter {count(len(found), 'table')} in the catalog?", yes, as_json):
+            print("nothing was registered")
+            return 0
+        if found:
+            entries = [
+                Entry(each.name, f"file://{Path(each.state.metadata_location).absolute()}") for each in found
+            ]
+            change_entries(ground.catalog, (), entries)
+            for each in found:
+                unmark(folder_of(each.state.metadata_location), each.state.uuid)
+    if as_json:
+        print(json.dumps({"registered": [_as_dict(each) for each in found]}, indent=2))
+    elif found:
+        print(f"{count(len(found), 'table')} registered: the next run goes on from there")
+    return 0
+
+
+def _is_ours(lost: Lost, project: str) -> bool:
+    """A file ledger is made by PyIceberg, and says no owner: its name does."""
+    return lost.name.layer == RESERVED_LAYER or foreign_owner(lost.state, project) is None
+
+
+def _lines(found: tuple[Lost, ...]) -> list[str]:
+    if not found:
+        return ["every table in the warehouse is in the catalog"]
+    rows = [_row(each) for each in found]
+    doubtful = [
+        f"{each.name}: {count(each.others, 'other file')} may have been its last state as well; the newest is taken"
+        for each in found
+        if each.others
+    ]
+    return [*columns_aligned([_HEADER, *rows], right=frozenset({1, 3})), *doubtful]
+
+
+def _row(lost: Lost) -> tuple[str, ...]:
+    record, head = lost.record, lost.state.head
+    rows = most_live_rows(head) if head else 0
+    return (
+        str(lost.name),
+        str(record.batch) if record else "-",
+        moment(lost.version.updated_ms),
+        "?" if rows is None else f"{rows:,}",
+        lost.version.file,
+    )
+
+
+def _as_dict(lost: Lost) -> dict[str, Any]:
+    record = lost.record
+    return {
+        "table": str(lost.name),
+        "uuid": lost.state.uuid,
+        "metadata": lost.state.metadata_location,
+        "batch": record.batch if record else None,
+        "others": lost.others,
+    }

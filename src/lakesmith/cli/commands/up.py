@@ -1,0 +1,77 @@
+"""``lakesmith up``: takes events over HTTP and keeps the project up to date, until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from lakesmith.api.results import RunResult
+from lakesmith.catalog.history import account_in_words
+from lakesmith.cli.opening import open_project
+from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
+from lakesmith.cli.render.text import duration
+from lakesmith.errors import LakesmithError
+from lakesmith.serve.up import Up, UpOptions
+
+app = command_app()
+
+
+@app.command()
+def up(
+    host: Annotated[str, typer.Option(help="The address that events are posted to.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Its port.", min=1, max=65535)] = 8080,
+    every: Annotated[
+        float,
+        typer.Option(help="Seconds after which files are looked for. Events are taken at once.", min=0.1),
+    ] = 10.0,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+) -> None:
+    """The command line's words, as ``up_command`` takes them."""
+    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, every)))
+
+
+def up_command(options: UpOptions) -> int:
+    """Keeps the project up to date until SIGINT or SIGTERM; the batch that is under way is finished first."""
+    open_project(options.project, options.target)
+    keeper = Up(options, _say, _show, _complain)
+    with _until_told(keeper):
+        keeper.keep()
+    _say("ended; all that was taken is kept")
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
+
+
+def _show(result: RunResult) -> None:
+    for name, report in result.published.items():
+        _say(f"{name}: {account_in_words(report.record.account)}")
+    _say(f"up to date after {duration(result.seconds)}")
+
+
+def _complain(error: LakesmithError) -> None:
+    lines = [line for problem in error.problems for line in problem.lines()]
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _until_told(keeper: Up) -> Iterator[None]:
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        keeper.stop.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, end) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)

@@ -1,0 +1,1 @@
+"""How results look: text in columns, tables, JSON, and the view of a run."""

@@ -1,0 +1,137 @@
+"""A query's rows as text: a table for people; JSON and CSV with exact values.
+
+In JSON and CSV, decimals keep their digits (a JSON string), timestamps and dates are ISO 8601 (a ``timestamp`` in UTC,
+with ``Z``; a ``timestamp_ntz`` without a zone), binary is base64, and NaN and infinities are strings in JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import islice
+from typing import Any, Protocol, TextIO
+
+from lakesmith.cli.render.text import columns_aligned, count, terminal_width
+
+FORMATS = ("table", "json", "csv")
+"""The formats a result can be written in."""
+
+_NARROWEST = 8
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
+
+class Result(Protocol):
+    """What is written: see ``spark.ask.QueryResult``."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def types(self) -> tuple[str, ...]: ...
+    @property
+    def rows(self) -> Any: ...
+
+
+def write_result(result: Result, output: str, most: int | None, out: TextIO) -> None:
+    """Writes at most ``most`` rows (None: all) in one of ``FORMATS``."""
+    rows = islice(result.rows, most)
+    if output == "json":
+        _write_json(result, rows, out)
+    elif output == "csv":
+        _write_csv(result, rows, out)
+    else:
+        _write_table(result, list(rows), out)
+        if next(iter(result.rows), None) is not None:
+            print(f"({count(most or 0, 'row')} shown, there are more: --limit 0 shows all)", file=out)
+
+
+def _write_json(result: Result, rows: Any, out: TextIO) -> None:
+    """An array of objects, a row a line."""
+    start = "["
+    for row in rows:
+        text = json.dumps(dict(zip(result.columns, map(exact, row), strict=True)), ensure_ascii=False)
+        out.write(f"{start}\n{text}")
+        start = ","
+    out.write("[]\n" if start == "[" else "\n]\n")
+
+
+def _write_csv(result: Result, rows: Any, out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(result.columns)
+    for row in rows:
+        writer.writerow(map(_csv_cell, row))
+
+
+def _csv_cell(value: Any) -> str:
+    """Null is empty; what is nested is JSON."""
+    if value is None:
+        return ""
+    found = exact(value)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def exact(value: Any) -> Any:
+    """A value as JSON data without loss."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime():
+            return value.isoformat().removesuffix("+00:00") + ("Z" if value.tzinfo else "")
+        case Decimal():
+            return format(value, "f")
+        case date():
+            return value.isoformat()
+        case bytes() | bytearray():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {_key(key): exact(item) for key, item in value.items()}
+        case list():
+            return [exact(item) for item in value]
+    # Intervals, variants: as Python writes them.
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    found = exact(key)
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def _write_table(result: Result, rows: list[Sequence[Any]], out: TextIO) -> None:
+    cells = [tuple(map(_shown, row)) for row in rows]
+    right = frozenset(n for n, kind in enumerate(result.types) if kind.startswith(_NUMBERS))
+    table = _narrowed([tuple(name.translate(_CONTROLS) for name in result.columns), *cells])
+    widths = [max(len(row[number]) for row in table) for number in range(len(result.columns))]
+    lines = columns_aligned([table[0], tuple("-" * width for width in widths), *table[1:]], right)
+    print("\n".join(lines), file=out)
+    if not rows:
+        print("(no rows)", file=out)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ").removesuffix("+00:00")
+    found = exact(value)
+    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    return text.translate(_CONTROLS)
+
+
+def _narrowed(table: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """On a terminal that is too narrow, the widest columns are cut until a row fits a line. Elsewhere nothing is."""
+    width = terminal_width()
+    widths = [max(len(row[number]) for row in table) for number in range(len(table[0]))]
+    while width and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return [tuple(_cut(cell, most) for cell, most in zip(row, widths, strict=True)) for row in table]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

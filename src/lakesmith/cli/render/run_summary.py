@@ -1,0 +1,96 @@
+"""The closing summary of a run: each table's row account, times, and what to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lakesmith.catalog.history import account_in_words, versions_in_words
+from lakesmith.catalog.record import Account
+from lakesmith.cli.render.text import columns_aligned, count, duration, terminal_width
+from lakesmith.execute.events import Event, RunFinished, TableCurrent, TableFailed, TableHeld, TablePublished
+
+_FATES = (
+    ("inserted", "inserted"),
+    ("updated", "updated"),
+    ("deleted", "deleted"),
+    ("unchanged", "unchanged"),
+    ("superseded", "superseded"),
+    ("filtered", "filtered"),
+    ("quarantined", "quarantined"),
+    ("absent_deletes", "deletes of absent keys"),
+    ("rounded", "rounded"),
+)
+
+
+def summary_lines(events: Sequence[Event]) -> list[str]:
+    """The lines that close a run's output."""
+    published = [event for event in events if isinstance(event, TablePublished)]
+    lines = ["", *_accounts(published)] if published else []
+    return [*lines, *_closing(events)]
+
+
+def _accounts(published: Sequence[TablePublished]) -> list[str]:
+    accounts = [event.report.record.account for event in published]
+    fates = [
+        (field, title) for field, title in _FATES if any(getattr(account, field) for account in accounts)
+    ]
+    header = ("table", "how", "read", *(title for _, title in fates), "rows now", "time")
+    rows = [_row(event, [field for field, _ in fates]) for event in published]
+    lines = columns_aligned([header, *rows], right=frozenset(range(2, len(header))))
+    width = terminal_width()
+    if width and max(map(len, lines)) > width:
+        return _in_words(published)
+    return [*lines, *(line for event in published if (line := _versions(event)))]
+
+
+def _versions(event: TablePublished) -> str | None:
+    """What became of the versions that a table read which keeps them: the columns count its rows."""
+    account = event.report.record.account
+    if account.versions is None:
+        return None
+    did = ", ".join(
+        f"{number:,} {word}" for word, number in versions_in_words(account.versions).items() if number
+    )
+    return f"{event.table}: of {count(account.read, 'version')} read {did}" if did else None
+
+
+def _in_words(published: Sequence[TablePublished]) -> list[str]:
+    """The accounts where a table would be wider than the terminal."""
+    records = [(event, event.report.record) for event in published]
+    return [
+        f"{event.table} ({record.kind}, {duration(event.seconds)}): {account_in_words(record.account)}"
+        for event, record in records
+    ]
+
+
+def _row(event: TablePublished, fates: Iterable[str]) -> tuple[str, ...]:
+    record = event.report.record
+    account: Account = record.account
+    numbers = (f"{getattr(account, field):,}" if getattr(account, field) else "-" for field in fates)
+    rows_after = f"{account.rows_after:,}"
+    return (str(event.table), record.kind, f"{account.read:,}", *numbers, rows_after, duration(event.seconds))
+
+
+def _closing(events: Sequence[Event]) -> list[str]:
+    published = [event for event in events if isinstance(event, TablePublished)]
+    failed = [event for event in events if isinstance(event, TableFailed)]
+    held = [event for event in events if isinstance(event, TableHeld)]
+    current = [event for event in events if isinstance(event, TableCurrent)]
+    finished = next(event for event in reversed(events) if isinstance(event, RunFinished))
+    if not published and not failed and not held:
+        return [f"nothing to do: {count(len(current), 'table')} up to date ({duration(finished.seconds)})"]
+    parts = [f"{count(len(published), 'table')} published"]
+    parts += [f"{len(current)} up to date"] if current else []
+    parts += [f"{len(failed)} failed"] if failed else []
+    parts += [f"{len(held)} not tried"] if held else []
+    return ["", f"{', '.join(parts)} in {duration(finished.seconds)}", *_look_at(published)]
+
+
+def _look_at(published: Sequence[TablePublished]) -> list[str]:
+    """What a person should look at now."""
+    return [
+        f"look at: {count(event.report.record.account.quarantined, 'bad row')} of {event.table}:"
+        f" lakesmith quarantine show {event.table}"
+        for event in published
+        if event.report.record.account.quarantined
+    ]

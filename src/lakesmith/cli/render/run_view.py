@@ -1,0 +1,209 @@
+"""How a run looks: plain lines as things happen, one live line on a terminal, and a closing summary; or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from lakesmith.cli.render.run_json import event_as_dict
+from lakesmith.cli.render.run_summary import summary_lines
+from lakesmith.cli.render.text import count, duration
+from lakesmith.execute.events import (
+    EngineStarted,
+    EngineStarting,
+    Event,
+    LockWaiting,
+    PhaseStarted,
+    RunFinished,
+    TableCurrent,
+    TableFailed,
+    TableHeld,
+    TablePublished,
+    TableRedone,
+    TableStarted,
+)
+from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.project.definitions import TableName
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+_STYLES = {TableFailed: "bold red", TablePublished: "green", TableRedone: "yellow", TableHeld: "yellow"}
+"""The first line of these events has a colour, on a terminal."""
+
+
+@dataclass
+class Output:
+    """Where lines go. When its reader has gone away (``| head``) they go nowhere: the run itself goes on."""
+
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    closed: bool = False
+
+    def write(self, line: str) -> None:
+        """Writes a line."""
+        if self.closed:
+            return
+        try:
+            print(line, file=self.out, flush=True)
+        except BrokenPipeError:
+            self.closed = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
+
+
+@dataclass
+class JsonView:
+    """One JSON object a line, as things happen."""
+
+    output: Output = field(default_factory=Output)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self.output.write(json.dumps(event_as_dict(event)))
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed: the events that follow tell."""
+
+    def close(self) -> None:
+        """The process is about to end."""
+
+
+@dataclass
+class TextView:
+    """Lines for people. ``status`` is the live line of a terminal: what each table is at, and the rows so far."""
+
+    output: Output = field(default_factory=Output)
+    status: Status | None = None
+    events: list[Event] = field(default_factory=list)
+    _phases: dict[TableName, str] = field(default_factory=dict)
+    _rows: str = ""
+    _stopping: bool = False
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self.events.append(event)
+            self._note_phase(event)
+            for number, line in enumerate(self._lines(event)):
+                self._say(line, _STYLES.get(type(event)) if number == 0 else None)
+
+    def progress(self, text: str) -> None:
+        """What Spark has done of its present work, in words: for the live line."""
+        with self._lock:
+            self._rows = text
+            self._show()
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed: says what happens now."""
+        with self._lock:
+            self._stopping = True
+            self._say("stopping: what is not published yet is left as it was (Ctrl-C again ends at once)")
+
+    def close(self) -> None:
+        """The process is about to end: gives the terminal back as it was."""
+        if self.status is not None:
+            self.status.stop()
+
+    def _say(self, line: str, style: str | None = None) -> None:
+        if self.status is None:
+            self.output.write(line)
+        else:
+            self.status.console.print(line, markup=False, highlight=False, soft_wrap=True, style=style)
+
+    def _lines(self, event: Event) -> list[str]:
+        match event:
+            case RunFinished():
+                return summary_lines(self.events)
+            case TableFailed(table) if self._stopping:
+                return [f"{table}: stopped; nothing of its batch was published"]
+        return said(event)
+
+    def _note_phase(self, event: Event) -> None:
+        match event:
+            case PhaseStarted(table, phase):
+                self._phases[table] = phase
+            case TablePublished(table) | TableFailed(table) | TableRedone(table):
+                self._phases.pop(table, None)
+                self._rows = ""
+        self._show("starting Spark" if isinstance(event, EngineStarting) else "")
+
+    def _show(self, instead: str = "") -> None:
+        if self.status is None:
+            return
+        from rich.markup import escape
+
+        at = [f"{table}: {phase}" for table, phase in self._phases.items()]
+        parts = [*at, *([self._rows] if at and self._rows else [])]
+        self.status.update(escape(instead or ", ".join(parts) or "looking for what is new"))
+
+
+def said(event: Event) -> list[str]:
+    """The lines that tell of an event, on a terminal and elsewhere."""
+    match event:
+        case LockWaiting(holder):
+            return [f"waiting: the project is in use by {holder}"]
+        case EngineStarted(seconds, notes):
+            return [f"Spark is ready after {duration(seconds)}", *(f"  {note}" for note in notes)]
+        case TableStarted(step):
+            return [f"{step.name}: {_doing(step)}"]
+        case TablePublished(table, _, report, seconds):
+            lines = [f"{table}: published batch {report.record.batch} in {duration(seconds)}"]
+            return [*lines, *(f"  note: {warning}" for warning in report.warnings)]
+        case TableRedone(table, reason):
+            return [f"{table}: planned anew, because {reason}"]
+        case TableHeld(table, because):
+            return [f"{table}: not tried, because {', '.join(map(str, because))} failed"]
+        case TableFailed(table, problems, _, _):
+            return [f"{table}: FAILED", *(f"  {line}" for problem in problems for line in problem.lines())]
+        case TableCurrent(table, reason, notes):
+            return [f"{table}: up to date, {reason}", *(f"  note: {note}" for note in notes)]
+    return []
+
+
+def _doing(step: TableStep) -> str:
+    match step.strategy:
+        case Strategy.FILES:
+            return f"taking {count(step.file_count, 'new file')}"
+        case Strategy.UPSERT:
+            return f"merging {'versions ' if step.table.keeps_versions else ''}by key, {step.reason}"
+        case Strategy.APPEND:
+            return f"appending, {step.reason}"
+        case Strategy.ADVANCE:
+            return f"moving on, {step.reason}"
+        case Strategy.KEYS:
+            return f"computing the keys of changed rows, {step.reason}"
+        case Strategy.SUMS:
+            return f"adding up what changed, {step.reason}"
+        case Strategy.FULL:
+            return f"full refresh, {step.reason}"
+        case Strategy.REPLAY | Strategy.DROP:
+            return step.reason
+        case Strategy.LEDGER:
+            return "entering files in the ledger"
+    return f"{step.strategy.value}, {step.reason}"
+
+
+def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:
+    """What a project's own Python prints is kept out of JSON; a view writes to where stdout was when it was made."""
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
+
+
+@contextmanager
+def open_view(as_json: bool) -> Iterator[TextView | JsonView]:
+    """The view that fits where the output goes."""
+    if as_json:
+        yield JsonView()
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        with Console().status("looking for what is new") as status:
+            yield TextView(status=status)
+    else:
+        yield TextView()

@@ -1,0 +1,135 @@
+"""The numbers that decide how something is done, and at what size: each with its unit and why it is this one.
+
+Every one of them can be changed without making a table's rows wrong: they only take longer, or more memory. Each is read as
+``limits.NAME`` when it is needed. What is part of a format that is kept (a fingerprint's blocks), what a user's text may
+not exceed, and how long something is waited for stands with what it belongs to; of the catalog's file that is ``catalog/busy``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# How a derived table is refreshed: by the keys that changed rows touch, or as a whole.
+
+COMPUTED_WHOLE_BELOW_BYTES: Final = 100_000_000
+"""Bytes of data files that all inputs of a table hold together. Below it the table is computed as a whole: finding out what changed
+takes longer than reading them."""
+
+COMPUTED_WHOLE_ABOVE_CHANGED_PART: Final = 0.5
+"""Part of what reading the inputs as a whole costs. Changes that cost more to look at are not looked at one by one, and the table is
+computed as a whole: what they touch is then read on top."""
+
+COMPUTED_WHOLE_ABOVE_KEYS: Final = 1_000_000
+"""Touched keys. All of them are sent to every task; of more the table is computed as a whole."""
+
+OPENING_A_DATA_FILE_BYTES: Final = 256 * 1024
+"""Bytes that are read in the time that opening a data file takes: what each opened file adds to the cost of looking at changes."""
+
+COMPARING_DELETES_BYTES: Final = 1024 * 1024
+"""Bytes that are read in the time it takes to find out which rows of a data file are hidden by other deletes than before: those of
+both ends are read, ones that hide all other rows are written, and the file is opened once more."""
+
+# How the rows of touched keys are found in files.
+
+KEYS_LOOKED_AT_UP_TO: Final = 20_000
+"""Touched keys. Up to so many are brought to the driver to make conditions of; of more only the least and the greatest are."""
+
+KEY_VALUES_IN_A_CONDITION: Final = 200
+"""Values of a key's column that a condition lists. Iceberg holds no longer lists against what it knows of a file."""
+
+KEY_INTERVALS_IN_A_CONDITION: Final = 50
+"""Intervals in place of a list. More of them make a condition so large that Java does not compile it."""
+
+GAPS_WORTH_ONE_PART_IN: Final = 4
+"""Keys are told by several intervals where the gaps between these are this part of all, a fourth. (9,000 keys anywhere among a
+million: 50 intervals left out a twentieth of them, and made reading those rows take twice as long.)"""
+
+# How rows get into a table.
+
+ROWS_REPLACED_BY_PLACE_UP_TO: Final = 200_000
+"""Rows. The places of up to so many are gathered in the driver, and the rows replaced there; more are merged, or computed as a
+whole."""
+
+DATA_FILES_REPLACED_IN_UP_TO: Final = 20_000
+"""Data files of a table in which rows are replaced by their places: the driver holds their paths, and what Iceberg says of their
+deletes."""
+
+ROWS_IN_A_NEW_FILE: Final = 50_000
+"""Rows. So few make one file, not one for each task: every file costs later reads the time to open it."""
+
+ROWS_A_WRITING_TASK: Final = 100_000
+"""Rows of a batch with a key that are worth a task: tasks for a few rows each take longer to start than to run."""
+
+KEYS_SENT_TO_EVERY_TASK: Final = 1_000_000
+"""Rows of keys and places. Up to so many are sent to every task (a broadcast join); of more both sides are sorted."""
+
+ROWS_SENT_TO_EVERY_TASK: Final = 20_000
+"""Whole rows, which are wider than keys: up to so many are sent to every task."""
+
+# What Spark is set up for.
+
+LITTLE_DATA_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that a run looks at. Up to so many Spark is started for little data: starting up costs more than the work itself."""
+
+INCREMENTAL_ONE_BYTE_IN: Final = 16
+"""Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few columns are looked at,
+and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for little data, 25 s for much.)"""
+
+# How landing files are read.
+
+LARGE_FILE_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of a landing file. From here on it is read in blocks, each a task; smaller ones are read whole, many to a task. Of a file in
+blocks a row's position counts from the beginning of its block: a change of this number, or of a block's size, gives other positions to
+rows of such files that are read again."""
+
+READ_BLOCK_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of a block of a large landing file, and of small ones the most to a task: Spark's own default."""
+
+READING_TASK_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of small landing files that are worth a task, as long as there are cores for it."""
+
+OPENING_A_LANDING_FILE_BYTES: Final = 32 * 1024
+"""Bytes that are read in the time that opening a small landing file takes: what each adds to the work of a task."""
+
+SAMPLED_ROWS: Final = 10_000
+"""Rows that are looked at to find the types of columns that nobody declared: so many are soon read, and
+more seldom tell another type."""
+
+SAMPLED_FILES: Final = 20
+"""Kinds of files, and files of each kind, that those rows are taken from."""
+
+COMPILED_UP_TO_COLUMNS: Final = 50
+"""Columns of a landing file. Code for so many is always compiled; for more, which takes
+longer by the column, only where there are enough bytes."""
+
+COMPILED_FROM_BYTES_A_COLUMN: Final = 16 * 1024
+"""Bytes of a column from which compiling code for it takes less time than doing without: measured with 300 columns."""
+
+BAD_ROWS_CARRIED_BYTES: Final = 384 * 1024 * 1024
+"""Bytes of bad rows that come along with the good ones at the most, over all tasks, as text, if every row is as long as a row may
+be. Of files with more the bad rows are read once more."""
+
+BAD_ROWS_CARRIED_SURELY_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of bad rows that may come along into the smallest heap."""
+
+BAD_ROWS_CARRIED_OF_HEAP_ONE_IN: Final = 32
+"""Of so many bytes of the heap one may be taken by bad rows; one is usually a fifth as long as it may be."""
+
+# How files are read without Spark.
+
+FILE_THREADS: Final = 8
+"""Threads that look at files: more than the cores, for on a network file system they wait."""
+
+FILES_A_THREAD_TAKES: Final = 128
+"""Files that a thread gets at once: a future for each of 10,000 local files would cost more than reading them."""
+
+FILE_CHUNK_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of a file that are held while it is read from end to end."""
+
+# What is kept beside the tables.
+
+LEDGER_FILES_UP_TO: Final = 32
+"""Data files of a ledger's pinned version; when there are more, the next append writes one in their place."""
+
+SQL_ANALYSES_KEPT: Final = 5_000
+"""Analyses of queries in the cache: those of queries long gone make room."""

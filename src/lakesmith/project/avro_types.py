@@ -1,0 +1,140 @@
+"""Avro schemas (Avro 1.12 specification) to Spark types: those that Spark's own Avro reader gives (``SchemaConverters``).
+
+``[null, T]`` is a T that may be null; ``date``, ``timestamp-millis``, ``timestamp-micros`` and ``decimal`` keep their meaning;
+``local-timestamp-*`` is ``timestamp_ntz``; enum and uuid are strings, fixed is binary, and a record inside a record is a struct.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from lakesmith.project.spark_types import SqlType, composed
+
+_T = TypeVar("_T")
+
+
+class NoAvroType(ValueError):
+    """A part of a schema that has no type; says which."""
+
+
+class ContainsItself(NoAvroType):
+    """A record that contains itself."""
+
+
+class AvroTypes:
+    """Finds the types in one schema; named types can be used again by their names, as the specification allows."""
+
+    simple: ClassVar[Mapping[str, str]] = {
+        "boolean": "boolean",
+        "int": "int",
+        "long": "bigint",
+        "float": "float",
+        "double": "double",
+        "bytes": "binary",
+        "string": "string",
+    }
+    logical: ClassVar[Mapping[tuple[str, str], str]] = {
+        ("int", "date"): "date",
+        ("long", "timestamp-millis"): "timestamp",
+        ("long", "timestamp-micros"): "timestamp",
+        ("long", "local-timestamp-millis"): "timestamp_ntz",
+        ("long", "local-timestamp-micros"): "timestamp_ntz",
+    }
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        """``record``: the schema itself, the types of whose fields are to be found."""
+        names = _names(record) if isinstance(record.get("name"), str) else ()
+        self._named: dict[str, SqlType | None] = dict.fromkeys(names)
+
+    def of(self, schema: Any) -> SqlType:
+        """The Spark type of a part of the schema. Raises NoAvroType."""
+        if isinstance(schema, list):
+            return self._union(schema)
+        if isinstance(schema, dict):
+            return self._mapping(schema)
+        if schema in self.simple:
+            return SqlType(text=self.simple[schema])
+        if schema in self._named:
+            return self._named[schema] or _recursive(schema)
+        raise NoAvroType(f"the type {json.dumps(schema)}")
+
+    def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
+        """The type of a union that has not just one of ``members`` beside null."""
+        raise NoAvroType(f"the union {json.dumps(schema)}")
+
+    def _union(self, schema: list[Any]) -> SqlType:
+        members = [part for part in schema if part != "null"]
+        return self.of(members[0]) if len(members) == 1 else self.union(schema, members)
+
+    def _mapping(self, schema: Mapping[str, Any]) -> SqlType:
+        kind, logical = part_of(schema, "type"), schema.get("logicalType")
+        if kind in ("record", "enum", "fixed"):
+            return self._name(schema, kind, logical)
+        if logical == "decimal" and kind == "bytes":
+            return _decimal(schema)
+        if kind == "array":
+            return composed("array", [("element", self.of(part_of(schema, "items")))])
+        if kind == "map":
+            value = self.of(part_of(schema, "values"))
+            return composed("map", [("key", SqlType(text="string")), ("value", value)])
+        found = self.logical.get((str(kind), str(logical)))
+        return SqlType(text=found) if found else self.of(kind)
+
+    def _name(self, schema: Mapping[str, Any], kind: str, logical: str | None) -> SqlType:
+        names = _names(schema)
+        self._named.update(dict.fromkeys(names))
+        if kind == "record":
+            found = self._record(_of_kind(schema, "fields", list, "list"))
+        elif logical == "decimal" and kind == "fixed":
+            found = _decimal(schema)
+        else:
+            found = SqlType(text="string" if kind == "enum" else "binary")
+        self._named.update(dict.fromkeys(names, found))
+        return found
+
+    def _record(self, fields: Sequence[Any]) -> SqlType:
+        """All fields are looked at before one that fails counts: others of the schema may use the names they give."""
+        parts, failures = [], []
+        for field in fields:
+            try:
+                parts.append((text_of(field, "name"), self.of(part_of(field, "type"))))
+            except ContainsItself as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return composed("struct", parts)
+
+
+def part_of(schema: Any, name: str) -> Any:
+    """A part that a schema has to have. Raises NoAvroType."""
+    if not isinstance(schema, dict) or schema.get(name) is None:
+        raise NoAvroType(f"{json.dumps(schema)}, which has no {name}")
+    return schema[name]
+
+
+def text_of(schema: Any, name: str) -> str:
+    """A text that a schema has to have. Raises NoAvroType."""
+    return _of_kind(schema, name, str, "text")
+
+
+def _of_kind(schema: Any, name: str, kind: type[_T], word: str) -> _T:
+    found = part_of(schema, name)
+    if not isinstance(found, kind):
+        raise NoAvroType(f"{json.dumps(found)}, where {name} is no {word}")
+    return found
+
+
+def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a named type can be called: its name without a namespace, and with its namespace."""
+    name, space = text_of(schema, "name"), schema.get("namespace")
+    return (name.rpartition(".")[2], f"{space}.{name}" if space and "." not in name else name)
+
+
+def _decimal(schema: Mapping[str, Any]) -> SqlType:
+    return SqlType(text=f"decimal({part_of(schema, 'precision')},{schema.get('scale', 0)})")
+
+
+def _recursive(name: str) -> SqlType:
+    raise ContainsItself(f"{name}, which contains itself")

@@ -1,0 +1,146 @@
+"""The reference pages of the project's files, rendered as Markdown from the models.
+
+``python -m lakesmith.project.reference.pages docs/reference`` writes them into that folder.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from lakesmith.project.models import (
+    CatalogSettings,
+    ColumnSettings,
+    DefaultsFile,
+    FileOptions,
+    FilesSettings,
+    HttpSettings,
+    ProjectFile,
+    SharedSettings,
+    TableFile,
+    TargetSettings,
+)
+
+_NOTE: Final = (
+    "<!-- generated from the models: python -m lakesmith.project.reference.pages docs/reference -->"
+)
+_WORDS: Final = {str: "text", bool: "true or false", int: "number", float: "number"}
+_TABLE_EXAMPLE: Final = """```yaml
+# tables/bronze/orders.yaml
+source:
+  files: {path: landing/orders/, pattern: "*.csv"}
+columns: {order_id: bigint, city: string, updated_at: timestamp}
+```
+```yaml
+# tables/silver/orders.yaml
+from: bronze.orders
+key: [order_id]
+latest_by: [updated_at]
+rules: |
+  Rules = [ IsComplete "city" ]
+```"""
+_PROJECT_EXAMPLE: Final = """```yaml
+name: shop
+default_target: local
+targets:
+  local: {}
+  prod:
+    catalog: {type: glue, warehouse: "s3://shop-lake/", glue.region: "${AWS_REGION}"}
+vars: {first_day: "2024-01-01"}
+defaults: {owner: data team}
+```"""
+
+
+def pages() -> dict[str, str]:
+    """File names and the texts the pages must have."""
+    return {"table.md": "\n".join(_table_page()), "project.md": "\n".join(_project_page())}
+
+
+def _table_page() -> Iterator[str]:
+    yield from ("# A table's settings", "", _NOTE, "", _doc(TableFile), "", _TABLE_EXAMPLE, "")
+    shared = SharedSettings.model_fields
+    own = {name: field for name, field in TableFile.model_fields.items() if name not in shared}
+    yield from _section("What the table is", own)
+    yield from _section("How it is kept", shared)
+    yield "These can be given to all tables of a folder in its `_defaults.yaml`; the nearest one wins.\n"
+    options = FileOptions.model_fields
+    where = {name: field for name, field in FilesSettings.model_fields.items() if name not in options}
+    yield from _section("source: files", {**where, **options})
+    yield from _section("source: http", HttpSettings.model_fields)
+    yield from _section("columns: the long form", ColumnSettings.model_fields)
+
+
+def _project_page() -> Iterator[str]:
+    yield from ("# lakesmith.yaml", "", _NOTE, "", _doc(ProjectFile), "", _PROJECT_EXAMPLE, "")
+    yield from _section("Settings", ProjectFile.model_fields)
+    yield from _section("targets", TargetSettings.model_fields)
+    yield from _section("catalog", CatalogSettings.model_fields)
+    yield f"{_doc(CatalogSettings)}\n"
+    own = {
+        name: f for name, f in DefaultsFile.model_fields.items() if name not in SharedSettings.model_fields
+    }
+    yield from ("## _defaults.yaml", "", _doc(DefaultsFile), "")
+    yield "It has the settings of a table's [How it is kept](table.md#how-it-is-kept), and:\n"
+    yield from _rows(own)
+
+
+def _section(title: str, fields: dict[str, FieldInfo]) -> Iterator[str]:
+    yield from (f"## {title}", "")
+    yield from _rows(fields)
+
+
+def _rows(fields: dict[str, FieldInfo]) -> Iterator[str]:
+    yield from ("| setting | value | |", "|---|---|---|")
+    for name, field in fields.items():
+        needed = " **Required.**" if field.is_required() else ""
+        yield f"| `{field.alias or name}` | {_value(field)} | {(field.description or '').replace('|', '&#124;')}{needed} |"
+    yield ""
+
+
+def _value(field: FieldInfo) -> str:
+    return ", ".join(dict.fromkeys(_words(field.annotation)))
+
+
+def _words(kind: Any) -> Iterator[str]:
+    origin = get_origin(kind)
+    if origin is Annotated:
+        yield from _words(get_args(kind)[0])
+    elif origin is Literal:
+        yield " · ".join(f"`{value}`" for value in get_args(kind))
+    elif origin in (Union, types.UnionType):
+        yield from _either(part for part in get_args(kind) if part is not type(None))
+    elif origin is list:
+        yield "list"
+    elif origin is dict or (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        yield "mapping"
+    elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+        yield " · ".join(f"`{member.value}`" for member in kind)
+    else:
+        yield _WORDS[kind]
+
+
+def _either(kinds: Iterable[Any]) -> Iterator[str]:
+    for kind in kinds:
+        yield from _words(kind)
+
+
+def _doc(model: type[BaseModel]) -> str:
+    return " ".join((model.__doc__ or "").split())
+
+
+def main(folder: str) -> None:
+    """Writes the pages into a folder."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (Path(folder) / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,67 @@
+"""Which paths take events for which tables: what a project declares of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakesmith.errors import Problem, UsageError
+from lakesmith.project.definitions import FileSource, HttpEndpoint, Project, TableDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """A source of events of a table; ``folder`` is where its segments are."""
+
+    table: TableDefinition
+    source: FileSource
+    endpoint: HttpEndpoint
+    folder: Path
+
+
+def event_sources(project: Project) -> tuple[EventSource, ...]:
+    """The sources of events of a project. Raises UsageError LS270 where two have one path."""
+    found = tuple(_sources(project.tables, project.root))
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            if one.endpoint.path == other.endpoint.path:
+                raise _same_path(one, other)
+    return found
+
+
+def tokens_of(each: EventSource, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The bearer tokens of a source. Raises UsageError LS271 for a variable that is not set, or empty."""
+    for name in each.endpoint.tokens:
+        if not environment.get(name):
+            raise UsageError(
+                Problem(
+                    "LS271",
+                    f"the environment has no token for {each.endpoint.path}",
+                    each.source.place,
+                    expected=f"a value in {name}",
+                    found="nothing",
+                    hint=f"export {name}=...",
+                )
+            )
+    return tuple(environment[name] for name in each.endpoint.tokens)
+
+
+def _sources(tables: Sequence[TableDefinition], root: Path) -> Iterator[EventSource]:
+    for table in tables:
+        for source in table.sources:
+            if source.http is not None:
+                yield EventSource(table, source, source.http, root / source.path)
+
+
+def _same_path(one: EventSource, other: EventSource) -> UsageError:
+    return UsageError(
+        Problem(
+            "LS270",
+            f"{other.table.name} and {one.table.name} take events at one path",
+            one.source.place,
+            expected="a path for each",
+            found=one.endpoint.path,
+            hint="give one of them another path; a table that derives from the other may read its events",
+        )
+    )

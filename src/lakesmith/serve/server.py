@@ -1,0 +1,71 @@
+"""The process of the intake: ``python -m lakesmith.serve.server``. It has no JVM, and outlives those that end and begin beside it.
+
+It ends, with all that it has acknowledged sealed, when it is told to (SIGTERM) or when the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from lakesmith.api.opened import read_project
+from lakesmith.serve.intake.app import Intake, Route
+from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.segments import Segments
+from lakesmith.serve.intake.writer import Writer
+from lakesmith.serve.routes import EventSource, event_sources, tokens_of
+
+_PARENT_SECONDS: Final = 1.0
+
+
+def intake_of(sources: tuple[EventSource, ...]) -> Intake:
+    """The application that takes events for these sources."""
+    return Intake({each.endpoint.path: _route(each) for each in sources})
+
+
+def _route(each: EventSource) -> Route:
+    return Route(
+        str(each.table.name),
+        EventReader(each.table.columns),
+        Writer(Segments(each.folder)),
+        tokens_of(each, os.environ),
+        each.endpoint.takes_bad,
+    )
+
+
+async def _serve(intake: Intake, host: str, port: int) -> bool:
+    """Serves until it is told to end; whether it could begin."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        intake, host=host, port=port, log_level="warning", access_log=False, lifespan="on"
+    )
+    server = uvicorn.Server(config)
+    parent = os.getppid()
+    serving = asyncio.create_task(server.serve())
+    while not serving.done():
+        await asyncio.wait([serving], timeout=_PARENT_SECONDS)
+        if os.getppid() != parent:
+            server.should_exit = True
+    await serving
+    return server.started
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Takes events for a project.")
+    parser.add_argument("project", type=Path)
+    parser.add_argument("--target")
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    options = parser.parse_args()
+    sources = event_sources(read_project(options.project, options.target).project)
+    return 0 if asyncio.run(_serve(intake_of(sources), options.host, options.port)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The schema in the header of an Avro object container file, without a reader for its data.
+
+Format: https://avro.apache.org/docs/1.12.0/specification/#object-container-files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Final
+
+from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
+from lakesmith.project.avro_types import AvroTypes, ContainsItself, part_of, text_of
+from lakesmith.project.spark_types import SqlType, composed
+from lakesmith.sources.formats.interface import LandingFormat
+from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
+
+_SYNC = 16
+
+
+def read_avro_shape(path: Path) -> FileShape:
+    """The shape of one file.
+
+    Raises UnreadableFile LS422 when it is not a whole Avro header with a record schema, and OSError.
+    """
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:
+            return FileShape(empty=True)
+        try:
+            columns, types = _fields(_schema(file))
+        except NotAvro as error:
+            raise _damaged(error.found) from error
+        empty = not file.read(1)
+    check_names(columns)
+    pairs = zip(columns, types, strict=True)
+    unreadable = tuple((name, "a record that contains itself") for name, type_ in pairs if type_ is None)
+    return FileShape(columns, types, empty, unreadable)
+
+
+def check_avro_blocks(path: Path) -> None:
+    """Walks over a file's data blocks. Raises UnreadableFile LS422 where one is cut or does not end as the header says, and OSError."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        try:
+            if size:
+                _check_blocks(file, size)
+        except NotAvro as error:
+            raise _damaged(error.found) from error
+
+
+def _check_blocks(file: BinaryIO, size: int) -> None:
+    _schema(file)
+    file.seek(-_SYNC, 1)
+    sync = file.read(_SYNC)
+    while file.tell() < size:
+        read_long(file)
+        length = read_long(file)
+        if length < 0 or file.tell() + length + _SYNC > size:
+            raise NotAvro("a block of data that ends too early")
+        file.seek(length, 1)
+        if file.read(_SYNC) != sync:
+            raise NotAvro("a block of data without its end mark")
+
+
+def _schema(file: BinaryIO) -> Any:
+    """The schema of an open file, which is then at its first data block. Raises NotAvro."""
+    text = read_entries(file).get("avro.schema")
+    if text is None or len(file.read(_SYNC)) < _SYNC:
+        raise NotAvro("a header that ends too early" if text is not None else "no schema")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise NotAvro(f"a schema that is not JSON: {error}") from error
+
+
+class _FileTypes(AvroTypes):
+    """As Spark reads them: more than a column can be declared as."""
+
+    simple: ClassVar = {**AvroTypes.simple, "null": "void"}
+    logical: ClassVar = {
+        **AvroTypes.logical,
+        ("long", "timestamp-nanos"): "timestamp_ns",
+        ("long", "local-timestamp-nanos"): "timestamp_ntz_ns",
+    }
+
+    def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
+        """Int with long, float with double widen; others become a struct of members."""
+        kinds = [self.of(member) for member in members]
+        texts = {kind.text for kind in kinds}
+        for wide in ({"int", "bigint"}, {"float", "double"}):
+            if texts == wide:
+                return next(kind for kind in kinds if kind.text in ("bigint", "double"))
+        return composed("struct", [(f"member{number}", kind) for number, kind in enumerate(kinds)])
+
+
+def _fields(schema: Any) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+    """The names and types of its fields; None for one with a record that contains itself. Raises NotAvro."""
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise NotAvro(f"a schema that is not a record: {json.dumps(schema)[:60]}")
+    try:
+        types = _FileTypes(schema)
+        columns = tuple(text_of(field, "name") for field in schema["fields"])
+        return columns, tuple(_type(types, field) for field in schema["fields"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotAvro(f"a schema that is not Avro: {error!r}") from error
+
+
+def _type(types: AvroTypes, field: dict[str, Any]) -> str | None:
+    try:
+        return types.of(part_of(field, "type")).text
+    except ContainsItself:
+        return None
+
+
+def _damaged(found: str) -> UnreadableFile:
+    return UnreadableFile("LS422", "it is not a whole Avro file", "an Avro object container file", found)
+
+
+AVRO: Final = LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks)

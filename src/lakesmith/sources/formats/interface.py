@@ -1,0 +1,33 @@
+"""What has to be said of a landing format so that its files can be taken without Spark's word for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakesmith.project.definitions import FileSource
+from lakesmith.sources.shape import FileShape
+
+
+def _cannot_be_told(_: FileSource) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class LandingFormat:
+    """One format.
+
+    ``read_shape``: what one file says of its columns. Raises UnreadableFile and OSError.
+    ``read_whole``: reads one file, of at least one byte, to its end. Raises UnreadableFile LS422 where it is damaged, and OSError.
+    ``counter``: what counts the records of one file, apart from Spark; None where that cannot be done. What it gives raises
+    OSError, and EOFError or zlib.error for a damaged file.
+    ``lines_before``: the lines of a file before those that are its records; None where records are no lines.
+    ``has_header``: a file's first line names its columns, unless the source says otherwise. So it may name what are no columns.
+    """
+
+    read_shape: Callable[[Path, FileSource], FileShape]
+    read_whole: Callable[[Path], None]
+    counter: Callable[[FileSource], Callable[[Path], int] | None] = _cannot_be_told
+    lines_before: Callable[[FileSource], int | None] = _cannot_be_told
+    has_header: bool = False

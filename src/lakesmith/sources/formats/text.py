@@ -1,0 +1,167 @@
+"""Files of text, CSV or JSON: how they are opened and decoded, and where their lines end.
+
+A record is a line that is not blank (only spaces). Lines end in LF, CRLF or CR as Hadoop reads them.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Final
+
+from lakesmith import limits
+from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.sources.shape import UnreadableFile
+
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_OPENERS: Final[dict[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+_UNSUPPORTED: Final = (".zip", ".zst", ".xz", ".7z", ".lz4", ".snappy", ".deflate")
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_WIDE: Final = ("UTF-16", "UTF-32")
+
+
+def read_start(path: Path, size: int) -> tuple[bytes, bool]:
+    """At most ``size`` bytes of the file's (decompressed) start, and whether that is all of it.
+
+    Raises UnreadableFile LS422 for damaged and LS426 for unknown or unnamed compression, OSError.
+    """
+    suffix = path.suffix.lower()
+    if suffix in _UNSUPPORTED:
+        raise UnreadableFile(
+            "LS426",
+            "its compression is not supported",
+            "a plain, .gz or .bz2 file",
+            suffix,
+            "unpack it, or use gzip",
+        )
+    opener = _OPENERS.get(suffix)
+    data = _plain(path, size + 1) if opener is None else _decompressed(opener, path, size + 1)
+    if opener is None and data[:2] == b"\x1f\x8b":
+        raise UnreadableFile(
+            "LS426",
+            "it is compressed, and its name does not say so",
+            "a name ending in .gz",
+            path.name,
+            "rename it",
+        )
+    return data[:size], len(data) <= size
+
+
+def decode(data: bytes, encoding: str, whole: bool) -> str:
+    """The bytes as text, without a byte order mark; what cannot be decoded becomes U+FFFD, as in Spark.
+
+    Raises UnreadableFile LS425 for an unknown encoding, or a UTF-16 mark where another encoding is declared.
+    """
+    try:
+        codec = codecs.lookup(encoding)
+    except LookupError as error:
+        raise UnreadableFile(
+            "LS425", "its encoding is unknown", "such as UTF-8, ISO-8859-1, windows-1252, UTF-16", encoding
+        ) from error
+    if data[:2] in _UTF16 and not codec.name.startswith(("utf-16", "utf-32")):
+        raise UnreadableFile(
+            "LS425",
+            "it is not in the declared encoding",
+            encoding,
+            "UTF-16",
+            "set `encoding: UTF-16` for this source",
+        )
+    return codec.incrementaldecoder("replace").decode(data, whole).removeprefix("\ufeff")
+
+
+def needs_stream(csv: CsvOptions) -> bool:
+    """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
+    return csv.multiline or csv.encoding.upper().startswith(_WIDE)
+
+
+def line_counter(source: FileSource, has_header: bool) -> Callable[[Path], int] | None:
+    """What counts the records of a file that are its lines; None where records cannot be told by lines."""
+    return None if needs_stream(source.csv) else partial(_count, has_header=has_header)
+
+
+def _count(path: Path, has_header: bool) -> int:
+    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        return count_lines(stream, has_header)
+
+
+def count_lines(stream: IO[bytes], has_header: bool) -> int:
+    """The lines that are not blank, without the first one if it is a header."""
+    total, first = 0, True
+    for chunk in _whole_lines(stream):
+        if first:
+            chunk = _without_first_line(chunk) if has_header else chunk.removeprefix(_BOM)
+            first = False
+        total += _filled_lines(chunk)
+    return total
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The file in pieces that end where a line does."""
+    rest = b""
+    while block := stream.read(limits.FILE_CHUNK_BYTES):
+        block = rest + block
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield block[:cut]
+        rest = block[cut:]
+    if rest:
+        yield rest
+
+
+def _without_first_line(chunk: bytes) -> bytes:
+    end = _LINE_END.search(chunk)
+    return chunk[end.end() :] if end else b""
+
+
+def _filled_lines(chunk: bytes) -> int:
+    plain = chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
+    odd = b"\r" in plain or b"\n\n" in plain or b"\n " in plain or plain.startswith((b"\n", b" "))
+    if not odd:
+        return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n"))
+    return sum(1 for line in _LINE_END.split(plain) if line.strip(b" "))
+
+
+def read_packed(path: Path) -> None:
+    """Reads a compressed file to its end; any other is as whole as it is. Raises UnreadableFile LS422 and OSError."""
+    opener = _OPENERS.get(path.suffix.lower())
+    if opener is None:
+        return
+    try:
+        with opener(path, "rb") as stream:
+            while stream.read(limits.FILE_CHUNK_BYTES):
+                pass
+    except (EOFError, zlib.error, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _plain(path: Path, size: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def _decompressed(opener: Any, path: Path, size: int) -> bytes:
+    if path.stat().st_size == 0:
+        return b""
+    try:
+        with opener(path) as file:
+            return bytes(file.read(size))
+    except (EOFError, zlib.error, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> UnreadableFile:
+    """What is said of a file that does not unpack. Raises OSErrors that have a number: these are the system's, not a decompressor's."""
+    if isinstance(error, OSError) and error.errno is not None:
+        raise error
+    return UnreadableFile("LS422", "it is damaged", f"a whole {path.suffix} file", str(error))

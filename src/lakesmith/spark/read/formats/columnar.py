@@ -1,0 +1,126 @@
+"""Typed formats, Parquet and Avro: read as the files are typed, then cast to the declared types where nothing is lost by it.
+
+A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.plan.grown_types import common_type, table_type
+from lakesmith.project.definitions import Column, OnInexact
+from lakesmith.project.spark_types import SqlType, parse_type
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.fields import dotted
+from lakesmith.spark.frames.exact_json import exact_json
+from lakesmith.spark.frames.sql_text import any_of, case
+from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.read.exact_cast import Misfit, as_declared, misfits
+from lakesmith.spark.read.exact_text import reason
+from lakesmith.spark.read.formats.interface import FormatReader
+from lakesmith.spark.read.infer import as_columns
+from lakesmith.spark.read.nanoseconds import has_nanos, read_as
+from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
+from lakesmith.spark.read.request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    SOURCE_POSITION,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
+
+
+def typed_reader(number: str) -> FormatReader:
+    """A reader of files that say the types of their values. ``number``: SQL of a row's number in its file, from 0."""
+    return FormatReader(partial(typed_rows, number=number), _infer, has_types=True)
+
+
+def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:
+    """The rows as ``read_files`` gives them; None when there are no files. ``number``: as of ``typed_reader``."""
+    return read_portions(spark, request, partial(_group_rows, number=number))
+
+
+def _infer(_: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
+    """By the types in the files, the wider where they differ."""
+    types: dict[str, str] = {}
+    for group in request.groups:
+        for column, kind in zip(group.file_columns, group.file_types, strict=True):
+            known = types.setdefault(column, kind)
+            types[column] = known if known == kind else common_type(known, kind)
+    return as_columns({column: table_type(kind) for column, kind in types.items()})
+
+
+def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
+    request = scan.request
+    loaded = _load(scan, group)
+    names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
+    schema = loaded.schema
+    inner = [f"{quoted(column)} AS f{i}" for i, column in enumerate(names)]
+    rows = loaded.selectExpr(*inner, *_provenance(scan, group, number))
+    found = ReadGroup(group.files, tuple(names), matches=group.matches)
+    rounds = request.source.on_inexact is OnInexact.ROUND
+    typed, wrong, reasons, inexact = [], [], [], []
+    for i, (column, type_) in enumerate(request.columns):
+        index = found.index(column)
+        if index is None:
+            typed.append(f"CAST(NULL AS {type_}) AS t{i}")
+            continue
+        field, ours = f"f{index}", parse_type(type_)
+        theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
+        typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
+        for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
+            test = misfit.wrong if rounds else misfit.either
+            wrong.append(test)
+            reasons.append(case([(test, f"array({_reason(misfit)})")], "array()"))
+            inexact.append((column, misfit.inexact))
+    whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
+    none = "CAST(array() AS array<string>)"
+    is_bad = f"({any_of(wrong)})"
+    columns = [f"t{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)]
+    return (
+        scan.gathered(rows, group)
+        .selectExpr("*", *typed)
+        .selectExpr(
+            *columns,
+            *PROVENANCE,
+            f"IF({is_bad}, {whole}, NULL) AS {RAW}",
+            f"IF({is_bad}, concat({', '.join((none, *reasons))}), {none}) AS {REASONS}",
+            f"{rounded_columns(request, inexact)} AS {ROUNDED}",
+        )
+    )
+
+
+def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
+    """The column's type where that is another than Spark reads it as."""
+    kind = parse_type(group.file_types[index]) if group.file_types else None
+    return kind if kind and has_nanos(kind) else None
+
+
+def _provenance(scan: RecordScan, group: ReadGroup, number: str) -> tuple[str, ...]:
+    if scan.request.records is not None:
+        return PROVENANCE
+    return (*scan.provenance(group.files), f"{number} + 1 AS {SOURCE_POSITION}")
+
+
+def _load(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    if scan.request.records is not None:
+        return owned_by(scan.session, scan.request.records)
+    reader = scan.reader(str(scan.request.source.format), group.files)
+    if group.file_types:
+        pairs = zip(group.file_columns, group.file_types, strict=True)
+        reader = reader.schema(
+            ", ".join(f"{quoted(column)} {read_as(parse_type(of)).text}" for column, of in pairs)
+        )
+    return reader.load(absolute_paths(group.files, scan.request))
+
+
+def _reason(misfit: Misfit) -> str:
+    place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
+    if not misfit.found:
+        return literal(f"{place}: not valid UTF-8")
+    return reason(place, misfit.type, misfit.found, misfit.inexact)

@@ -1,0 +1,272 @@
+"""CSV and TSV: lines of text, taken apart at the delimiters or, where something is quoted, by ``from_csv``, and held against the header.
+
+All fields are parsed as strings, and made into their types by lakesmith.spark.read.exact_text. Spark's typed CSV reader is no
+faster (measured) and says nothing about a quote that is never closed, bytes that are not the declared encoding, or text
+after a closing quote. To find an open quote a last field is added to each line: it would be swallowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith import limits
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import Column, CsvOptions
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.formats.text import needs_stream
+from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, reason
+from lakesmith.spark.read.formats.interface import FormatReader
+from lakesmith.spark.read.infer import as_columns, first_files, text_types
+from lakesmith.spark.read.records import (
+    VALUE,
+    RecordScan,
+    csv_options,
+    read_portions,
+    stream_records,
+    text_records,
+    undecoded,
+    where_last,
+)
+from lakesmith.spark.read.request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
+
+_NESTED = ("array<", "map<", "struct<", "variant", "interval")
+_MAX_FIELDS = 20_000  # Spark's parser gives up (and the job with it) at 20,480 fields
+
+
+def _rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """The rows as ``read_files`` gives them; None when there are no files. Raises SourceError LS451 for a nested type."""
+    _refuse_nested(request)
+    return read_portions(spark, request, _group_rows)
+
+
+def _refuse_nested(request: ReadRequest) -> None:
+    source = request.source
+    problems = [
+        Problem(
+            "LS451",
+            f"source {source.name!r}: column {column!r} has a type that {source.format} files cannot hold",
+            source.place,
+            expected="a type whose values are single texts",
+            found=type_,
+            hint="declare it as string and take it apart in a silver query (from_json)",
+        )
+        for column, type_ in request.columns
+        if type_.startswith(_NESTED)
+    ]
+    if problems:
+        raise SourceError(problems)
+
+
+def _infer(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
+    """By what the first rows of the first files look like."""
+    few = first_files(request)
+    names = tuple(dict.fromkeys(column for group in few.groups for column in group.file_columns))
+    few = replace(few, columns=tuple((column, "string") for column in names))
+    texts = _samples(spark, few)
+    if texts is None:
+        return as_columns(dict.fromkeys(names, "string"))
+    found = text_types(texts.limit(limits.SAMPLED_ROWS), [f"s{i}" for i in range(len(names))], _formats(few))
+    return as_columns(dict(zip(names, found, strict=True)))
+
+
+def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """The good records with each declared column as text, named ``s0``, ``s1``, … None when there are no files."""
+
+    def texts(scan: RecordScan, group: ReadGroup) -> DataFrame:
+        columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
+        good = where_last(_parsed(scan, group), f"{_fault(group, request.source.csv)} IS NULL")
+        return good.selectExpr(*(f"{text} AS s{i}" for i, text in enumerate(columns)))
+
+    return read_portions(spark, request, texts)
+
+
+def _formats(request: ReadRequest) -> TextFormats:
+    """How the source writes dates and times."""
+    return TextFormats.of(request.source)
+
+
+def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    """Values are made in one projection and judged in the next: within one, Spark would make each of them once more for each use."""
+    request = scan.request
+    texts = _texts(request, group)
+    valued = _parsed(scan, group).selectExpr(
+        "*",
+        f"{_fault(group, request.source.csv)} AS _fault",
+        *(f"{_value(text, request, i)} AS v{i}" for i, text in enumerate(texts)),
+    )
+    wrong = {i: odd for i, text in enumerate(texts) if text and (odd := _wrong(text, request, i))}
+    judged = valued.selectExpr("*", f"({any_of(('_fault IS NOT NULL', *wrong.values()))}) AS _bad")
+    reasons = (case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items())
+    why = f"IF(_fault IS NOT NULL, array(_fault), {not_null(reasons)})"
+    return judged.selectExpr(
+        *(f"v{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)),
+        *PROVENANCE,
+        f"IF(_bad, make_valid_utf8({VALUE}), NULL) AS {RAW}",
+        f"IF(_bad, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+        f"{_rounded(texts, request)} AS {ROUNDED}",
+    )
+
+
+def _parsed(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted, and
+    ``parsed`` whether it went through Spark's parser.
+
+    A record in which nothing is quoted is split at the delimiters, in half the time that Spark's parser takes.
+    """
+    csv = scan.request.source.csv
+    scanned = stream_records if needs_stream(csv) else text_records
+    records = scan.gathered(scanned(scan, group, csv.header), group)
+    split = records.selectExpr(
+        "*", f"IF({_is_plain(csv)}, split({VALUE}, {literal(_pattern(csv.delimiter))}), NULL) AS q"
+    )
+    taken_apart = split.selectExpr("*", f"IF(q IS NULL, {_parse(group, csv)}, NULL) AS r")
+    count = len(group.file_columns)
+    return taken_apart.selectExpr(
+        VALUE,
+        *PROVENANCE,
+        *(f"IF(q IS NULL, r.c{i}, nullif(get(q, {i}), '')) AS c{i}" for i in range(count)),
+        f"IF(q IS NULL, r.z, IF(size(q) = {count}, '!', NULL)) AS z",
+        "r.bad AS bad",
+        "q IS NULL AS parsed",
+    )
+
+
+def _is_plain(csv: CsvOptions) -> str:
+    """SQL that is true for a record that is nothing but fields between delimiters: no quotes, and nothing escaped."""
+    marks = {mark for mark in (csv.quote, csv.escape) if mark}
+    return " AND ".join(f"NOT contains({VALUE}, {literal(mark)})" for mark in sorted(marks)) or "true"
+
+
+def _pattern(text: str) -> str:
+    """A regular expression of just this text."""
+    return "".join(map(_in_regex, text))
+
+
+def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
+    """SQL of each declared column's text; None for a column that the files do not have."""
+    null = request.source.csv.null_value
+    indexes = (group.index(column) for column, _ in request.columns)
+    fields = (None if index is None else f"c{index}" for index in indexes)
+    return [f"nullif({field}, {literal(null)})" if field and null is not None else field for field in fields]
+
+
+def _value(text: str | None, request: ReadRequest, index: int) -> str:
+    type_ = request.columns[index][1]
+    return f"CAST(NULL AS {type_})" if text is None else exact_from_text(text, type_, _formats(request))
+
+
+def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
+    """SQL that is true when the column's value ``v…`` could not be made of its text; None for texts, which always can."""
+    is_text = request.columns[index][1] == "string"
+    return None if is_text else f"v{index} IS NULL AND {text} IS NOT NULL"
+
+
+def _reason(text: str, request: ReadRequest, index: int) -> str:
+    column, type_ = request.columns[index]
+    return reason(column, type_, text, inexact_from_text(text, type_, _formats(request)))
+
+
+def _rounded(texts: list[str | None], request: ReadRequest) -> str:
+    pairs = zip(request.columns, texts, strict=True)
+    return rounded_columns(
+        request,
+        (
+            (column, inexact_from_text(text, type_, _formats(request)))
+            for (column, type_), text in pairs
+            if text
+        ),
+    )
+
+
+def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
+    fields = ", ".join(f"c{i} STRING" for i in range(len(group.file_columns)))
+    settings = (*csv_options(csv), ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", "bad"), *more)
+    ended = f"concat({VALUE}, {literal(csv.delimiter + '!')})"
+    few = f"octet_length({VALUE}) < {_MAX_FIELDS} OR {_count(VALUE, csv.delimiter)} < {_MAX_FIELDS}"
+    return f"from_csv(IF({few}, {ended}, NULL), {literal(f'{fields}, z STRING, bad STRING')}, {options(settings)})"
+
+
+def _field_names(group: ReadGroup) -> list[str]:
+    """What ``_parse`` gives: the fields, the one added at the end of the line, and the line if it did not fit."""
+    return [*(f"c{i}" for i in range(len(group.file_columns))), "z", "bad"]
+
+
+def _count(text: str, part: str) -> str:
+    gone = f"octet_length({text}) - octet_length(replace({text}, {literal(part)}, ''))"
+    return f"(({gone}) div {len(part.encode())})"
+
+
+def _fault(group: ReadGroup, csv: CsvOptions) -> str:
+    branches = [
+        (undecoded(csv), literal(f"not valid {csv.encoding}")),
+        (f"contains({VALUE}, '\\u0000')", literal("a NUL byte in the row")),
+        ("bad IS NOT NULL OR z IS NULL", _misfit(group, csv)),
+        *_misquoted(group, csv),
+        *_repeated_header(group, csv),
+    ]
+    return case(branches)
+
+
+def _misfit(group: ReadGroup, csv: CsvOptions) -> str:
+    """Why the number of fields is not the header's: a quote that stays open, or simply more or fewer."""
+    expected = len(group.file_columns)
+    has = f"the header has {expected}" if csv.header else f"{expected} are declared"
+    unquoted = _without_quoted(csv)
+    found = f"CAST({_count(unquoted, csv.delimiter)} + 1 AS STRING)"
+    counted = f"concat('row has ', {found}, {literal(' fields, ' + has)})"
+    if not csv.quote:
+        return counted
+    left_open = f"instr({unquoted}, {literal(csv.quote)}) > 0"
+    hint = "" if csv.multiline else " (fields with line breaks need `multiline: true`)"
+    return case([(left_open, literal("a quote is not closed" + hint))], counted)
+
+
+def _without_quoted(csv: CsvOptions) -> str:
+    if not csv.quote:
+        return VALUE
+    quote = _in_regex(csv.quote)
+    escaped = f"{_in_regex(csv.escape)}.|" if csv.escape not in ("", csv.quote) else ""
+    pattern = f"{quote}(?:{escaped}[^{quote}])*{quote}"
+    return f"regexp_replace({VALUE}, {literal(pattern)}, '')"
+
+
+def _in_regex(character: str) -> str:
+    return "\\" + character if not character.isalnum() else character
+
+
+def _misquoted(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
+    """Text after a closing quote: Spark then keeps the field as it stands, quotes and all, so it begins with a quote.
+
+    A proper field may begin with one too, when its first character is an escaped quote. They differ in that the parser,
+    asked to skip values that are not quoted properly, gives up the first only.
+    """
+    if not csv.quote:
+        return []
+    begins = any_of(f"startswith(c{i}, {literal(csv.quote)})" for i in range(len(group.file_columns)))
+    strict = _parse(group, csv, ("unescapedQuoteHandling", "SKIP_VALUE"))
+    as_it_is = ", ".join(f"'{field}', {field}" for field in _field_names(group))
+    differs = f"NOT (named_struct({as_it_is}) <=> {strict})"
+    return [(f"parsed AND ({begins}) AND {differs}", literal("text after a closing quote"))]
+
+
+def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
+    """A header in the middle: files were put together. A row of one column may well hold the column's name."""
+    if not csv.header or len(group.file_columns) < 2:
+        return []
+    same = " AND ".join(f"c{i} <=> {literal(column)}" for i, column in enumerate(group.file_columns))
+    return [(same, literal("the header again"))]
+
+
+CSV: Final = FormatReader(_rows, _infer)

@@ -1,0 +1,46 @@
+"""What a landing format has to do so that its files are read, and every record in them is accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.project.definitions import Column
+from lakesmith.project.spark_types import SqlType
+from lakesmith.sources.fields import FieldPath
+from lakesmith.spark.read.request import ReadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKeys:
+    """For a format whose records each name their own columns (JSON): what they name. All of these read every record.
+
+    ``files``: the top-level keys, each with one of the files that have it, in words.
+    ``good_records``: the records of rows that are not bad, as ``ReadRequest.records``; None when there are no files.
+    ``unknown_fields``: the fields in structs of the request's columns that their types do not name, each with a file that has
+    it, in words.
+    ``field_types``: the types of the request's columns as far as they lead to these unknown fields, with those.
+    """
+
+    files: Callable[[SparkSession, ReadRequest], dict[str, str]]
+    good_records: Callable[[SparkSession, ReadRequest], DataFrame | None]
+    unknown_fields: Callable[[SparkSession, ReadRequest], dict[FieldPath, tuple[str, ...]]]
+    field_types: Callable[[SparkSession, ReadRequest, Sequence[FieldPath]], dict[str, SqlType]]
+
+
+@dataclass(frozen=True, slots=True)
+class FormatReader:
+    """How Spark reads one format.
+
+    ``rows``: as ``read_files`` gives them; None when there are no files.
+    ``infer``: the columns of files whose source declares none, in the order they are first met.
+    ``has_types``: the files say the types of their values. A bad row is then kept as a JSON of it, else as its record's text.
+    ``keys``: for records that name their own columns; None where the file names them.
+    """
+
+    rows: Callable[[SparkSession, ReadRequest], DataFrame | None]
+    infer: Callable[[SparkSession, ReadRequest], tuple[Column, ...]]
+    has_types: bool = False
+    keys: RecordKeys | None = None

@@ -1,0 +1,143 @@
+"""The fields inside declared columns that only the files have, where the files carry no types: JSON.
+
+Not by Spark's inference: it makes one type of all lines, and a column that is a struct in most lines and a text in one becomes
+a text, its fields forgotten. Here each line is asked what it holds at each declared struct, by a walk along the declared type.
+The types of such fields are what Spark infers of their values, taken out of the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.project.spark_types import SqlType, composed, parse_type
+from lakesmith.quoting import literal
+from lakesmith.sources.fields import FieldPath
+from lakesmith.spark.read.formats.json_lines import json_lines, one_file, spellings
+from lakesmith.spark.read.formats.json_types import inferred_json
+from lakesmith.spark.read.records import VALUE
+from lakesmith.spark.read.request import SOURCE_FILE, ReadRequest
+
+_OBJECT = "map<string,variant>"
+_LIST = "array<variant>"
+_STRING: Final = SqlType(text="string")
+_FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
+"""A number with a point. As a variant ``1.0`` is 1, unless it has an exponent. (A key with such in it is not found, so a string.)"""
+
+
+def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[FieldPath, tuple[str, ...]]:
+    """The fields in structs of the declared columns, at any depth, whose keys their types do not name; each with a file that has
+    it, in words.
+
+    Reads every line, unless no column has a struct in it. Keys match as they are read: exactly. A line that is no JSON object
+    has no fields, and neither has a value that is no object where a struct is declared: such rows are bad, their texts kept.
+    """
+    walk = _UnknownFields()
+    found = _walked(spark, request, walk, VALUE)
+    if found is None:
+        return {}
+    keys = sorted(map(tuple, found.groupBy("struct", "key").agg(one_file()).collect()))
+    return {(*walk.structs[struct], key): (file,) for struct, key, file in keys}
+
+
+def json_field_types(
+    spark: SparkSession, request: ReadRequest, unknown: Sequence[FieldPath]
+) -> dict[str, SqlType]:
+    """The types of declared columns as far as they lead to ``unknown`` fields (``json_unknown_fields``), with those.
+
+    Reads every line. A field of which Spark infers no type (nulls, empty objects) is a string.
+    """
+    walk = _UnknownFields(with_values=True)
+    found = _walked(spark, request, walk, f"regexp_replace({VALUE}, '{_FRACTION}', '$1e0')")
+    if found is None:
+        return {}
+    structs = inferred_json(found.selectExpr(f"""concat('{{"', struct, '":', fields, '}}') AS {VALUE}"""))
+    kinds = {
+        (*walk.structs[int(number)], name): kind
+        for number, of_struct in structs.parts
+        for name, kind in of_struct.parts
+    }
+    types = {path: kinds.get(path, _STRING) for path in unknown}
+    declared = {column: parse_type(type_) for column, type_ in request.columns if "<" in type_}
+    return {column: _only(declared[column], (column,), types) for column, *_ in unknown}
+
+
+def _walked(spark: SparkSession, request: ReadRequest, walk: _UnknownFields, text: str) -> DataFrame | None:
+    """What the walk gives of all lines; None when there is nothing to walk along."""
+    asked = list(walk.columns(request))
+    lines = json_lines(spark, request) if asked else None
+    if lines is None:
+        return None
+    row = _bound(_as(f"try_parse_json({text})", _OBJECT), "row", f"concat({', '.join(asked)})")
+    return lines.selectExpr(SOURCE_FILE, f"inline({row})")
+
+
+def _only(kind: SqlType, path: FieldPath, types: dict[FieldPath, SqlType]) -> SqlType:
+    """A declared type as far as it leads to the fields of ``types``, with those."""
+    if kind.outer == "struct":
+        inner = [(name, _only(part, (*path, name), types)) for name, part in kind.parts if part.has_fields]
+        return composed("struct", [*inner, *((at[-1], of) for at, of in types.items() if at[:-1] == path)])
+    *key, (name, part) = kind.parts
+    return composed(kind.outer, [*key, (name, _only(part, (*path, name), types))])
+
+
+@dataclass
+class _UnknownFields:
+    """Along declared types; ``structs`` are the paths of those met, by whose place in it they are known in the SQL.
+
+    SQL that a method gives is of an array that is never NULL, of (struct int, key string) for each unknown field, or,
+    ``with_values``, of (struct int, fields string), a JSON object of the unknown fields of each struct. The walk gives none
+    where a type has no struct in it.
+    """
+
+    with_values: bool = False
+    structs: list[FieldPath] = field(default_factory=list)
+
+    def columns(self, request: ReadRequest) -> Iterator[str]:
+        for column, type_ in request.columns:
+            kind = parse_type(type_) if "<" in type_ else SqlType()
+            for key in spellings(request, column) if kind.has_fields else ():
+                yield self._unknown(f"try_element_at(row, {literal(key)})", kind, (column,))
+
+    def _unknown(self, value: str, kind: SqlType, path: FieldPath) -> str:
+        if kind.outer == "struct":
+            return self._of_struct(value, kind, path)
+        name, inner = kind.parts[-1]
+        each = f"v{len(path)}"
+        elements = _as(value, _LIST) if kind.outer == "array" else f"map_values({_as(value, _OBJECT)})"
+        unknown = self._unknown(each, inner, (*path, name))
+        return f"flatten(transform(coalesce({elements}, array()), {each} -> {unknown}))"
+
+    def _of_struct(self, value: str, kind: SqlType, path: FieldPath) -> str:
+        each = f"v{len(path)}"
+        found = [self._fields(each, kind, path)]
+        for name, inner in kind.parts:
+            if inner.has_fields:
+                found.append(self._unknown(f"try_element_at({each}, {literal(name)})", inner, (*path, name)))
+        return _bound(_as(value, _OBJECT), each, f"concat({', '.join(found)})")
+
+    def _fields(self, value: str, kind: SqlType, path: FieldPath) -> str:
+        """Of the struct ``value`` itself."""
+        known = ", ".join(literal(name) for name, _ in kind.parts)
+        if path not in self.structs:  # a column may have several spellings
+            self.structs.append(path)
+        here = self.structs.index(path)
+        if not self.with_values:
+            keys = f"array_except(map_keys({value}), array({known}))" if known else f"map_keys({value})"
+            return f"transform({keys}, key -> named_struct('struct', {here}, 'key', key))"
+        unknown = f"map_filter({value}, (key, _) -> key NOT IN ({known}))" if known else value
+        some = f"filter(array({unknown}), fields -> size(fields) > 0)"
+        return f"transform({some}, fields -> named_struct('struct', {here}, 'fields', to_json(fields)))"
+
+
+def _as(variant: str, kind: str) -> str:
+    return f"try_variant_get({variant}, '$', '{kind}')"
+
+
+def _bound(value: str, variable: str, use: str) -> str:
+    """The array ``use`` with ``value`` evaluated once, as ``variable``; an empty one where it is NULL."""
+    one = f"filter(array({value}), {variable} -> {variable} IS NOT NULL)"
+    return f"flatten(transform({one}, {variable} -> {use}))"

@@ -1,0 +1,326 @@
+"""JSON lines: each line one object, held against the declared columns by key.
+
+Spark's reader takes the first of several values on a line, the last of a key given twice, a number as a timestamp, ``12:30``
+as today, and rounds decimals; each line is therefore wrapped as the one element of an array (anything after it is then an
+error), and decimals, dates and times are read so that nothing is lost and made into their types by the rules for text.
+What is accepted: a number or an object for a string column (its text), a string for a decimal, date or timestamp, an
+integer for a floating-point number. A string for an integer, a floating-point number or a boolean is refused.
+Unknown keys are no matter here, at whatever depth: ``json_key_files`` and ``json_unknown_fields`` find them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.project.definitions import CsvOptions, OnInexact
+from lakesmith.project.spark_types import SqlType, parse_type, precision_and_scale
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.fields import FieldPath, dotted
+from lakesmith.sources.formats.text import needs_stream
+from lakesmith.spark.frames.sql_text import any_of, case, options
+from lakesmith.spark.read.exact_nested import (
+    UNUSUAL,
+    Place,
+    anywhere,
+    exact,
+    in_regex,
+    inexact,
+    lost,
+    reading_type,
+    unusual,
+    wrong,
+)
+from lakesmith.spark.read.exact_text import TextFormats, reason
+from lakesmith.spark.read.records import (
+    VALUE,
+    RecordScan,
+    owned_by,
+    read_portions,
+    scan_session,
+    stream_records,
+    text_records,
+    undecoded,
+)
+from lakesmith.spark.read.request import (
+    PROVENANCE,
+    RAW,
+    REASONS,
+    ROUNDED,
+    SOURCE_FILE,
+    ReadGroup,
+    ReadRequest,
+    rounded_columns,
+)
+
+_FAULT = "_fault"
+_STRICT = (
+    ("mode", "PERMISSIVE"),
+    ("columnNameOfCorruptRecord", "bad"),
+    ("allowSingleQuotes", "false"),
+    ("allowNonNumericNumbers", "false"),
+)
+_NONE = "CAST(array() AS array<string>)"
+_NUMBER = r"(-?[0-9][0-9.eE+-]*)"
+_ESCAPE = r"\u"
+_HALF = r"\\u[dD][89a-fA-F]"
+_PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+"""An escaped backslash, which may stand before a letter u, or one character of two escapes."""
+
+
+def json_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """The rows as ``read_files`` gives them; None when there are no files."""
+    typed = _typed(spark, request)
+    return owned_by(spark, _judged(typed, request)) if typed is not None else None
+
+
+def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """The lines, as ``json_lines`` gives them, of rows that are not bad; None when there are no files."""
+    typed = _typed(spark, request)
+    if typed is None:
+        return None
+    good = typed.where(f"NOT coalesce({_bad(_all_odd(request))}, false)")
+    return owned_by(spark, good.select(VALUE, *PROVENANCE))
+
+
+def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """Each line with its fault, the columns as they were read (``s0``, ...), and as they are (``t0``, ...)."""
+    lines = json_lines(spark, request)
+    if lines is None:
+        return None
+    formats = TextFormats.of(request.source)
+    numbers = f"({unusual(kind for _, kind in _types(request))}) AS {UNUSUAL}"
+    session = scan_session(spark)  # keys that differ only in case are different keys
+    parsed = owned_by(session, lines).selectExpr("*", f"{_parse(_reading_fields(request))} AS j")
+    return parsed.selectExpr(
+        VALUE, *PROVENANCE, "j", f"{_fault(request.source.csv)} AS {_FAULT}", numbers, *_read_columns(request)
+    ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in _types(request)))
+
+
+def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
+    """The top-level keys, each with one of the files that have it, in words: ``a.json``, or ``a.json and others``.
+
+    Reads every line, but no further than to the keys.
+    """
+    lines = json_lines(spark, request)
+    if lines is None:
+        return {}
+    keys = lines.selectExpr(SOURCE_FILE, f"explode(json_object_keys({VALUE})) AS key").groupBy("key")
+    return {row.key: row.file for row in keys.agg(one_file()).collect()}
+
+
+def one_file() -> Column:
+    """Of a group of rows, one of the files that they are from, and whether there are others, in words: ``file``."""
+    first, last = F.min(SOURCE_FILE), F.max(SOURCE_FILE)
+    return F.concat(first, F.when(first == last, "").otherwise(" and others")).alias("file")
+
+
+def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFrame | None:
+    """The first ``rows`` lines, as ``_value``; None when there are no files."""
+    lines = json_lines(spark, request)
+    return lines.select(VALUE).limit(rows) if lines is not None else None
+
+
+def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """Every line, as ``_value`` and the provenance; None when there are no files."""
+    return read_portions(spark, request, _lines)
+
+
+def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    csv = scan.request.source.csv
+    if not needs_stream(csv):
+        return text_records(scan, group, drop_header=False)
+    # As CSV whose records are lines: of one field, as no JSON has the delimiter, and all bad, as two are asked for.
+    lines = replace(csv, delimiter="\x01", quote="", escape="")
+    request = replace(scan.request, source=replace(scan.request.source, csv=lines))
+    return stream_records(replace(scan, request=request), replace(group, file_columns=("line",)), False)
+
+
+def spellings(request: ReadRequest, column: str) -> list[str]:
+    """The keys under which a declared column is found: its name, and what the groups matched with it."""
+    matched = {
+        file_name for group in request.groups for declared, file_name in group.matches if declared == column
+    }
+    return [column, *sorted(matched - {column})]
+
+
+def _types(request: ReadRequest) -> list[tuple[int, SqlType]]:
+    return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
+
+
+def _reading_fields(request: ReadRequest) -> str:
+    return ", ".join(
+        f"{quoted(key)}: {reading_type(parse_type(type_)).text}"
+        for column, type_ in request.columns
+        for key in spellings(request, column)
+    )
+
+
+def _string_fields(request: ReadRequest) -> str:
+    keys = (key for column, _ in request.columns for key in spellings(request, column))
+    return ", ".join(f"{quoted(key)}: string" for key in keys)
+
+
+def _parse(fields: str) -> str:
+    wrapped = f"concat('{{\"r\":[', {VALUE}, ']}}')"
+    schema = f"r array<struct<{fields}>>, bad string"
+    return f"from_json({wrapped}, {literal(schema)}, {options(_STRICT)})"
+
+
+def _found(request: ReadRequest, column: str, row: str) -> str:
+    fields = [f"{row}.{quoted(key)}" for key in spellings(request, column)]
+    return fields[0] if len(fields) == 1 else f"coalesce({', '.join(fields)})"
+
+
+def _read_columns(request: ReadRequest) -> list[str]:
+    return [
+        f"{_found(request, column, 'get(j.r, 0)')} AS s{i}" for i, (column, _) in enumerate(request.columns)
+    ]
+
+
+def _fault(csv: CsvOptions) -> str:
+    return case(
+        [
+            (undecoded(csv), literal(f"not valid {csv.encoding}")),
+            ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", literal("not one JSON object")),
+            (_half_pair(), literal("half of a surrogate pair, such as \\ud83d alone: no text has it")),
+            (f"try_parse_json({VALUE}) IS NULL", literal("a key is given twice in one object")),
+        ]
+    )
+
+
+def _half_pair() -> str:
+    """SQL that is true when an escape stands for half a character: Spark makes a question mark of it."""
+    whole = f"regexp_replace({VALUE}, {literal(_PAIR)}, ' ')"
+    return f"contains({VALUE}, {literal(_ESCAPE)}) AND {whole} RLIKE {literal(_HALF)}"
+
+
+def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
+    odd = _all_odd(request)
+    marked = typed.selectExpr("*", f"{_bad(odd)} AS _bad")
+    columns = [f"t{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)]
+    inexact_ones = ((column, _inexact(i, request)) for i, (column, _) in enumerate(request.columns))
+    return marked.selectExpr(
+        *columns,
+        *PROVENANCE,
+        f"IF(_bad, make_valid_utf8({VALUE}), NULL) AS {RAW}",
+        f"IF(_bad, {_reasons(request, odd)}, {_NONE}) AS {REASONS}",
+        f"{rounded_columns(request, inexact_ones)} AS {ROUNDED}",
+    )
+
+
+def _bad(odd: dict[int, str | None]) -> str:
+    doubts = (f"{_FAULT} IS NOT NULL", "j.bad IS NOT NULL", *(doubt for doubt in odd.values() if doubt))
+    return f"({any_of(doubts)})"
+
+
+def _all_odd(request: ReadRequest) -> dict[int, str | None]:
+    return {i: _odd(i, request) for i, _ in _types(request)}
+
+
+def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
+    """The reasons of a bad row; ``f`` is the row parsed once more, with every value as text."""
+    each = (_column_reasons(i, request, odd[i]) for i in odd)
+    texts = ", ".join(
+        f"{_found(request, column, 'row')} AS {_one(i)}" for i, (column, _) in enumerate(request.columns)
+    )
+    row = f"transform(array(get({_parse(_string_fields(request))}.r, 0)), row -> struct({texts}))"
+    found = f"transform({row}, f -> concat({', '.join((_NONE, *each))}))[0]"
+    some = f"IF(size({found}) > 0, {found}, array('does not parse'))"
+    return f"IF({_FAULT} IS NOT NULL, array({_FAULT}), {some})"
+
+
+def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
+    """What is wrong with one column: an array, mostly empty. What did not parse inside it has a reason of its own."""
+    column, type_ = request.columns[index]
+    text = f"f.{_one(index)}"
+    branches = [
+        (f"{text} IS NULL", _NONE),
+        (f"t{index} IS NULL OR {odd or 'false'}", f"array({_reason(index, request)})"),
+    ]
+    kind = parse_type(type_)
+    if kind.outer == "struct":
+        branches.append(("j.bad IS NOT NULL", _unparsed(text, kind, (column,))))
+    elif kind.outer:
+        branches.append((_unread(text, kind), f"array({_reason(index, request)})"))
+    return case(branches, _NONE)
+
+
+def _unparsed(text: str, struct: SqlType, path: FieldPath) -> str:
+    """The reasons of the fields in a struct, of which ``text`` is the JSON, that do not parse: an array."""
+    each = (_unparsed_field(text, field, kind, (*path, field)) for field, kind in struct.parts)
+    return f"concat({', '.join((_NONE, *each))})"
+
+
+def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath) -> str:
+    found = f"from_json({text}, {literal(f'{quoted(field)} string')}).{quoted(field)}"
+    bad = f"array({reason(dotted(path), kind.text, found)})"
+    if kind.outer == "struct":
+        branches = [(f"{found} IS NULL", _NONE), (f"NOT startswith({found}, '{{')", bad)]
+        return case(branches, _unparsed(found, kind, path))
+    schema = literal(f"{quoted(field)} {reading_type(kind).text}, bad string")
+    return case([(f"from_json({text}, {schema}, {options(_STRICT)}).bad IS NOT NULL", bad)], _NONE)
+
+
+def _unread(text: str, kind: SqlType) -> str:
+    """Whether a JSON text does not parse as the type."""
+    schema = literal(f"v {reading_type(kind).text}, bad string")
+    return f"from_json(concat('{{\"v\":', {text}, '}}'), {schema}, {options(_STRICT)}).bad IS NOT NULL"
+
+
+def _one(index: int) -> str:
+    return f"x{index}"
+
+
+def _reason(index: int, request: ReadRequest) -> str:
+    column, type_ = request.columns[index]
+    inexact_one = _inexact(index, request) if "<" not in type_ else None
+    digits = "true" if type_ == "string" else inexact_one
+    return reason(column, type_, _written(index, request), digits)
+
+
+def _written(index: int, request: ReadRequest) -> str:
+    """A value's text as it stands in the record: a number goes through a double on its way to a string, so 1e999 is Infinity."""
+    numbers = f"regexp_extract_all({VALUE}, {literal(_place(index, request).before + _NUMBER)}, 1)"
+    text = f"f.{_one(index)}"
+    same = (
+        f"try_cast(n AS double) <=> try_cast(replace({text}, '\"', '') AS double) AND NOT {_in_quotes(text)}"
+    )
+    return f"coalesce(get(filter({numbers}, n -> {same}), 0), {text})"
+
+
+def _inexact(index: int, request: ReadRequest) -> str | None:
+    """SQL that is true when a column was read but for digits that its type does not hold."""
+    kind = parse_type(request.columns[index][1])
+    return anywhere(inexact, f"s{index}", f"t{index}", kind, _place(index, request))
+
+
+def _place(index: int, request: ReadRequest) -> Place:
+    return Place.of(spellings(request, request.columns[index][0]), TextFormats.of(request.source))
+
+
+def _odd(index: int, request: ReadRequest) -> str | None:
+    """SQL that is true when a column was read, but not as its source wants it."""
+    column, type_ = request.columns[index]
+    read, value, kind = f"s{index}", f"t{index}", parse_type(type_)
+    doubts = [anywhere(test, read, value, kind, _place(index, request)) for test in (wrong, lost)]
+    if request.source.on_inexact is not OnInexact.ROUND:
+        doubts.append(_inexact(index, request))
+    if precision_and_scale(type_):
+        doubts += [_with_comma(key) for key in spellings(request, column)]
+    some = [doubt for doubt in doubts if doubt]
+    return any_of(some) if some else None
+
+
+def _in_quotes(text: str) -> str:
+    return f"instr({VALUE}, concat('\"', {text}, '\"')) > 0"
+
+
+def _with_comma(key: str) -> str:
+    """Spark drops commas from a decimal in a string: ``"1,50"`` would be 150."""
+    pattern = literal('"' + in_regex(key) + r'"\s*:\s*"[^"]*,')
+    looks = f"instr({VALUE}, ',') > 0 AND {VALUE} RLIKE {pattern}"
+    text = f"get({_parse(f'{quoted(key)}: string')}.r, 0).{quoted(key)}"
+    return f"{looks} AND instr({text}, ',') > 0"

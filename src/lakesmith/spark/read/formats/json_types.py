@@ -1,0 +1,75 @@
+"""The columns of JSON lines, and their types, by Spark's inference; strings that all are dates or timestamps become that.
+
+Whole numbers that no bigint holds are as wide as a decimal can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    _parse_datatype_json_string,
+)
+
+from lakesmith import limits
+from lakesmith.project.definitions import Column
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.read.exact_text import TextFormats
+from lakesmith.spark.read.formats.json_lines import json_sample
+from lakesmith.spark.read.infer import as_columns, first_files, text_types
+from lakesmith.spark.read.records import VALUE
+from lakesmith.spark.read.request import ReadRequest
+
+
+def infer_json(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
+    """The columns of the first lines of the first files, or of the lines at hand, in the order Spark infers them."""
+    few = first_files(request)
+    if request.records is not None:
+        few = replace(few, groups=few.groups[:1])
+    sample = json_sample(spark, few, limits.SAMPLED_ROWS)
+    if sample is None:
+        return ()
+    inferred = inferred_json(sample)
+    types = {column: kind.text for column, kind in inferred.parts if column != "_corrupt_record"}
+    texts = [column for column, kind in types.items() if kind == "string"]
+    fields = ", ".join(f"{quoted(column)} string" for column in texts)
+    if texts:
+        parsed = sample.selectExpr(f"from_json({VALUE}, {literal(fields)}) AS r")
+        found = text_types(
+            parsed, [f"r.{quoted(column)}" for column in texts], TextFormats.of(request.source)
+        )
+        times = {c: k for c, k in zip(texts, found, strict=True) if k in ("date", "timestamp")}
+        types.update(times)
+    return as_columns(types)
+
+
+def inferred_json(lines: DataFrame) -> SqlType:
+    """What Spark infers of JSON objects, a line each (as ``_value``); where it saw only nulls, a string."""
+    spark = lines.sparkSession
+    strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
+    texts = getattr(lines.select(VALUE)._jdf, "as")(strings)
+    inferred = _parse_datatype_json_string(spark._jsparkSession.read().json(texts).schema().json())
+    return sql_type(_settled(inferred))
+
+
+def _settled(type_: DataType) -> DataType:
+    match type_:
+        case NullType():
+            return StringType()
+        case DecimalType():
+            return DecimalType(MAX_PRECISION, type_.scale)
+        case ArrayType():
+            return ArrayType(_settled(type_.elementType))
+        case StructType():
+            return StructType([StructField(field.name, _settled(field.dataType)) for field in type_])
+    return type_

@@ -1,0 +1,54 @@
+"""Cases by turns: what the suite of one commit runs of its long tail of cases, so that it answers in minutes.
+
+Most end-to-end cases hold one value, one kind of file or one order of events that once went wrong. They are marked ``in_turn``.
+A commit runs one part of them, chosen by its hash, besides all that is not marked; ``LAKESMITH_PART=all`` (``make test-all``)
+runs them all, and so does a call that names files. Each part is the same wherever the commit is tested.
+
+    pytestmark = [pytest.mark.spark, pytest.mark.in_turn]                  # case by case
+    pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]          # cases that share a lake: the file as a whole
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+PARTS: Final = 5
+"""So many commits, on average, have every case once."""
+ALL: Final = "all"
+
+
+def part_of(environment: Mapping[str, str], root: Path) -> int | None:
+    """The part to run, from 0; None: all of them.
+
+    Raises ValueError where ``LAKESMITH_PART`` is no part.
+    """
+    declared = environment.get("LAKESMITH_PART")
+    if declared == ALL:
+        return None
+    if declared is not None:
+        return _declared(declared)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    return crc32(head.stdout.encode()) % PARTS if head.returncode == 0 else None
+
+
+def is_due(node: str, part: int, together: bool) -> bool:
+    """Whether a marked case (pytest's id of it) is run with this part; ``together``: with all cases of its file."""
+    unit = node.split("::", maxsplit=1)[0] if together else node
+    return crc32(unit.encode()) % PARTS == part
+
+
+def said(part: int | None) -> str:
+    """What is run, for the head of the report."""
+    if part is None:
+        return "cases in turn: all"
+    return f"cases in turn: part {part} of 0 to {PARTS - 1} (LAKESMITH_PART=N for another, or all)"
+
+
+def _declared(text: str) -> int:
+    if not text.isdecimal() or int(text) >= PARTS:
+        raise ValueError(f"LAKESMITH_PART is {text!r}; expected 0 to {PARTS - 1}, or {ALL}")
+    return int(text)

@@ -1,0 +1,140 @@
+"""The answers of the intake, by its ASGI interface."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakesmith.project.definitions import Column
+from lakesmith.serve.intake.app import LARGEST_BODY, Intake, Route
+from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.segments import Segments
+from lakesmith.serve.intake.writer import Full, Writer
+
+EVENT = b'{"id": 1}'
+READER = EventReader([Column("id", "bigint", required=True)])
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(Segments(tmp_path / "intake"))
+    writer.start()
+    yield writer
+    writer.stop()
+
+
+def ask(
+    intake: Intake, body: bytes = EVENT, path: str = "/sales", method: str = "POST", **headers: str
+) -> tuple[int, Any, dict[str, str]]:
+    """The status, the answer and its headers; the body comes in two parts."""
+    parts = [body[: len(body) // 2], body[len(body) // 2 :]]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        part = parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    asyncio.run(intake({"type": "http", "method": method, "path": path, "headers": raw}, receive, send))
+    start, end = sent
+    said = {name.decode(): value.decode() for name, value in start["headers"]}
+    assert int(said["content-length"]) == len(end["body"])
+    is_json = said["content-type"] == "application/json"
+    return start["status"], json.loads(end["body"]) if is_json else end["body"].decode(), said
+
+
+def route(writer: Writer, **more: Any) -> Intake:
+    return Intake({"/sales": Route("bronze.sales", READER, writer, **more)})
+
+
+def taken(writer: Writer) -> list[str]:
+    writer.stop()
+    text = [line for path in writer.segments.waiting() for line in path.read_text().splitlines()]
+    writer.__init__(writer.segments)  # type: ignore[misc]
+    writer.start()
+    return text
+
+
+def test_events_are_acknowledged_when_they_are_on_the_disk(writer: Writer) -> None:
+    intake = route(writer)
+    assert ask(intake)[:2] == (202, {"events": 1, "duplicate": False})
+    assert ask(intake, b'[{"id": 2}, {"id": 3}]')[:2] == (202, {"events": 2, "duplicate": False})
+    assert taken(writer) == ['{"id": 1}', '{"id": 2}', '{"id": 3}']
+
+
+def test_a_request_is_taken_whole_or_not_at_all(writer: Writer) -> None:
+    intake = route(writer)
+    status, answer, _ = ask(intake, b'[{"id": 1}, {"id": "x"}, {}]')
+    assert status == 400
+    assert [(each["event"], each["column"]) for each in answer["reasons"]] == [(1, "id"), (2, "id")]
+    assert taken(writer) == []
+
+
+def test_wrong_events_are_taken_where_they_are_to_go_to_quarantine(writer: Writer) -> None:
+    intake = route(writer, takes_bad=True)
+    assert ask(intake, b'{"id": "x"}')[0] == 202
+    assert ask(intake, b"[1]")[0] == 400
+    assert taken(writer) == ['{"id": "x"}']
+
+
+def test_a_key_makes_a_retry_safe(writer: Writer) -> None:
+    intake = route(writer)
+    assert ask(intake, idempotency_key="a")[1] == {"events": 1, "duplicate": False}
+    assert ask(intake, idempotency_key="a")[:2] == (202, {"events": 0, "duplicate": True})
+    assert ask(intake, b'{"id": 2}', idempotency_key="a")[0] == 409
+    assert ask(intake, idempotency_key="a" * 256)[0] == 400
+    assert taken(writer) == ['{"id": 1}']
+
+
+def test_one_of_the_tokens_is_needed(writer: Writer) -> None:
+    intake = route(writer, tokens=("old", "new"))
+    for header in ("", "Bearer", "Bearer wrong", "Basic new", "new"):
+        status, _, said = ask(intake, authorization=header)
+        assert (status, said["www-authenticate"]) == (401, "Bearer"), header
+    assert [ask(intake, authorization=f"{scheme} new")[0] for scheme in ("Bearer", "bearer")] == [202, 202]
+    assert ask(intake, authorization="Bearer old")[0] == 202
+
+
+def test_what_is_no_such_request(writer: Writer) -> None:
+    intake = route(writer)
+    assert ask(intake, path="/other")[:2] == (404, {"error": "nothing is taken here", "paths": ["/sales"]})
+    status, _, said = ask(intake, method="GET")
+    assert (status, said["allow"]) == (405, "POST")
+    assert ask(intake, content_encoding="gzip")[0] == 415
+    assert ask(intake, content_length=str(LARGEST_BODY + 1))[0] == 413
+    assert ask(intake, b" " * (LARGEST_BODY + 2))[0] == 413
+    assert taken(writer) == []
+
+
+def test_a_disk_that_takes_no_more_is_said(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    intake = route(writer)
+    assert ask(intake, path="/ready", method="GET")[0] == 200
+
+    def full(_request: object) -> None:
+        raise Full("No space left on device")
+
+    monkeypatch.setattr(writer, "take", full)
+    status, answer, said = ask(intake)
+    assert (status, said["retry-after"]) == (503, "2")
+    assert "space" not in json.dumps(answer), "what the disk says is for the operator"
+    writer.broken = OSError(28, "No space left on device")
+    assert ask(intake, path="/ready", method="GET")[0] == 503
+    assert ask(intake, path="/health", method="GET")[0] == 200
+    writer.broken = None
+
+
+def test_counts_for_prometheus(writer: Writer) -> None:
+    intake = route(writer)
+    ask(intake)
+    ask(intake, b"7")
+    text = ask(intake, path="/metrics", method="GET")[1]
+    assert 'lakesmith_intake_events_total{table="bronze.sales"} 1' in text
+    assert 'lakesmith_intake_refused_requests_total{table="bronze.sales"} 1' in text

@@ -1,0 +1,87 @@
+"""The events of a body, and what is wrong with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakesmith.project.definitions import Column
+from lakesmith.serve.intake.events import MOST_REASONS, EventReader
+
+READER = EventReader(
+    [
+        Column("price", "decimal(10,2)", required=True),
+        Column("sale_time", "timestamp"),
+        Column("product_id", "bigint"),
+        Column("tags", "array<string>"),
+    ]
+)
+SALE = '{"price": 1.50, "sale_time": "2026-11-23T10:15:00Z", "product_id": 7}'
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (SALE, [SALE]),
+        (f" [{SALE} , {SALE}]\n", [SALE, SALE]),
+        (f"{SALE}\n\n{SALE}\r\n", [SALE, SALE]),
+        ('{"price":\n 1.0}', ['{"price":  1.0}']),
+        ('{"price": 12345678901234567890.123456789}', ['{"price": 12345678901234567890.123456789}']),
+        ('{"price": 1, "tags": ["a\\nb"]}', ['{"price": 1, "tags": ["a\\nb"]}']),
+        ('{"price": 1, "product_id": null}', ['{"price": 1, "product_id": null}']),
+    ],
+    ids=["one", "array", "lines", "over lines", "digits", "escaped break", "null"],
+)
+def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> None:
+    events = READER.read(body.encode())
+    assert (list(events.lines), events.faults, events.broken) == (lines, (), False)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "no event in it"),
+        (b"[]", "no event in it"),
+        (b'{"price": 1', "not JSON: "),
+        (b'[{"price": 1} {"price": 1}]', "not JSON: Expecting ',' or ']'"),
+        (b'[{"price": 1}] []', "not JSON: Extra data"),
+        (b'{"price": NaN}', "not JSON: NaN is no JSON value"),
+        (b'{"price": "\xff"}', "not valid UTF-8 at byte 11"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"7", "expected a JSON object, found a number"),
+        (b'[{"price": 1}, "x"]', "expected a JSON object, found a text"),
+    ],
+)
+def test_a_body_that_is_no_events_is_broken(body: bytes, reason: str) -> None:
+    events = READER.read(body)
+    assert events.broken
+    assert any(fault.reason.startswith(reason) for fault in events.faults), events.faults
+
+
+@pytest.mark.parametrize(
+    ("event", "column", "reason"),
+    [
+        ('{"product_id": 1}', "price", "required, and not there"),
+        ('{"price": null}', "price", "required, and not there"),
+        ('{"price": "1"}', "price", 'not a value of type decimal(10,2): "1"'),
+        ('{"price": 1, "product_id": 1.5}', "product_id", "not a value of type bigint: 1.5"),
+        ('{"price": 1, "product_id": 9223372036854775808}', "product_id", "not a value of type bigint: "),
+        ('{"price": 1, "product_id": 1e999999999}', "product_id", "not a value of type bigint: "),
+        ('{"price": 1, "product_id": true}', "product_id", "not a value of type bigint: true"),
+        ('{"price": 1, "sale_time": "yesterday"}', "sale_time", "not a value of type timestamp: "),
+        ('{"price": 1, "tags": {}}', "tags", "not a value of type array<string>: {}"),
+        ('{"price": 1, "colour": 2}', "colour", "unknown; the columns are price, sale_time, "),
+        ('{"price": 1, "price": 2}', "price", "named twice"),
+    ],
+)
+def test_each_fault_is_told_with_its_column(event: str, column: str, reason: str) -> None:
+    events = READER.read(f"[{SALE}, {event}]".encode())
+    assert not events.broken
+    (fault,) = events.faults
+    assert (fault.event, fault.column) == (1, column)
+    assert fault.reason.startswith(reason)
+
+
+def test_reasons_are_told_up_to_a_number() -> None:
+    events = READER.read(("{}\n" * 1000).encode())
+    assert len(events.faults) == MOST_REASONS
+    assert len(events.lines) == 1000

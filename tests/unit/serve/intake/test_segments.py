@@ -1,0 +1,146 @@
+"""What is acknowledged is on the disk, once, whenever the writer is killed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from lakesmith.serve.intake import segments as module
+from lakesmith.serve.intake.frames import Request, read_frames
+from lakesmith.serve.intake.segments import Segments, remove_taken
+from lakesmith.serve.intake.writer import Full, Taken, Writer
+
+
+def request(number: int, key: bytes = b"") -> Request:
+    return Request(f'{{"n": {number}}}\n'.encode(), key)
+
+
+def opened(folder: Path) -> Segments:
+    segments = Segments(folder)
+    segments.open()
+    return segments
+
+
+def reopened(segments: Segments) -> Segments:
+    """As after the end of its process, which lets go of the folder."""
+    segments.close()
+    return opened(segments.folder)
+
+
+def events(folder: Path) -> list[str]:
+    segments = opened(folder)
+    segments.close()
+    return [line for path in segments.waiting() for line in path.read_text().splitlines()]
+
+
+def test_a_torn_journal_gives_whole_requests_only() -> None:
+    frames = [request(number, b"k%d" % number).frame() for number in range(3)]
+    whole = b"".join(frames)
+    for cut in range(len(whole) + 1):
+        expected = sum(len(b"".join(frames[: n + 1])) <= cut for n in range(3))
+        assert [found.key for found in read_frames(whole[:cut])] == [b"k0", b"k1", b"k2"][:expected]
+
+
+def test_a_flipped_bit_ends_a_journal() -> None:
+    whole = bytearray(request(1).frame() + request(2).frame())
+    whole[-3] ^= 1
+    assert list(read_frames(bytes(whole))) == [request(1)]
+
+
+def test_a_process_that_was_killed_leaves_all_that_it_wrote(tmp_path: Path) -> None:
+    segments = opened(tmp_path)
+    segments.append([request(1, b"a"), request(2)])
+    segments.append([request(3)])
+    again = reopened(segments)
+    assert [line for path in again.waiting() for line in path.read_text().splitlines()] == [
+        '{"n": 1}', '{"n": 2}', '{"n": 3}'
+    ]  # fmt: skip
+    assert set(again.keys) == {b"a"}
+    assert list(tmp_path.glob(".*.journal")) == []
+
+
+def test_a_folder_has_one_writer(tmp_path: Path) -> None:
+    """Another one waits until it has ended, or it would seal a journal that still grows."""
+    first, second = opened(tmp_path), Segments(tmp_path)
+    first.append([request(1)])
+    waiting = threading.Thread(target=second.open, daemon=True)
+    waiting.start()
+    waiting.join(0.3)
+    assert waiting.is_alive()
+    first.append([request(2)])
+    first.close()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    second.close()
+    assert events(tmp_path) == ['{"n": 1}', '{"n": 2}']
+
+
+def test_one_that_was_killed_while_sealing_seals_the_same_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = opened(tmp_path)
+    segments.append([request(1)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_args, **_more: (_ for _ in ()).throw(OSError("killed")))
+        with pytest.raises(OSError, match="killed"):
+            segments.seal()
+    assert len(list(tmp_path.glob(".*.journal"))) == 1
+    segments.close()
+    assert events(tmp_path) == ['{"n": 1}']
+    assert events(tmp_path) == ['{"n": 1}']
+
+
+def test_names_never_come_twice_and_taken_segments_go(tmp_path: Path) -> None:
+    segments = opened(tmp_path)
+    names = set()
+    for number in range(20):
+        segments.append([request(number)])
+        segments.seal()
+        (path,) = segments.waiting()
+        names.add(path.name)
+        assert remove_taken(tmp_path, [path.name, "not-there.jsonl"]) == 1
+    assert len(names) == 20
+    assert segments.waiting() == []
+
+
+def test_keys_are_known_after_a_restart_until_they_are_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = opened(tmp_path)
+    segments.append([request(1, b"a")])
+    segments.seal()
+    segments = reopened(segments)
+    assert set(segments.keys) == {b"a"}
+    monkeypatch.setattr(module, "KEYS_KEPT_SECONDS", -1)
+    assert reopened(segments).keys == {}
+    assert list(tmp_path.glob(".*.keys")) == []
+
+
+def test_a_retry_with_a_key_is_written_once(tmp_path: Path) -> None:
+    writer = Writer(Segments(tmp_path))
+    writer.start()
+    answers = [
+        writer.take(each) for each in (request(1, b"a"), request(1, b"a"), request(2, b"a"), request(3))
+    ]
+    assert [answer.result(10) for answer in answers] == [Taken.NEW, Taken.KNOWN, Taken.OTHER, Taken.NEW]
+    writer.stop()
+    assert events(tmp_path) == ['{"n": 1}', '{"n": 3}']
+
+
+def test_after_a_write_that_failed_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer(Segments(tmp_path))
+    writer.start()
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "fdatasync", full)
+    with pytest.raises(Full, match="No space left"):
+        writer.take(request(1)).result(10)
+    monkeypatch.undo()
+    with pytest.raises(Full, match="No space left"):
+        writer.take(request(2)).result(10)
+    writer.stop()
+    assert "2" not in "".join(events(tmp_path))

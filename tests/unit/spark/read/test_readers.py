@@ -1,0 +1,10 @@
+"""The readers by the names of their formats: every format has one."""
+
+from __future__ import annotations
+
+from lakesmith.project.formats import FileFormat
+from lakesmith.spark.read.formats.registry import READERS
+
+
+def test_every_format_has_a_reader() -> None:
+    assert set(READERS) == set(FileFormat)
