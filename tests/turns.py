@@ -6,6 +6,7 @@ runs them all, and so does a call that names files. Each part is the same wherev
 
     pytestmark = [pytest.mark.spark, pytest.mark.in_turn]                  # case by case
     pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]          # cases that share a lake: the file as a whole
+    @pytest.mark.always                                                    # one of such a file that each commit runs
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-PARTS: Final = 5
+PARTS: Final = 8
 """So many commits, on average, have every case once."""
 ALL: Final = "all"
 

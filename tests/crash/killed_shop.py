@@ -81,6 +81,8 @@ class Shop:
     seed: int = 1
     files: Mapping[str, str] = field(default_factory=lambda: FILES)
     landed: dict[str, list[str]] = field(default_factory=dict)
+    is_grown: bool = False
+    """Whether a test has seen all of its tables published."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)

@@ -12,7 +12,7 @@ from processes import run
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.crash, pytest.mark.spark]
+pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.in_turn]
 
 SQL = "tables/silver/orders.sql"
 FILES = {

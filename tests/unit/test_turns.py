@@ -55,7 +55,7 @@ def test_the_environment_says_otherwise(tmp_path: Path) -> None:
     assert turns.part_of({"LAKESMITH_PART": "3"}, tmp_path) == 3
     assert turns.part_of({"LAKESMITH_PART": "all"}, tmp_path) is None
     for wrong in ("9", "-1", "first", ""):
-        with pytest.raises(ValueError, match="expected 0 to 4, or all"):
+        with pytest.raises(ValueError, match="expected 0 to 7, or all"):
             turns.part_of({"LAKESMITH_PART": wrong}, tmp_path)
 
 

@@ -78,6 +78,7 @@ def is_done(shop: lakesmith.Lakehouse) -> bool:
 
 
 @pytest.mark.crash
+@pytest.mark.in_turn
 def test_jupyter(tmp_path: Path) -> None:
     pytest.importorskip("ipykernel", reason=f"ipykernel {MISSING}")
     nbclient = pytest.importorskip("nbclient", reason=f"nbclient {MISSING}")

@@ -262,6 +262,7 @@ def test_verify_names_the_rows_that_differ(shop: Shop) -> None:
     assert shop.must("verify").out
 
 
+@pytest.mark.in_turn
 def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> None:
     shop.arrive("20240531_22")
     shop.must("run")
@@ -289,6 +290,7 @@ def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> No
     assert shop.must("run").out.splitlines()[-1].startswith("nothing to do")
 
 
+@pytest.mark.in_turn
 def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None:
     shop.harness.land(
         "landing/orders/bad.csv", "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n"
@@ -303,6 +305,7 @@ def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None
     assert len(shop.harness.quarantine("bronze.orders")) == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["after-intent", "after-delete", "after-quarantine", "before-publish"])
 def test_forgetting_that_fails_halfway_changes_nothing(shop: Shop, point: str) -> None:
     shop.harness.land(
@@ -331,6 +334,7 @@ def test_forgetting_that_fails_halfway_changes_nothing(shop: Shop, point: str) -
     assert (shop.harness.count("bronze.orders"), shop.harness.quarantine("bronze.orders")) == (0, [])
 
 
+@pytest.mark.in_turn
 def test_skipping_a_file_that_cannot_be_read(shop: Shop) -> None:
     """Before anything was ever taken: the first run has to get past it."""
     shop.arrive("20240531_22")
@@ -407,6 +411,7 @@ def test_a_file_that_was_never_taken_is_skipped_and_forgotten_without_a_jvm(past
     past.must("run", "bronze.orders")
 
 
+@pytest.mark.in_turn
 def test_rows_that_have_to_go_are_deleted_by_spark(past: Shop) -> None:
     taken = "orders_20240531_23.csv"
     assert (
@@ -418,6 +423,7 @@ def test_rows_that_have_to_go_are_deleted_by_spark(past: Shop) -> None:
     assert (failed.code, "a JVM was started" in failed.err) == (1, True)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["after-intent", "before-swap", "after-publish"])
 def test_a_skip_without_a_jvm_that_is_cut_off(past: Shop, point: str) -> None:
     before = past.harness.state("bronze.orders")
@@ -439,6 +445,7 @@ def test_a_skip_without_a_jvm_that_is_cut_off(past: Shop, point: str) -> None:
     assert past.must("files", "bronze.orders", "--json").data["files"][-1]["state"] == "skipped"
 
 
+@pytest.mark.in_turn
 def test_a_skip_without_a_jvm_gives_way_to_other_writers(past: Shop) -> None:
     spark, done = past.harness.spark, []
 

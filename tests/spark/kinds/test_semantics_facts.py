@@ -88,6 +88,7 @@ def _pyiceberg_table(shop: ProjectHarness, layer: str, name: str) -> Any:
     return SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table((layer, name))
 
 
+@pytest.mark.in_turn
 def test_duckdb_reads_the_same_rows(shop: ProjectHarness) -> None:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "iceberg"):

@@ -16,7 +16,7 @@ from lakesmith.execute.events import TableFailed
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SOURCE = """
     source:
@@ -79,6 +79,7 @@ def _land_every_format(shop: ProjectHarness) -> None:
         shop.land(f"landing/many/{number:03}.csv", f"id,name\n{number},n\n")
 
 
+@pytest.mark.always
 def test_every_format_and_name(tmp_path: Path, session: SessionHandle) -> None:
     files = {
         "tables/bronze/tsv.yaml": _source("landing/tsv/", "tsv"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 HEADER = "sale_id,customer_id,product,amount,sold,op\n"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 SEEDS = seeds(314159)
 
@@ -139,6 +139,7 @@ def _said(result: RunResult, table: str) -> list[str]:
     return [event.phase for event in result.of(table) if isinstance(event, PhaseStarted)]
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_history(shop: ProjectHarness, seed: int) -> None:
     dice = random.Random(seed)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.conftest import LakePaths
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 
 def test_the_session_counts_in_utc_and_is_strict(spark: SparkSession) -> None:
@@ -233,6 +233,7 @@ def test_when_the_fast_ways_fail_the_ordinary_start_serves(tmp_path: Path, world
     assert not is_running(said["pid"])
 
 
+@pytest.mark.always
 @pytest.mark.crash
 def test_a_killed_python_leaves_no_jvm(tmp_path: Path, world: dict[str, str]) -> None:
     make_archive_of(world, b"")

@@ -19,7 +19,7 @@ from lakesmith.spark.verify_session import verify_steps
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -69,6 +69,7 @@ def verified_all(shop: ProjectHarness, *tables: str) -> list[Verification]:
     return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
 
 
+@pytest.mark.always
 def test_what_runs_have_made_is_the_same(shop: ProjectHarness) -> None:
     for table in DERIVED:
         found = verified(shop, table)
@@ -81,6 +82,7 @@ def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: ProjectH
     assert [verified(shop, table).verdict for table in DERIVED] == [Verdict.SAME] * 3
 
 
+@pytest.mark.always
 def test_rows_that_others_changed_are_named(shop: ProjectHarness) -> None:
     shop.spark.sql("UPDATE lake.gold.by_city SET n = 7 WHERE city = 'Rome'")
     found = verified(shop, "gold.by_city")

@@ -22,7 +22,7 @@ from lakesmith.spark.verify_session import verify_steps
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 LANDING = "landing/events/"
 REBUILT = ("silver.by_two", "silver.by_value")
@@ -67,6 +67,7 @@ TABLES = {
 }
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_history(seed: int, tmp_path: Path, session: SessionHandle) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)

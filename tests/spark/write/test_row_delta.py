@@ -15,7 +15,7 @@ from lakesmith.spark.iceberg.deletion_vectors import from_bytes, to_bytes
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 FILES = {
     "tables/bronze/people.yaml": """

@@ -11,7 +11,7 @@ from harness import ProjectHarness
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 EVENTS = """
     source:
