@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError
+from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
@@ -32,7 +32,7 @@ class Decider:
     """Decides tables one by one, each on state that is read when it is asked.
 
     ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run, ``bad`` the
-    files that turned out to be unreadable and may be skipped.
+    files that turned out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is new.
     """
 
     graph: Graph
@@ -40,6 +40,7 @@ class Decider:
     full: frozenset[TableName] = frozenset()
     refused: dict[TableName, dict[Strategy, NotIncremental]] = field(default_factory=dict)
     bad: dict[TableName, tuple[BadFile, ...]] = field(default_factory=dict)
+    unread: dict[TableName, Problem] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
@@ -48,6 +49,8 @@ class Decider:
 
     def _decide(self, node: Node, facts: TableFacts) -> Decision:
         table, full = node.definition, node.definition.name in self.full
+        if table.is_sourced and (unread := self.unread.get(table.name)) is not None:
+            return Refused(table, unread)
         if table.is_sourced:
             sources = without_bad_files(self.lake.source_facts(table, facts), self.bad.get(table.name, ()))
             return plan_sourced(table, definition_fingerprint(table), facts, sources)
@@ -133,6 +136,9 @@ def _shaped(node: Node, besides: Around) -> Query:
     if shape.kind is ShapeKind.ROW_WISE:
         computed = node.analysis.computed
         return Query(node.inputs, True, fingerprint, computed=computed, named=named, not_by_keys=against)
+    if node.definition.lookups and node.analysis.driven is not None:
+        lookups = node.definition.lookups
+        return Query(node.inputs, True, fingerprint, computed=named, named=named, lookups=lookups)
     reason, sums = shape.reason or "it is a UNION ALL", node.analysis.sums
     found = Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
     return replace(found, sums=sums)

@@ -68,12 +68,12 @@ def refresh_of(
 
 
 def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
-    (source,) = query.inputs
+    (source,) = (name for name in query.inputs if name not in query.lookups)
     if not appends_only(graph, source):
         changes = f"rows of {source} are updated, deleted or recomputed, not only added"
         return _by_keys(query, changes) or Refresh(
             Strategy.FULL,
-            f"the query runs over all of {source} whenever it changed, and the result is swapped in",
+            f"the query runs over all of {source} whenever it changed, and the result is swapped in{_looked_up_again(query)}",
             _both(changes, query),
             f"read what {source} is made from instead, if that only grows",
         )
@@ -84,14 +84,29 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
                 f"the query runs over the rows that are new in {source}; their versions follow the current row of their key,"
                 f" and a key to which a late one comes is computed from all of {source}"
             )
-        return Refresh(Strategy.UPSERT, how, *_python(query))
+        return Refresh(Strategy.UPSERT, how + _looked_up(query), *_python(query))
     how = f"the query runs over the rows that are new in {source}, and its result is appended"
-    return Refresh(Strategy.APPEND, how, *_python(query))
+    return Refresh(Strategy.APPEND, how + _looked_up(query), *_python(query))
+
+
+def _looked_up_again(query: Query) -> str:
+    names = " and ".join(map(str, query.lookups))
+    return f"; all rows get what {names} say then" if names else ""
+
+
+def _looked_up(query: Query) -> str:
+    """What becomes of the lookups."""
+    if not query.lookups:
+        return ""
+    names = " and ".join(map(str, query.lookups))
+    return (
+        f"; {names} as of their arrival: rows keep what they got, and only a full refresh looks it up again"
+    )
 
 
 def _by_keys(query: Query, why: str) -> Refresh | None:
     """Refreshing by keys, where the definition allows it."""
-    if query.not_by_keys is not None:
+    if query.not_by_keys is not None or query.lookups:
         return None
     inputs = " and ".join(map(str, query.inputs))
     return Refresh(

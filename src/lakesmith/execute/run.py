@@ -14,6 +14,7 @@ from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
 from lakesmith.execute.faults import reach
+from lakesmith.execute.fetch import fetch_all
 from lakesmith.execute.runner import Walk
 from lakesmith.execute.size import planned_bytes
 from lakesmith.plan.steps import Decision, UpToDate
@@ -91,6 +92,7 @@ class Run:
         self.listener(LockWaiting(str(holder) if holder else "another process"))
 
     def _under_lock(self, lock: ProjectLock) -> int:
+        self.decider.unread = fetch_all(self.decider.lake, self.names)
         decisions = self.decider.decide_all(self.names)
         if all(isinstance(decision, UpToDate) for decision in decisions):
             for decision in decisions:

@@ -74,7 +74,9 @@ class Walk:
         """One table, whatever happens to it; returns its exit code."""
         if self.stop.is_set():
             return RunStopped.exit_code
-        if failed := tuple(up for up in self._upstream(name) if up in self._failed):
+        # What is only looked up is taken as it is: rows do not wait for it.
+        lookups = self.decider.graph.node(name).definition.lookups
+        if failed := tuple(up for up in self._upstream(name) if up in self._failed and up not in lookups):
             self.listener(TableHeld(name, failed))
             return self._failed[failed[0]]
         started = time.monotonic()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from lakesmith.catalog.progress import Reason
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
+from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.planner import changed_columns
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
+from lakesmith.plan.stretches import stretches_of
 from lakesmith.project.definitions import TableName
 
 
@@ -96,10 +99,29 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
                 name, f"snapshot {pin.snapshot} of {upstream}, which it was computed from, has expired"
             )
         states[upstream] = state
-        ranges.append(InputRange(upstream, state.uuid, None, pin.snapshot))
+        ranges.append(InputRange(upstream, state.uuid, None, pin.snapshot, lookup=upstream in query.lookups))
     if (why := changed_columns(table, query, states, record)) is not None:
         return skipped(name, f"{why}: run it first")
-    return TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
+    step = TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
+    return _as_looked_up(step, facts, states) if query.lookups else step
+
+
+def _as_looked_up(
+    step: TableStep, facts: TableFacts, states: Mapping[TableName, TableState]
+) -> TableStep | Verification:
+    """The step by stretches, each with the lookups that its batches had."""
+    (driving,) = step.driving
+    if facts.state is None or facts.progress is None:
+        return skipped(step.name, "it has no progress record")
+    found = stretches_of(step.table, driving.table, facts.state, facts.progress.snapshot)
+    if isinstance(found, Reason):
+        return skipped(step.name, found.text)
+    for item in (item for stretch in found for item in stretch):
+        if item.end is not None and item.end not in states[item.table].snapshots:
+            return skipped(
+                step.name, f"snapshot {item.end} of {item.table}, with which rows were computed, has expired"
+            )
+    return replace(step, stretches=found)
 
 
 def as_dict(found: Verification) -> Mapping[str, object]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakesmith.errors import Problem, ProjectError
 from lakesmith.graph.check_keys import column_problems, taken_problems
+from lakesmith.graph.check_lookups import lookup_problems
 from lakesmith.graph.check_references import cycle_problems, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.graph import Graph, build_graph
@@ -50,4 +51,5 @@ def graph_problems(loaded: LoadedProject, analysed: Analysed) -> tuple[Problem, 
         *cycle_problems(project, analyses),
         *column_problems(project, analyses),
         *taken_problems(project, analyses),
+        *lookup_problems(project, analyses),
     )

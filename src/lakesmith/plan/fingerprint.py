@@ -31,6 +31,7 @@ _WORDS: Final = {
     "columns": "its columns",
     "history": "its history",
     "track": "its tracked columns",
+    "lookups": "its lookups",
     "settings": "the target's Spark settings",
 }
 _SETTINGS: Final = "spark.sql."
@@ -63,7 +64,7 @@ _NOT_DECIDING: Final = (
 )
 """How the names of those of Spark's SQL settings begin that change how it computes, and not what. All others count: a needless
 difference costs a rebuild, a hidden one costs right results."""
-_MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", "track"})
+_MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", "track", "lookups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
         "columns": _typed(table),
         "history": table.history.value,
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
+        **({"lookups": _lookups(table)} if table.lookups else {}),
         **({"settings": around.deciding} if around.deciding else {}),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
@@ -160,6 +162,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
     yield "columns", _typed(table)
     yield "history", None if table.history is History.TYPE1 else table.history.value
     yield "track", sorted(name.lower() for name in table.track)
+    yield "lookups", _lookups(table)
     yield "settings", around.deciding
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())
 
@@ -184,6 +187,10 @@ def _sql(text: str) -> str:
 def _normal(source: str) -> str:
     # Not ast.dump: what that writes differs from one version of Python to the next.
     return ast.unparse(ast.parse(source))
+
+
+def _lookups(table: TableDefinition) -> list[str]:
+    return sorted(map(str, table.lookups))
 
 
 def _typed(table: TableDefinition) -> list[tuple[str, str]]:

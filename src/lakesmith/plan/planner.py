@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from lakesmith import limits
@@ -175,7 +176,7 @@ def _why_full(
         return FIRST_TIME
     if record.fingerprint != query.fingerprint:
         return what_changed(record.definition, query.definition)
-    for name, state in states.items():
+    for name, state in _driving(query, states).items():
         pin = record.inputs.get(str(name))
         if pin is None or pin.uuid != state.uuid:
             return f"{name} was dropped and created again"
@@ -202,29 +203,43 @@ def _incremental(
     states: Mapping[TableName, TableState],
     record: Record,
 ) -> Decision:
-    if counting := changed_columns(table, query, states, record):
+    driving = _driving(query, states)
+    if counting := changed_columns(table, query, driving, record):
         return _step(table, query, facts, _whole(states), Strategy.FULL, counting)
     moved = {
-        name: state for name, state in states.items() if _head(state) != record.inputs[str(name)].snapshot
+        name: state for name, state in driving.items() if _head(state) != record.inputs[str(name)].snapshot
     }
     if not moved:
         return UpToDate(table, "its inputs have not changed")
     ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
     if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
-        unchanged = tuple(_range(name, states[name], record.inputs[str(name)].snapshot, 0) for name in states)
+        unchanged = tuple(
+            _range(name, state, record.inputs[str(name)].snapshot, 0) for name, state in driving.items()
+        )
+        unchanged += _whole(_looked_up(query, states))
         return _step(
             table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
         )
     if query.row_wise is False:
         return _by_keys_or_full(table, query, facts, states, query.why_not)
-    (name,) = states
+    (name,) = driving
     appended = ranges[name]
     if isinstance(appended, Reason):
         return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}")
     strategy = Strategy.UPSERT if table.key else Strategy.APPEND
     new = _range(name, states[name], appended.start, appended.added_records)
     reason = f"{name} has {appended.added_records} new rows and no others changed"
-    return _step(table, query, facts, (new,), strategy, reason)
+    return _step(table, query, facts, (new, *_whole(_looked_up(query, states))), strategy, reason)
+
+
+def _looked_up(query: Query, states: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
+    """The inputs that are joined to the rows of the others as they are now."""
+    return {name: states[name] for name in query.lookups}
+
+
+def _driving(query: Query, states: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
+    """The inputs whose changes change the table."""
+    return {name: state for name, state in states.items() if name not in query.lookups}
 
 
 def _by_keys_or_full(
@@ -236,7 +251,7 @@ def _by_keys_or_full(
 ) -> TableStep:
     """The step that looks at what changed; a full one, with the reason, where that cannot be."""
     record = facts.base.record
-    against = query.not_by_keys
+    against = "its lookups would change the rows that are there" if query.lookups else query.not_by_keys
     if record is None or against is not None:
         reason = f"{why_full}; not by keys: {against}"
         return _step(table, query, facts, _whole(states), Strategy.FULL, reason)
@@ -320,8 +335,9 @@ def _step(
     strategy: Strategy,
     reason: str,
 ) -> TableStep:
-    counted = all(item.rows is not None for item in ranges)
-    one_input = len(query.inputs) == 1
+    ranges = tuple(replace(item, lookup=item.table in query.lookups) for item in ranges)
+    counted = all(item.rows is not None for item in ranges if not item.lookup)
+    one_input = len(query.inputs) - len(query.lookups) == 1
     return TableStep(
         table=table,
         strategy=strategy,

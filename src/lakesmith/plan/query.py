@@ -18,6 +18,7 @@ class Query:
     touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
     it does more with than pass them on; ``named``: all that it names, and ``*`` where others matter too; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
     ``sums``: what its text says of bringing sums forward, None where it says nothing.
+    ``lookups``: inputs whose rows are joined as they are when a row of the other input arrives: what changes in them changes nothing.
     ``trusted``: its author says that the Python functions in it are deterministic.
     """
 
@@ -32,3 +33,4 @@ class Query:
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     trusted: bool = False
+    lookups: tuple[TableName, ...] = ()

@@ -65,7 +65,7 @@ class InputRange:
     ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
     With strategies ``keys`` and ``sums`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
     ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say. ``schema`` is the id of the schema
-    that the table has.
+    that the table has. ``lookup``: its rows are only joined to those of the other input.
     """
 
     table: TableName
@@ -74,6 +74,7 @@ class InputRange:
     end: int | None
     rows: int | None = None
     schema: int | None = None
+    lookup: bool = False
 
     @property
     def pin(self) -> Pin:
@@ -130,6 +131,7 @@ class TableStep:
     ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
     ``refused``: by strategy, why the query does not allow it, for the record.
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
+    ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
     table: TableDefinition
@@ -144,6 +146,12 @@ class TableStep:
     refused: Mapping[str, str] = field(default_factory=dict)
     bad_rows: BadRows = BadRows()
     definition: Mapping[str, str] = field(default_factory=dict)
+    stretches: tuple[tuple[InputRange, ...], ...] = ()
+
+    @property
+    def driving(self) -> tuple[InputRange, ...]:
+        """The inputs whose rows give the table's: all but those that are looked up."""
+        return tuple(item for item in self.inputs if not item.lookup)
 
     @property
     def name(self) -> TableName:

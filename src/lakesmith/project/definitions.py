@@ -166,12 +166,34 @@ class HttpEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresTable:
+    """A table in PostgreSQL. ``connection``: the environment variable with its URL. ``key``: the columns that tell its rows apart.
+
+    It is read again when ``refresh_seconds`` have passed: the whole of it, and rows that are gone are told; or, with ``growing``, the rows
+    whose value in that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest.
+    """
+
+    connection: str
+    table: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    refresh_seconds: float = 60.0
+    growing: str | None = None
+    overlap: str | None = None
+
+
+READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_key", "string"))
+"""What a table that is read from PostgreSQL has besides its declared columns: ``insert``, ``update`` or ``delete``, when that was seen,
+and the key as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
 
     ``min_age_seconds``: a file whose modification time is younger is left for a later run (0: none is).
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
-    ``http``: ``lakesmith up`` writes the files, of events that are posted to it.
+    ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
     """
 
     name: str
@@ -187,6 +209,7 @@ class FileSource:
     on_inexact: OnInexact = OnInexact.QUARANTINE
     on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
     http: HttpEndpoint | None = None
+    postgres: PostgresTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +236,21 @@ class PythonQuery:
     deterministic: bool = False
 
 
+class AsOf(StrEnum):
+    """Which values of a looked-up table the rows of a derived table have."""
+
+    ARRIVAL = "arrival"
+    NOW = "now"
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """One table as declared. Sourced (``sources``) or derived (``query``), never both.
 
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
-    ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``lookups``: the inputs whose values
+    stay as they were when a row of the other input arrived. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -235,6 +266,7 @@ class TableDefinition:
     partition_by: tuple[str, ...] = ()
     history: History = History.TYPE1
     track: tuple[str, ...] = ()
+    lookups: tuple[TableName, ...] = ()
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
@@ -287,13 +319,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A whole project. ``tables`` are sorted by name; ``secrets`` are values that must never be shown."""
+    """A whole project. ``tables`` are sorted by name; ``secrets`` are values that must never be shown.
+
+    ``keep_warm_seconds``: how long a command in a terminal leaves Spark for the next one.
+    """
 
     root: Path
     name: str
     target: Target
     tables: tuple[TableDefinition, ...]
     variables: tuple[tuple[str, str], ...] = ()
+    keep_warm_seconds: float = 600.0
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property

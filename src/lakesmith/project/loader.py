@@ -72,7 +72,9 @@ def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefi
     if header is None:
         return Project(files.root, "", Target("", ""), tables)
     variables = tuple(sorted(header.variables.items()))
-    return Project(files.root, header.name, header.target, tables, variables, header.secrets)
+    return Project(
+        files.root, header.name, header.target, tables, variables, header.keep_warm_seconds, header.secrets
+    )
 
 
 class _Tables:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from lakesmith.project.definitions import (
+    AsOf,
     History,
     OnBadFile,
     OnBadRow,
@@ -30,6 +31,7 @@ REFERENCE_PATTERN = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
 
 Scalar = str | bool | int | float
 Loose = Field(strict=False)
+ColumnName = Annotated[str, Field(min_length=1)]
 
 
 def _kind_of_column(value: Any) -> str:
@@ -41,7 +43,9 @@ def _kind_of_source(value: Any) -> str:
         return "one source" if isinstance(value, SourceSettings) else "named sources"
     if not isinstance(value, dict) or not value:
         return "one source"
-    named = any(isinstance(item, dict) and {"files", "http"} & item.keys() for item in value.values())
+    named = any(
+        isinstance(item, dict) and {"files", "http", "postgres"} & item.keys() for item in value.values()
+    )
     return "named sources" if named else "one source"
 
 
@@ -164,11 +168,42 @@ class HttpSettings(Settings):
     )
 
 
+class PostgresSettings(Settings):
+    """A table in PostgreSQL, of which each change is a row: see [lookups](../lookups.md)."""
+
+    connection: str = Field(
+        description="The name of the environment variable with the connection: a URL such as "
+        "`postgresql://user:password@host/db`. Its value is never shown.",
+        pattern=VARIABLE_PATTERN,
+    )
+    table: str = Field(
+        description="The table or view there, such as `public.products`.", pattern=r"^[^.]+(\.[^.]+)?$"
+    )
+    key: list[ColumnName] = Field(description="The columns that tell its rows apart.", min_length=1)
+    refresh: str = Field(
+        "1 minute",
+        description="How old what was read may be before a run reads it again, such as `10 seconds`. Default: `1 minute`.",
+    )
+    growing: str | None = Field(
+        None,
+        description="A column whose value grows with each change of a row, such as `updated_at`: only new values are read. Rows that "
+        "are deleted there are then not noticed. Default: the whole table is read and compared.",
+        min_length=1,
+    )
+    overlap: str | None = Field(
+        None,
+        description="With `growing`: how far below its greatest value is read again, for changes that were committed late: an interval such "
+        "as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for numbers.",
+        min_length=1,
+    )
+
+
 class SourceSettings(Settings):
-    """Where rows enter the lake: files or events."""
+    """Where rows enter the lake: files, events, or a table in PostgreSQL."""
 
     files: FilesSettings | None = Field(None, description="Files in a folder.")
     http: HttpSettings | None = Field(None, description="Events that are posted over HTTP.")
+    postgres: PostgresSettings | None = Field(None, description="A table in PostgreSQL.")
 
 
 class SourceDefaults(Settings):
@@ -193,7 +228,6 @@ class ColumnSettings(Settings):
     )
 
 
-ColumnName = Annotated[str, Field(min_length=1)]
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
 TableReference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
@@ -267,6 +301,15 @@ class DefaultsFile(SharedSettings):
     source: SourceDefaults | None = Field(None, description="Options for the sources of the tables below.")
 
 
+class LookupSettings(Settings):
+    """How a table is looked up."""
+
+    as_of: Annotated[AsOf, Loose] = Field(
+        description="`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change there "
+        "changes the rows that it touches, as with any other input."
+    )
+
+
 class TableFile(SharedSettings):
     """A table: `tables/LAYER/NAME.yaml`. It is either sourced (`source`) or derived (a query, `from`)."""
 
@@ -306,6 +349,12 @@ class TableFile(SharedSettings):
         description="The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is "
         "not here names its table itself, with two underscores: `bronze__orders`.",
     )
+    lookups: dict[TableReference, LookupSettings] | None = Field(
+        None,
+        description="Inputs that are looked up for the rows of another one, such as `{silver.products: {as_of: arrival}}`: each is joined "
+        "by all columns of its key, with JOIN or LEFT JOIN.",
+        min_length=1,
+    )
     deterministic: bool = Field(
         False,
         description="Your word that the function gives the same rows for the same inputs, whenever it runs.",
@@ -331,6 +380,16 @@ class TargetSettings(Settings):
     spark: dict[str, Scalar] = Field(default_factory=dict, description="Spark settings, by their full names.")
 
 
+class EngineSettings(Settings):
+    """What is done with Spark between commands."""
+
+    keep_warm: str = Field(
+        "10 minutes",
+        description="How long a command in a terminal leaves Spark running for the next one, which then starts at once; `0 seconds`: not "
+        "at all. Without a terminal, and where `CI` is set, none is left. `lakesmith stop` ends it.",
+    )
+
+
 class ProjectFile(Settings):
     """`lakesmith.yaml`: the project's name, where it runs, and what its tables share."""
 
@@ -348,4 +407,5 @@ class ProjectFile(Settings):
     vars: dict[VariableName, Scalar] = Field(
         default_factory=dict, description="Values for `${vars.NAME}` in table files, SQL and `targets`."
     )
+    engine: EngineSettings | None = Field(None, description="What is done with Spark between commands.")
     defaults: DefaultsFile | None = Field(None, description="Settings of all tables, see `_defaults.yaml`.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import Target
+from lakesmith.project.durations import seconds
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
 from lakesmith.project.models import DefaultsFile, ProjectFile, TargetSettings
 from lakesmith.project.nearest import did_you_mean
@@ -36,6 +37,7 @@ class Header:
     secrets: tuple[str, ...]
     uses_environment: bool
     defaults: Level[DefaultsFile] | None
+    keep_warm_seconds: float = 600.0
 
 
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
@@ -66,6 +68,7 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
         *_spark_problems(model, document),
+        *_engine_problems(model, document),
     )
     if problems:
         raise ProjectError(problems)
@@ -77,7 +80,8 @@ def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler)
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     secrets = tuple(sorted({value for value in filler.used.values() if value}))
     found = _target(chosen, settings, document)
-    return Header(model.name, found, filler.variables or {}, secrets, bool(filler.used), defaults)
+    warm = seconds(model.engine.keep_warm) if model.engine else 600.0
+    return Header(model.name, found, filler.variables or {}, secrets, bool(filler.used), defaults, warm)
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:
@@ -132,6 +136,21 @@ def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
                 place = document.place("targets", name, "spark", key)
                 hint = f"leave the setting out; {instead}"
                 yield Problem("LS122", f"{key} cannot be turned on", place, expected, value, hint)
+
+
+def _engine_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+    try:
+        seconds(model.engine.keep_warm if model.engine else "0 s")
+    except ValueError:
+        place = document.place("engine", "keep_warm")
+        expected = "a number and a unit: 30 seconds, 5 minutes, 0 seconds"
+        yield Problem(
+            "LS105",
+            "keep_warm is no duration",
+            place,
+            expected,
+            repr(model.engine and model.engine.keep_warm),
+        )
 
 
 def _variables(document: Document) -> dict[str, str]:

@@ -34,10 +34,10 @@ def scratch_folder(root: Path) -> Path:
         f"project-{hashlib.sha256(str(root.absolute()).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
     )
     cache = user_cache()
-    return cache / name if can_write(cache) else _own_temporary() / name
+    return cache / name if can_write(cache) else own_temporary() / name
 
 
-def _own_temporary() -> Path:
+def own_temporary() -> Path:
     """A folder of this user's alone in the system's temporary one, where others might have made it first, with what they like in it."""
     folder = Path(tempfile.gettempdir(), f"lakesmith-{os.getuid()}")
     with suppress(OSError):

@@ -18,6 +18,7 @@ from lakesmith.project.definitions import (
     OnInexact,
     OnNewColumn,
     OnTypeChange,
+    PostgresTable,
     TableName,
 )
 from lakesmith.project.durations import seconds
@@ -28,6 +29,7 @@ from lakesmith.project.models import (
     FileOptions,
     FilesSettings,
     HttpSettings,
+    PostgresSettings,
     SourceSettings,
     TableFile,
 )
@@ -36,6 +38,9 @@ from lakesmith.project.yaml_reader import YamlPath
 
 INTAKE_FOLDER: Final = ".lakesmith/intake"
 """Where events wait to be taken, in the project's folder; below it a folder for each source."""
+
+_KINDS: Final = ("files", "http", "postgres")
+_HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL"}
 
 _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
 
@@ -81,27 +86,64 @@ def _declared_sources(own: Level[TableFile]) -> Iterator[tuple[str | None, Sourc
         yield from ((name, each, (*own.path, "source", name)) for name, each in source.items())
 
 
-def http_sources(
+def other_sources(
     own: Level[TableFile], table: TableName, takes_bad: bool, problems: list[Problem]
 ) -> tuple[FileSource, ...]:
-    """The sources of a table that are events: the files that ``lakesmith up`` writes of them. A single one is called ``http``.
+    """The sources of a table for which lakesmith writes the files: of events, and of what changed in PostgreSQL.
 
-    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source that is both or neither, and for columns that are not declared.
+    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared.
     """
     found = []
     for name, source, path in _declared_sources(own):
         place = own.document.place(*path)
-        if (source.files is None) == (source.http is None):
-            what = "a source is either files or http"
-            problems.append(
-                Problem("LS104", what, place, "files: … or http: …", "both" if source.files else "neither")
-            )
+        kinds = [kind for kind in _KINDS if getattr(source, kind) is not None]
+        if len(kinds) != 1:
+            what = "a source is of one kind"
+            expected = " or ".join(f"{kind}: …" for kind in _KINDS)
+            problems.append(Problem("LS104", what, place, expected, " and ".join(kinds) or "none"))
+        elif source.files is None and own.model.columns is None and own.model.avro_schema is None:
+            what = f"{_HAS_NO_COLUMNS[kinds[0]]} need declared columns"
+            problems.append(Problem("LS104", what, place, "columns: the names and types"))
         elif source.http is not None:
-            if own.model.columns is None and own.model.avro_schema is None:
-                what = "events need declared columns"
-                problems.append(Problem("LS104", what, place, "columns: the names and types"))
             found.append(_http_source(name or "http", source.http, table, place, takes_bad))
+        elif source.postgres is not None:
+            level = Level(own.document, source.postgres, (*path, "postgres"))
+            found.append(_postgres_source(name or "postgres", level, own, table, problems))
     return tuple(found)
+
+
+def _postgres_source(
+    name: str,
+    level: Level[PostgresSettings],
+    own: Level[TableFile],
+    table: TableName,
+    problems: list[Problem],
+) -> FileSource:
+    settings, refresh = level.model, find([level], "refresh")
+    columns = tuple(own.model.columns or ())
+    place = level.document.place(*level.path)
+    used = [*settings.key, *([settings.growing] if settings.growing else [])]
+    for missing in [column for column in used if column not in columns]:
+        what = f"{missing!r} is none of the columns of {table}"
+        problems.append(Problem("LS105", what, place, f"one of {', '.join(columns)}"))
+    if settings.overlap is not None and settings.growing is None:
+        problems.append(Problem("LS105", "overlap needs growing", place, "growing: a column"))
+    return FileSource(
+        name=name,
+        path=f"{INTAKE_FOLDER}/{table}/{name}",
+        format=FileFormat.JSON,
+        place=place,
+        pattern="*.jsonl",
+        postgres=PostgresTable(
+            settings.connection,
+            settings.table,
+            columns,
+            tuple(settings.key),
+            _seconds(refresh, problems, "refresh") if refresh else 60.0,
+            settings.growing,
+            settings.overlap,
+        ),
+    )
 
 
 def _http_source(
@@ -226,13 +268,13 @@ def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOpti
     return CsvOptions(**given)
 
 
-def _seconds(setting: Setting, problems: list[Problem]) -> float:
+def _seconds(setting: Setting, problems: list[Problem], name: str = "min_age") -> float:
     try:
         return seconds(setting.value)
     except ValueError:
         expected = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day"
         problems.append(
-            Problem("LS105", "min_age is no duration", setting.place, expected, repr(setting.value))
+            Problem("LS105", f"{name} is no duration", setting.place, expected, repr(setting.value))
         )
         return 0.0
 

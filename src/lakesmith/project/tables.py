@@ -12,6 +12,8 @@ from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
     ADDED_COLUMNS,
+    READ_COLUMNS,
+    AsOf,
     Column,
     FileSource,
     History,
@@ -28,7 +30,7 @@ from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.settings import Level, Setting, find
-from lakesmith.project.sources import file_sources, http_sources, source_settings
+from lakesmith.project.sources import file_sources, other_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
@@ -43,6 +45,7 @@ _OWN_ONLY: Final = (
     "from_",
     "function",
     "inputs",
+    "lookups",
     "deterministic",
 )
 
@@ -93,12 +96,14 @@ class TableBuilder:
         own = draft.settings
         self._check_kind()
         columns = self._columns()
+        sources = self._sources(bool(columns))
         return TableDefinition(
             name=draft.files.name,
             place=draft.place,
-            sources=self._sources(bool(columns)),
+            sources=sources,
             query=self._query(),
-            columns=columns,
+            columns=(*columns, *self._read_columns(sources, columns)),
+            lookups=self._lookups(),
             **self._versions(),
             rules=self._rules(),
             on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
@@ -112,8 +117,30 @@ class TableBuilder:
     def _sources(self, declared: bool) -> tuple[FileSource, ...]:
         draft, bad = self._draft, self._find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
-        events = http_sources(draft.own, draft.files.name, takes_bad, self.problems)
-        return (*file_sources(draft.own, draft.defaults, declared, self.problems), *events)
+        others = other_sources(draft.own, draft.files.name, takes_bad, self.problems)
+        return (*file_sources(draft.own, draft.defaults, declared, self.problems), *others)
+
+    def _read_columns(self, sources: Sequence[FileSource], columns: Sequence[Column]) -> Iterator[Column]:
+        """What the rows of a table in PostgreSQL have besides."""
+        if not any(source.postgres for source in sources):
+            return
+        declared = {column.name.lower(): column for column in columns}
+        for name, kind in READ_COLUMNS:
+            if (taken := declared.get(name)) is not None:
+                what = f"the column {taken.name!r} is what lakesmith adds to rows of PostgreSQL"
+                self._problem("LS105", what, taken.place or self._draft.place, hint="leave it out")
+            yield Column(name, kind)
+
+    def _lookups(self) -> tuple[TableName, ...]:
+        """The tables whose values stay as they were; those that are looked up as they are now are inputs like any others."""
+        found = []
+        for name, settings in (self._draft.settings.lookups or {}).items():
+            if self._is_sourced:
+                place = self._draft.own.document.place("lookups", name)
+                self._problem("LS112", "lookups are for derived tables", place, expected="a query")
+            if settings.as_of is AsOf.ARRIVAL:
+                found.append(TableName.parse(name))
+        return tuple(found)
 
     def _find(self, name: str) -> Setting | None:
         return find(self._draft.levels, name)

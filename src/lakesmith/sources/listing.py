@@ -128,7 +128,7 @@ class LocalFileSystem:
     def walk(self, source: FileSource, root: Path) -> Found:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
-        if source.http is not None and not Path(folder).exists():
+        if (source.http or source.postgres) and not Path(folder).exists():
             return Found()
         _check_folder(folder, source)
         pattern = fnmatch.translate(source.pattern)

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from lakesmith.catalog.local import LocalCatalog
@@ -16,6 +17,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.engine import SparkEngine
+from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 _FILLED_IN = re.compile(r"\$\{\S+?\}")
@@ -65,18 +67,20 @@ def _require_plain(folder: Path) -> None:
         )
 
 
-def open_session(project: Project, little: bool = False) -> SessionHandle:
-    """A session on the project's lake. Raises EnvironmentProblem when it cannot be started."""
-    return start_session(session_settings(project, little)).result()
+def open_session(project: Project, little: bool = False, keep: KeepWarm | None = None) -> SessionHandle:
+    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left. Raises EnvironmentProblem when it cannot be started."""
+    return start_session(replace(session_settings(project, little), keep=keep)).result()
 
 
-def open_engine(lake: Lake, lock: ProjectLock, listener: Listener, little: bool = False) -> SparkEngine:
+def open_engine(
+    lake: Lake, lock: ProjectLock, listener: Listener, little: bool = False, keep: KeepWarm | None = None
+) -> SparkEngine:
     """Starts Spark for a run; the lock's holder says which JVM works for it."""
     listener(EngineStarting())
     began = time.monotonic()
     # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.
     threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
-    session = open_session(lake.project, little)
+    session = open_session(lake.project, little, keep)
     lock.note_jvm(session.jvm_pid)
     listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
     return SparkEngine(session, lake)

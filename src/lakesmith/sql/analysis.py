@@ -43,7 +43,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 9
+ANALYSIS_VERSION = 10
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 _DEPTH = 20_000
@@ -77,7 +77,7 @@ def _analysed(sql: str) -> SqlAnalysis:
     from lakesmith.sql.by_keys import why_not_by_keys
     from lakesmith.sql.parse import parse
     from lakesmith.sql.result_columns import outputs
-    from lakesmith.sql.row_wise import shape_of
+    from lakesmith.sql.row_wise import driven_by_one, shape_of
     from lakesmith.sql.scope import qualifiers, references
     from lakesmith.sql.used_columns import computed_columns, named_columns
 
@@ -96,6 +96,7 @@ def _analysed(sql: str) -> SqlAnalysis:
         named=None if _has_pipe(parsed) else named_columns(parsed.tree),
         not_by_keys=why_not_by_keys(parsed),
         sums=None if _has_pipe(parsed) else sums_of(parsed),
+        driven=driven_by_one(parsed) if shape.kind is ShapeKind.OTHER else None,
     )
 
 

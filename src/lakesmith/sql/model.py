@@ -125,6 +125,23 @@ class SqlSums:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """A table that a query joins to the rows of another, and its columns (in lower case) that the join equates with columns of those."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """A query that is row-wise but for its joins: each row of its first table gives one row, or none, for each match in those that are
+    ``joined``. ``select_lists``: as those of the analysis."""
+
+    joined: tuple[Joined, ...]
+    select_lists: tuple[tuple[SelectList, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SqlAnalysis:
     """Everything known of one query. ``digest`` ties it to its text: offsets mean nothing in another.
 
@@ -132,6 +149,7 @@ class SqlAnalysis:
     replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
     a column cannot be added safely. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
     a refresh by keys, None when nothing does. ``sums``: what is known of bringing sums forward; None when it does not group.
+    ``driven``: what its joins are, where those alone keep it from being row-wise.
     """
 
     digest: str
@@ -146,6 +164,7 @@ class SqlAnalysis:
     named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
     sums: SqlSums | None = None
+    driven: Driven | None = None
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
@@ -187,14 +206,21 @@ class SqlAnalysis:
             nondeterministic=tuple(_made(FunctionUse, item) for item in data["nondeterministic"]),
             notices=tuple(_made(Notice, item) for item in data["notices"]),
             qualifiers=tuple(_made(Edit, item) for item in data["qualifiers"]),
-            select_lists=None
-            if paths is None
-            else tuple(tuple(_made(SelectList, i) for i in p) for p in paths),
+            select_lists=_paths(paths),
             computed=None if data["computed"] is None else tuple(data["computed"]),
             named=None if data["named"] is None else tuple(data["named"]),
             not_by_keys=data["not_by_keys"],
             sums=None if data["sums"] is None else _made(SqlSums, data["sums"]),
+            driven=None if data["driven"] is None else _driven(data["driven"]),
         )
+
+
+def _paths(data: Any) -> tuple[tuple[SelectList, ...], ...] | None:
+    return None if data is None else tuple(tuple(_made(SelectList, item) for item in path) for path in data)
+
+
+def _driven(data: Mapping[str, Any]) -> Driven:
+    return Driven(tuple(_made(Joined, item) for item in data["joined"]), _paths(data["select_lists"]))
 
 
 def _made(kind: type[T], data: Mapping[str, Any]) -> T:

@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from lakesmith.quoting import quoted
 from lakesmith.sql.functions import nondeterministic, not_scalar
-from lakesmith.sql.model import SelectList, Shape, ShapeKind
+from lakesmith.sql.joined import joined_tables
+from lakesmith.sql.model import Driven, Joined, SelectList, Shape, ShapeKind
 from lakesmith.sql.parse import Parsed, spans
 from lakesmith.sql.result_columns import outputs
 from lakesmith.sql.scope import cte_of, implied_alias, is_function, tables
@@ -62,7 +63,9 @@ class _QueryPaths:
     """One pass from the outermost SELECT down to the inputs, and what it met on the way."""
 
     parsed: Parsed
+    with_joins: bool = False
     inputs: list[exp.Table] = field(default_factory=list)
+    joined: list[tuple[exp.Table, Joined]] = field(default_factory=list)
     ctes: list[exp.CTE] = field(default_factory=list)
 
     def paths(self, query: exp.Expr) -> list[_Path | None]:
@@ -90,6 +93,8 @@ class _QueryPaths:
             raise _NotRowWiseError("a SELECT that reads no table")
         self._check_expressions(select)
         source = from_.this
+        if self.with_joins:
+            self.joined += joined_tables(select) or ()
         below = self._of_source(source)
         here = _select_list(self.parsed, select, source)
         return [None if path is None or here is None else (*path, here) for path in below]
@@ -126,6 +131,8 @@ class _QueryPaths:
         if harmless is None:
             raise _NotRowWiseError(self._at(f"{node.key.upper()} in FROM", "", node))
         for name, value in node.args.items():
+            if name == "joins" and self.with_joins and joined_tables(node) is not None:
+                continue
             if value and name not in harmless:
                 text, word = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), ""))
                 places = value if isinstance(value, list) else [value]
@@ -135,7 +142,8 @@ class _QueryPaths:
                 raise _NotRowWiseError(self._at(text, word, place))
 
     def _check_expressions(self, select: exp.Select) -> None:
-        parts = [*select.expressions, select.args.get("where")]
+        joins = [join.args.get("on") for join in select.args.get("joins") or ()]
+        parts = [*select.expressions, select.args.get("where"), *joins]
         for node in (found for part in parts if part is not None for found in part.walk()):
             if isinstance(node, exp.Window):
                 raise _NotRowWiseError(self._at("a window function", "OVER", node))
@@ -176,6 +184,20 @@ def shape_of(parsed: Parsed) -> tuple[Shape, tuple[_Path, ...] | None]:
     return Shape(kind), known if len(known) == len(paths) else None
 
 
+def driven_by_one(parsed: Parsed) -> Driven | None:
+    """What a query joins to the rows of its first table, where it is row-wise but for that; None where it is not."""
+    walk = _QueryPaths(parsed, with_joins=True)
+    try:
+        paths = walk.paths(parsed.tree)
+        _check_text(parsed, walk)
+    except _NotRowWiseError:
+        return None
+    if len(paths) != 1 or not walk.joined:
+        return None
+    known = tuple(path for path in paths if path is not None)
+    return Driven(tuple(found for _, found in walk.joined), known if len(known) == len(paths) else None)
+
+
 def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
     """What is wrong wherever it stands, in parts the walk did not enter too."""
     pipe = next((token for token in parsed.tokens if token.text == "|>"), None)
@@ -187,7 +209,8 @@ def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
     reason = not_scalar(parsed.sql, parsed.tokens)
     if reason:
         raise _NotRowWiseError(reason)
-    unread = [table for table in tables(parsed) if not any(table is read for read in walk.inputs)]
+    read = [*walk.inputs, *(table for table, _ in walk.joined)]
+    unread = [table for table in tables(parsed) if not any(table is each for each in read)]
     if unread:
         at = min(start for start, _ in spans(unread[0]))
         raise _NotRowWiseError(

@@ -89,7 +89,9 @@ def shop(
     files = {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()}
     harness = ProjectHarness(root, session, files)
 
-    def open_engine(lake: Lake, _lock: ProjectLock, _listener: Listener, _little: bool) -> SparkEngine:
+    def open_engine(
+        lake: Lake, _lock: ProjectLock, _listener: Listener, _little: bool, _keep: object = None
+    ) -> SparkEngine:
         return SparkEngine(harness.handle, lake)
 
     monkeypatch.setattr("lakesmith.spark.open.open_engine", open_engine)

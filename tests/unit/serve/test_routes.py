@@ -59,11 +59,11 @@ def test_a_path_belongs_to_one_table(tmp_path: Path) -> None:
     ("text", "code", "what"),
     [
         ("source:\n  http: {path: /sales}\n", "LS104", "events need declared columns"),
-        (f"source: {{}}\n{COLUMNS}", "LS104", "a source is either files or http"),
+        (f"source: {{}}\n{COLUMNS}", "LS104", "a source is of one kind"),
         (
             f"source:\n  http: {{path: /a}}\n  files: {{path: x/, format: csv}}\n{COLUMNS}",
             "LS104",
-            "a source is either files or http",
+            "a source is of one kind",
         ),
         (f"source:\n  http: {{path: sales}}\n{COLUMNS}", None, None),
         (f"source:\n  http: {{path: /a, port: 1}}\n{COLUMNS}", None, None),

@@ -91,10 +91,11 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
 
 @contextmanager
 def _session(opened: Opened, little: bool) -> Iterator[SessionHandle]:
+    from lakesmith.cli.warm import keep_of
     from lakesmith.spark import open as spark_open
 
     with _waiting("starting Spark"):
-        session = spark_open.open_session(opened.project, little)
+        session = spark_open.open_session(opened.project, little, keep_of(opened.project))
     try:
         yield session
     finally:

@@ -89,10 +89,11 @@ def run_and_show(
 
 def _engine(opened: Opened, lock: ProjectLock, little: bool, view: Listener) -> Engine:
     # Imported here: what has nothing to do starts no Spark and does not pay for its import.
+    from lakesmith.cli.warm import keep_of
     from lakesmith.spark.open import open_engine
     from lakesmith.spark.progress import follow
 
-    engine = open_engine(opened.lake, lock, view, little)
+    engine = open_engine(opened.lake, lock, view, little, keep_of(opened.project))
     if isinstance(view, TextView) and view.status is not None:
         follow(engine.session.spark, view.progress)
     return engine

@@ -100,12 +100,14 @@ def verify_tables(opened: Opened, patterns: Sequence[str], view: VerifyView) -> 
     steps = [each for each in planned if isinstance(each, TableStep)]
     if not steps:
         return [each for each in planned if isinstance(each, Verification)]
+    from lakesmith.cli.warm import keep_of
     from lakesmith.spark.open import open_session
     from lakesmith.spark.progress import follow
     from lakesmith.spark.verify_session import verify_steps
 
     view.starting()
-    session = open_session(opened.project, planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES)
+    little = planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES
+    session = open_session(opened.project, little, keep_of(opened.project))
     try:
         if view.status is not None:
             follow(session.spark, view.progress)

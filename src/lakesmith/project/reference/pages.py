@@ -19,9 +19,12 @@ from lakesmith.project.models import (
     CatalogSettings,
     ColumnSettings,
     DefaultsFile,
+    EngineSettings,
     FileOptions,
     FilesSettings,
     HttpSettings,
+    LookupSettings,
+    PostgresSettings,
     ProjectFile,
     SharedSettings,
     TableFile,
@@ -74,6 +77,8 @@ def _table_page() -> Iterator[str]:
     where = {name: field for name, field in FilesSettings.model_fields.items() if name not in options}
     yield from _section("source: files", {**where, **options})
     yield from _section("source: http", HttpSettings.model_fields)
+    yield from _section("source: postgres", PostgresSettings.model_fields)
+    yield from _section("lookups", LookupSettings.model_fields)
     yield from _section("columns: the long form", ColumnSettings.model_fields)
 
 
@@ -81,6 +86,7 @@ def _project_page() -> Iterator[str]:
     yield from ("# lakesmith.yaml", "", _NOTE, "", _doc(ProjectFile), "", _PROJECT_EXAMPLE, "")
     yield from _section("Settings", ProjectFile.model_fields)
     yield from _section("targets", TargetSettings.model_fields)
+    yield from _section("engine", EngineSettings.model_fields)
     yield from _section("catalog", CatalogSettings.model_fields)
     yield f"{_doc(CatalogSettings)}\n"
     own = {

@@ -267,7 +267,7 @@ def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
 
 def rows_read(batch: Batch) -> int:
     """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark reads."""
-    return sum(item.rows or 0 for item in batch.step.inputs)
+    return sum(item.rows or 0 for item in batch.step.driving)
 
 
 def _unbalanced(name: TableName, law: str, left: int, right: int, account: Account) -> RunError:

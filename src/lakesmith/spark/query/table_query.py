@@ -18,7 +18,7 @@ from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.graph.inputs import line_of
 from lakesmith.plan.steps import InputRange, Strategy
-from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition, TableName
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
@@ -49,6 +49,8 @@ _MOST_SHOWN: Final = 20
 """So many columns of what is read are shown."""
 
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
+_LOOKUP_NODES: Final = _ROW_WISE_NODES | {"Join"}
+"""A table's lookups are joined by all columns of their keys: that was checked on its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,29 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
     Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
+    if batch.step.stretches:
+        return _rows_by_stretches(batch, with_arrival)
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
     if rows.acted and batch.step.strategy is not Strategy.FULL:
         raise NeverIncremental("its function has Spark compute something while it is called")
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows, batch.step.table.trusts_python)
+        _require_row_wise(rows, batch.step.table)
     elif batch.step.strategy.is_by_keys:
         return replace(rows, keys=key_columns(rows.frame, rows.occurrences, batch.step.table.trusts_python))
     return rows
+
+
+def _rows_by_stretches(batch: Batch, with_arrival: bool) -> QueryRows:
+    """The query over each stretch, with the lookups that were current then."""
+    parts = []
+    for stretch in batch.step.stretches:
+        whole = {item.table: read_range(batch.spark, item) for item in stretch}
+        parts.append(rows_over(batch, at_occurrences(batch, whole), with_arrival))
+    frame = parts[0].frame
+    for part in parts[1:]:
+        frame = frame.unionByName(part.frame)
+    return replace(parts[0], frame=frame)
 
 
 def _read(batch: Batch, item: InputRange) -> DataFrame:
@@ -159,6 +175,8 @@ def _sql_rows(
         frame.createOrReplaceTempView(view)
         names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
+    if analysis.driven is not None:
+        analysis = replace(analysis, select_lists=analysis.driven.select_lists)
     carried = _carried(batch, views) if with_arrival else ()
     carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
     try:
@@ -188,9 +206,10 @@ def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunErro
 
 def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, ...]:
     """The arrival columns, when there is one input and it has them and the query does not give them itself."""
-    if len({occurrence.table for occurrence in views}) != 1:
+    driving = {item.table for item in batch.step.driving}
+    if len(driving) != 1:
         return ()
-    frame = next(iter(views.values()))
+    frame = next(frame for occurrence, frame in views.items() if occurrence.table in driving)
     return ARRIVAL if set(ARRIVAL) <= set(frame.columns) else ()
 
 
@@ -292,22 +311,21 @@ def _reads_more(batch: Batch, found: str) -> RunError:
     )
 
 
-def _require_row_wise(rows: QueryRows, trust_python: bool) -> None:
-    """Raises NeverIncremental unless the analysed plan is deterministic projections and filters over one input.
-
-    ``trust_python``: the author says that the Python functions in it are deterministic.
+def _require_row_wise(rows: QueryRows, table: TableDefinition) -> None:
+    """Raises NeverIncremental unless the analysed plan is deterministic projections and filters over one input, to which the table's
+    lookups are joined.
     """
     waiting, inputs = [analysed(rows.frame)], 0
     while waiting:
         node = waiting.pop()
-        if occurrence_of(node, rows.occurrences) is not None:
-            inputs += 1
+        if (found := occurrence_of(node, rows.occurrences)) is not None:
+            inputs += found.table not in table.lookups
             continue
-        if node.nodeName() not in _ROW_WISE_NODES:
+        if node.nodeName() not in (_LOOKUP_NODES if table.lookups else _ROW_WISE_NODES):
             raise NeverIncremental(
                 f"Spark's plan of the query has a {node.nodeName()}, which is not row by row"
             )
-        require_pure(node, trust_python)
+        require_pure(node, table.trusts_python)
         waiting.extend(items(node.children()))
     if inputs != 1:
         raise NeverIncremental("Spark's plan of the query reads more than one table")

@@ -5,8 +5,10 @@ A way that fails costs a note, never the run: its JVM is ended, an archive that 
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +23,16 @@ from lakesmith.spark.start.launch import (
     LaunchPlan,
     StartedBy,
     connect,
+    connect_to,
     direct_command,
     launch,
     ordinary_command,
     start_failed,
     write_properties,
 )
-from lakesmith.spark.start.stop import forget_gateway, stopper
+from lakesmith.spark.start.resident import Borrowed, Gateway, KeepWarm
+from lakesmith.spark.start.resident import leave as hand_over
+from lakesmith.spark.start.stop import detach, forget_gateway, stopper
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -48,6 +53,8 @@ class SessionHandle:
         started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``).
         notes: what a reader of the run should know of the start: fallbacks and why.
         stop: ends the session and its JVM within seconds, whatever state it is in; safe to call twice.
+        leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``; None where that cannot be.
+        warm: the JVM was there already.
     """
 
     spark: SparkSession
@@ -56,6 +63,8 @@ class SessionHandle:
     started_by: StartedBy
     notes: tuple[str, ...]
     stop: Callable[[], None]
+    leave: Callable[[KeepWarm, Mapping[str, str]], None] | None = None
+    warm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +131,48 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
         notes.append("the JVM refused its class-data archive and started without")
         refuse(way.archive, "refused by the JVM")
     stop = stopper(spark, driver, plan.folder)
-    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop)
+
+    def leave(keep: KeepWarm, parts: Mapping[str, str]) -> None:
+        parameters = gateway.gateway_parameters
+        reached = Gateway(parameters.port, parameters.auth_token, driver.pid)
+        detach(spark, gateway)
+        hand_over(keep, driver, plan.folder, reached, parts)
+        atexit.unregister(stop)
+
+    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, leave)
+
+
+def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
+    """A session of its own over a warm JVM; ``stop`` gives that back. Raises LaunchError where it does not answer."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    _keep_terminal_clean()
+    try:
+        gateway = connect_to(borrowed.gateway)
+        scala_context = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+        java_context = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(scala_context)
+        context = SparkContext(gateway=gateway, jsc=java_context)
+        context.pythonExec = sys.executable
+        spark = SparkSession(context).newSession()
+    except (Py4JError, PySparkException, OSError) as error:
+        forget_gateway(close_alone=True)
+        borrowed.connection.close()
+        raise LaunchError(f"the warm engine does not answer: {error}") from error
+    once = threading.Lock()
+
+    def stop() -> None:
+        if once.acquire(blocking=False):
+            atexit.unregister(stop)
+            if detach(spark, gateway):
+                borrowed.give_back()
+            else:
+                borrowed.connection.close()
+
+    atexit.register(stop)
+    return SessionHandle(spark, borrowed.gateway.jvm_pid, log_path, "direct", (), stop, warm=True)
 
 
 def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:

@@ -29,6 +29,8 @@ from lakesmith.spark.start.session_folder import SessionFolder
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
+    from lakesmith.spark.start.resident import Gateway
+
 StartedBy = Literal["direct", "ordinary"]
 
 # Spark 4.1's org.apache.spark.launcher.JavaModuleOptions. jdk.incubator.vector is left out: it is an optional speed-up
@@ -220,6 +222,18 @@ def connect(plan: LaunchPlan, driver: DriverProcess, seconds: float = START_SECO
         driver.end(patience=0)
         raise LaunchError(str(error)) from error
     gateway.proc = driver.process
+    remember_names(gateway)
+    return gateway
+
+
+def connect_to(reached: Gateway) -> JavaGateway:
+    """Connect PySpark to a JVM that is up. Raises Py4JError or OSError."""
+    from pyspark.java_gateway import launch_gateway
+
+    from lakesmith.spark.jvm.known_names import remember_names
+
+    with _gateway_variables(reached.port, reached.secret):
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
     remember_names(gateway)
     return gateway
 

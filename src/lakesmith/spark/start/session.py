@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works
+from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
 from lakesmith.spark.start.cache_folder import cache_folder
 from lakesmith.spark.start.class_archive import archive_for
+from lakesmith.spark.start.keeper import is_running
+from lakesmith.spark.start.launch import LaunchError
+from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 from lakesmith.spark.start.train_archive import train_in_background
 
@@ -62,16 +66,53 @@ def start_session(settings: SessionSettings) -> SessionStart:
 
 def _start(settings: SessionSettings) -> SessionHandle:
     _refuse_second_session()
+    notes: tuple[str, ...] = ()
+    parts = parts_of(kept_settings(settings), settings.little) if settings.keep else {}
+    if settings.keep is not None:
+        found = _warm(settings, settings.keep, parts)
+        if isinstance(found, SessionHandle):
+            return found
+        notes = (found,) if found else ()
     plan = launch_plan(settings)
     archive = archive_for(cache_folder(), plan.java, plan.class_path)
     conf = session_conf(settings, plan.folder.spark_local)
     handle = first_that_works(plan, conf, attempts(plan, archive))
 
     def stop() -> None:
-        handle.stop()
+        if settings.keep is None or not settings.keep.seconds or not _left(handle, settings.keep, parts):
+            handle.stop()
         train_in_background(archive, settings.coordinates)
 
-    return replace(handle, stop=stop)
+    return replace(handle, stop=stop, notes=(*notes, *handle.notes))
+
+
+def kept_settings(settings: SessionSettings) -> list[object]:
+    """What a warm JVM has to have been started with, as JSON data."""
+    maps = [sorted(settings.catalogs.items()), sorted(settings.conf.items())]
+    return [*maps, settings.cores, settings.driver_memory_mb, settings.coordinates, str(settings.log_path)]
+
+
+def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
+    """A session over the JVM that was kept, or why there is none, in words; None where none was kept."""
+    found = borrow(keep.path, parts)
+    if found is None or isinstance(found, str):
+        return found and f"there is a warm engine, and this command starts its own: {found}"
+    try:
+        return over_borrowed(found, settings.log_path)
+    except LaunchError as error:
+        return str(error)
+
+
+def _left(handle: SessionHandle, keep: KeepWarm, parts: Mapping[str, str]) -> bool:
+    """Leaves the JVM to a keeper; False where that is not possible: it has to be stopped then."""
+    if handle.leave is None or not is_running(handle.jvm_pid):
+        return False
+    try:
+        handle.leave(keep, parts)
+    except OSError:
+        return False
+    keep.on_left()
+    return True
 
 
 def _refuse_second_session() -> None:

@@ -16,6 +16,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
+from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
@@ -72,6 +73,7 @@ class SessionSettings:
         conf: more Spark settings; they win over the defaults.
         coordinates: Maven coordinates of the jars beside Spark's own.
         little: the session is for little data: code is compiled quickly rather than well, and shuffles are small.
+        keep: where a warm JVM is looked for, and left; None: nowhere.
     """
 
     catalogs: Mapping[str, str]
@@ -81,6 +83,7 @@ class SessionSettings:
     conf: Mapping[str, str] = field(default_factory=dict)
     coordinates: tuple[str, ...] = LOCAL_JARS
     little: bool = False
+    keep: KeepWarm | None = None
 
 
 def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:

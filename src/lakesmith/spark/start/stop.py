@@ -12,6 +12,7 @@ from lakesmith.spark.start.launch import DriverProcess
 from lakesmith.spark.start.session_folder import SessionFolder
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
 
 STOP_SECONDS = 10.0
@@ -32,12 +33,34 @@ def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -
     return stop
 
 
-def forget_gateway() -> None:
-    """PySpark keeps its gateway for ever; without this a later session of this process would talk to a dead JVM."""
+def detach(spark: SparkSession, gateway: JavaGateway) -> bool:
+    """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did not answer."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql import SparkSession
+
+    context = spark.sparkContext
+    try:
+        context.cancelAllJobs()
+        spark.catalog.clearCache()
+        answered = True
+    except (Py4JError, OSError):
+        answered = False
+    if context._accumulatorServer is not None:
+        threading.Thread(target=context._accumulatorServer.shutdown, daemon=True).start()
+    SparkSession._instantiatedSession = None
+    forget_gateway(close_alone=True)
+    return answered
+
+
+def forget_gateway(close_alone: bool = False) -> None:
+    """PySpark keeps its gateway for ever; without this a later session of this process would talk to a dead JVM.
+
+    ``close_alone``: the JVM's own end of it stays, for others.
+    """
     from pyspark import SparkContext
 
     if SparkContext._gateway is not None:
-        SparkContext._gateway.shutdown()
+        SparkContext._gateway.close() if close_alone else SparkContext._gateway.shutdown()
     SparkContext._gateway = None
     SparkContext._jvm = None
     SparkContext._active_spark_context = None

@@ -83,7 +83,7 @@ def _require_later(batch: Batch, fates: Fates) -> None:
 
     Rows that others wrote may say any batch, or none; so may those of a derived input that has them from several tables.
     """
-    (item,) = batch.step.inputs
+    (item,) = batch.step.driving
     if item.start is None:
         return
     state = batch.catalog.table(item.table.layer, item.table.name)

@@ -1,0 +1,61 @@
+"""Before a run is planned: what changed in PostgreSQL becomes landing files of the tables that are read from there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.facts import TableFacts
+from lakesmith.project.definitions import FileSource, TableDefinition, TableName
+
+
+def fetch_all(
+    lake: Lake, names: Iterable[TableName], environment: Mapping[str, str] = os.environ
+) -> dict[TableName, Problem]:
+    """Fetches for the tables among ``names`` that are read from PostgreSQL. Returns what went wrong, by table: the others go on."""
+    wanted, problems = set(names), dict[TableName, Problem]()
+    for table in lake.project.tables:
+        read = [source for source in table.sources if source.postgres is not None]
+        if not read or table.name not in wanted:
+            continue
+        try:
+            facts = lake.facts(table.name)
+            if facts.problem is None:
+                for source in read:
+                    _fetch(lake, table, source, facts, environment)
+        except LakesmithError as error:
+            problems[table.name] = error.problems[0]
+    return problems
+
+
+def _fetch(
+    lake: Lake, table: TableDefinition, source: FileSource, facts: TableFacts, environment: Mapping[str, str]
+) -> None:
+    from lakesmith.sources.postgres.fetch import Fetch, fetch
+
+    ledger = lake.ledger(table.name, facts)
+    taken = frozenset(Path(path).name for path, entry in ledger.items() if entry.source == source.name)
+    task = Fetch(
+        table.name, source, lake.project.root / source.path, taken, lambda: _keys(lake, table.name, facts)
+    )
+    fetch(task, environment, datetime.now(UTC))
+
+
+def _keys(lake: Lake, name: TableName, facts: TableFacts) -> dict[str, str | None]:
+    """The keys of the rows that are there by what the lake has taken; their values count as not known."""
+    if facts.state is None or facts.state.head is None:
+        return {}
+    loaded = lake.catalog.reader().load_table((name.layer, name.name))
+    fields = ("_row_key", "_change", "_read_at", "_batch")
+    rows = loaded.scan(snapshot_id=facts.state.head.snapshot_id, selected_fields=fields).to_arrow()
+    newest: dict[str, str | None] = {}
+    for row in sorted(rows.to_pylist(), key=lambda row: (row["_read_at"], row["_batch"])):
+        if row["_change"] == "delete":
+            newest.pop(row["_row_key"], None)
+        else:
+            newest[row["_row_key"]] = None
+    return newest

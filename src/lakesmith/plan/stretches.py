@@ -1,0 +1,47 @@
+"""With which values of its lookups the rows of a table were computed: its batches, put together where those are the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from lakesmith.catalog.progress import Reason, record_of
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import Snapshot, TableState
+from lakesmith.plan.steps import InputRange, Strategy
+from lakesmith.project.definitions import TableDefinition, TableName
+
+Stretch = tuple[InputRange, ...]
+"""Rows of the driving input, and the lookups as they were when those came."""
+
+
+def stretches_of(
+    table: TableDefinition, driving: TableName, state: TableState, published: Snapshot
+) -> tuple[Stretch, ...] | Reason:
+    """The stretches since the table was last computed as a whole, oldest first, up to the record that is ``published``."""
+    records: list[Record] = []
+    for snapshot in state.ancestors(published.snapshot_id):
+        if (record := record_of(state, snapshot)) is not None:
+            records.append(record)
+            if record.kind == Strategy.FULL.value:
+                break
+    if not records or records[-1].kind != Strategy.FULL.value:
+        return Reason("the batches since it was last computed as a whole have expired")
+    return tuple(_stretches(table, driving, records[::-1]))
+
+
+def _stretches(table: TableDefinition, driving: TableName, records: Sequence[Record]) -> Iterator[Stretch]:
+    start: int | None = None
+    for pins, batches in groupby(records, lambda record: _lookups(table, record)):
+        end = list(batches)[-1].inputs[str(driving)]
+        if end.snapshot != start:
+            looked_up = (
+                InputRange(name, pin.uuid, None, pin.snapshot, lookup=True)
+                for name, pin in zip(table.lookups, pins, strict=True)
+            )
+            yield (InputRange(driving, end.uuid, start, end.snapshot), *looked_up)
+        start = end.snapshot
+
+
+def _lookups(table: TableDefinition, record: Record) -> tuple[Pin, ...]:
+    return tuple(record.inputs[str(name)] for name in table.lookups)

@@ -1,0 +1,185 @@
+"""Brings what changed in a table in PostgreSQL into a landing file of its source."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import FileSource, PostgresTable, TableName
+from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, changes, next_time
+from lakesmith.sources.postgres.position import (
+    Position,
+    load_position,
+    save_position,
+    seconds_since_read,
+    touch_position,
+)
+from lakesmith.sources.postgres.reading import read_table
+
+_PATTERN: Final = "*.jsonl"
+
+Keys = Callable[[], Mapping[str, str | None]]
+"""The keys that are in the lake, for where nobody knows any more what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """One source, and what is known of it. ``folder``: of its landing files; ``taken``: their names in the published ledger."""
+
+    table: TableName
+    source: FileSource
+    folder: Path
+    taken: frozenset[str]
+    keys: Keys
+
+
+def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
+    """Writes a landing file of what changed since the last one, if anything did and all others are taken.
+
+    Raises SourceError LS438 where the table cannot be read, LS439 where nobody says how to reach it.
+    """
+    settings = task.source.postgres
+    if settings is None or _waiting(task):
+        return
+    newest = max(task.taken, default=None)
+    before = _position(task, settings, newest)
+    if before is None:
+        before = Position(_of(settings), newest, rows=dict(task.keys()))
+    elif seconds_since_read(task.folder, now.timestamp()) < settings.refresh_seconds:
+        return
+    url = _url(task, settings, environment)
+    try:
+        _read(task, settings, before, url, next_time(now, newest), now.timestamp())
+    except NotUniqueError as error:
+        raise _not_unique(task, settings, error) from error
+    except Exception as error:
+        if not _is_of_psycopg(error):
+            raise
+        raise _unreadable(task, settings, error, url) from error
+
+
+def _waiting(task: Fetch) -> bool:
+    """Whether there is a file that no batch has taken yet; those that were taken are removed."""
+    waiting = False
+    for file in task.folder.glob(_PATTERN):
+        if file.name in task.taken:
+            file.unlink(missing_ok=True)
+        else:
+            waiting = True
+    return waiting
+
+
+def _position(task: Fetch, settings: PostgresTable, newest: str | None) -> Position | None:
+    """What was read, if the lake has just that: a rolled back table, or another folder, is read against the lake."""
+    found = load_position(task.folder)
+    return found if found is not None and (found.of, found.file) == (_of(settings), newest) else None
+
+
+def _of(settings: PostgresTable) -> str:
+    """The settings that decide what is read."""
+    return json.dumps(astuple(replace(settings, refresh_seconds=0.0)))
+
+
+def _read(task: Fetch, settings: PostgresTable, before: Position, url: str, at: datetime, now: float) -> None:
+    task.folder.mkdir(parents=True, exist_ok=True)
+    name = f"{at.strftime(FILE_TIME)}.jsonl"
+    with read_table(url, settings, before.bound) as reading:
+        found = _Written(dict(before.rows))
+        _write(task.folder, name, found.lines(changes(before.rows, reading.rows, settings), at))
+        bound = reading.bound
+    if found.changed or bound != before.bound or load_position(task.folder) is None:
+        save_position(
+            task.folder, Position(before.of, name if found.changed else before.file, bound, found.rows)
+        )
+    touch_position(task.folder, now)
+
+
+@dataclass
+class _Written:
+    """The rows as they are with the changes that went by."""
+
+    rows: dict[str, str | None]
+    changed: int = 0
+
+    def lines(self, changed: Iterator[Change], at: datetime) -> Iterator[str]:
+        for change in changed:
+            self.changed += 1
+            if change.hash is None:
+                del self.rows[change.key]
+            else:
+                self.rows[change.key] = change.hash
+            yield change.line(at)
+
+
+def _write(folder: Path, name: str, lines: Iterator[str]) -> None:
+    """The file as a whole and on the disk; none without a line."""
+    beside = folder / f".{name}.tmp"
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+            some = file.tell() > 0
+        if some:
+            beside.replace(folder / name)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _url(task: Fetch, settings: PostgresTable, environment: Mapping[str, str]) -> str:
+    if find_spec("psycopg") is None:
+        what = f"{task.table} is read from PostgreSQL, and the package psycopg is not installed"
+        hint = "pip install 'lakesmith[postgres]'"
+        raise SourceError(
+            Problem("LS310", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint)
+        )
+    if url := environment.get(settings.connection):
+        return url
+    what = f"the environment does not say where {task.table} is read from"
+    expected = f"a connection in {settings.connection}"
+    hint = f"export {settings.connection}=postgresql://user:password@host/database"
+    raise SourceError(Problem("LS439", what, task.source.place, expected, "nothing", hint))
+
+
+def _is_of_psycopg(error: Exception) -> bool:
+    return any(kind.__module__.split(".")[0] == "psycopg" for kind in type(error).__mro__)
+
+
+def _unreadable(task: Fetch, settings: PostgresTable, error: Exception, url: str) -> SourceError:
+    said = without_secrets(str(error).strip(), url)
+    what = f"{settings.table}, from which {task.table} comes, cannot be read from PostgreSQL"
+    hint = "the lake stays as it was last read; the next run tries again"
+    return SourceError(Problem("LS438", what, task.source.place, found=said, hint=hint))
+
+
+def _not_unique(task: Fetch, settings: PostgresTable, error: NotUniqueError) -> SourceError:
+    what = f"two rows of {settings.table} have one key"
+    hint = "declare more columns as its key"
+    return SourceError(
+        Problem("LS438", what, task.source.place, "a key that tells rows apart", str(error), hint)
+    )
+
+
+def without_secrets(text: str, url: str) -> str:
+    """The text without the connection and its password."""
+    password = urlsplit(url).password if "://" in url else _of_conninfo(url)
+    for secret in sorted({url, password or "", unquote(password or "")}, key=len, reverse=True):
+        text = text.replace(secret, "***") if secret else text
+    return text
+
+
+def _of_conninfo(text: str) -> str | None:
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return str(conninfo_to_dict(text).get("password") or "")
+    except Exception:  # noqa: BLE001 - it cannot be read: all of it is kept out of sight
+        return text

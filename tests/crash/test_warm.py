@@ -1,0 +1,194 @@
+"""Spark that a command in a terminal leaves behind: the next command has it, and whatever becomes of it costs a cold start, nothing else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from processes import Ended, is_gone, kill, wait_until
+from pyiceberg.catalog.sql import SqlCatalog
+
+from lakesmith.spark.start.resident import socket_of
+
+pytestmark = pytest.mark.crash
+
+FILES = {
+    "lakesmith.yaml": "name: shop\nengine: {keep_warm: 2 minutes}\n",
+    "tables/bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint}\n",
+    "tables/silver/orders.sql": "SELECT id, id * 2 AS twice FROM bronze.orders",
+}
+MAIN = (sys.executable, "-c", "from lakesmith.cli.main import main; main()")
+COLD = re.compile(r"Spark is ready after")
+
+
+class Shop:
+    """A project, whose commands are typed in a terminal or called by a program."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        self.socket = socket_of(root, "local")
+
+    def land(self, *numbers: int) -> None:
+        path = self.root / f"landing/{numbers[0]:05}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("id\n" + "".join(f"{number}\n" for number in numbers))
+
+    def typed(self, *words: str, **more: str) -> Ended:
+        """In a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [*MAIN, *words], cwd=self.root, env=environment(more), stdin=theirs, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # how Linux tells the end of a terminal
+            while part := os.read(ours, 65536):
+                said += part
+        os.close(ours)
+        return Ended(process.wait(), said.decode())
+
+    def called(self, *words: str, **more: str) -> Ended:
+        """Without a terminal."""
+        done = subprocess.run(
+            [*MAIN, *words],
+            cwd=self.root,
+            env=environment(more),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=180,
+        )
+        return Ended(done.returncode, done.stdout + done.stderr)
+
+    def jvm(self) -> int:
+        """The JVM that is kept: it has the log of this project's Spark open."""
+        (found,) = [
+            int(folder.name)
+            for folder in Path("/proc").glob("[0-9]*")
+            if _is_java_of(folder, self.root / ".lakesmith/logs/spark.log")
+        ]
+        return found
+
+    def rows(self, table: str) -> list[int]:
+        where = {
+            "uri": f"sqlite:///{self.root}/.lakesmith/catalog.db",
+            "warehouse": f"file://{self.root}/.lakesmith/warehouse",
+        }
+        found = SqlCatalog("lake", **where).load_table(table).scan().to_arrow()
+        return sorted(found.column("id").to_pylist())
+
+
+def environment(more: dict[str, str]) -> dict[str, str]:
+    return {**{name: value for name, value in os.environ.items() if name != "CI"}, **more}
+
+
+def _is_java_of(folder: Path, log: Path) -> bool:
+    try:
+        is_java = b"SparkSubmit" in (folder / "cmdline").read_bytes()
+        return is_java and (folder / "fd/1").readlink() == log and not is_gone(int(folder.name))
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    shop = Shop(tmp_path / "shop")
+    yield shop
+    shop.called("stop")
+    wait_until(lambda: not shop.socket.exists(), "the keeper has gone", 20)
+
+
+def test_a_day_of_a_warm_spark(shop: Shop) -> None:
+    shop.land(1, 2)
+    first = shop.typed("run")
+    assert first.code == 0, first.output
+    assert "Spark stays warm for 2 min" in first.output
+    wait_until(shop.socket.exists, "the keeper is there", 20)
+    assert shop.socket.stat().st_mode & 0o777 == 0o600
+    assert shop.socket.parent.stat().st_mode & 0o077 == 0
+    jvm = shop.jvm()
+
+    # Commands have it, whoever gives them; nothing of one is seen by the next.
+    shop.land(3)
+    second = shop.called("run")
+    assert second.code == 0, second.output
+    assert shop.rows("silver.orders") == [1, 2, 3]
+    asked = shop.typed("query", "SELECT sum(twice) AS s FROM silver.orders")
+    assert asked.code == 0 and "12" in asked.output, asked.output
+    assert shop.called("verify").code == 0
+    assert shop.jvm() == jvm
+
+    # A command in another environment starts its own, and says why.
+    other = shop.called("query", "SELECT count(*) AS c FROM silver.orders", SOMETHING="else")
+    assert other.code == 0, other.output
+    shop.land(4)
+    differs = shop.called("run", SOMETHING="else")
+    assert differs.code == 0, differs.output
+    assert "the environment is not what it was started with" in differs.output
+
+    # A run that dies takes it along: what it had begun must not be published later.
+    shop.land(5)
+    died = shop.called("run", LAKESMITH_FAULT="after-data@silver.orders:kill")
+    assert died.code == -9
+    wait_until(lambda: is_gone(jvm), "the JVM of a run that was killed ends", 20)
+    wait_until(lambda: not shop.socket.exists(), "so does its keeper", 20)
+    cold = shop.called("run")
+    assert cold.code == 0, cold.output
+    assert shop.rows("bronze.orders") == shop.rows("silver.orders") == [1, 2, 3, 4, 5]
+    assert not shop.socket.exists(), "nobody watches: none is left"
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("victim", ["jvm", "keeper"])
+def test_one_that_was_killed_costs_a_cold_start(shop: Shop, victim: str) -> None:
+    shop.land(1)
+    assert shop.typed("run").code == 0
+    wait_until(shop.socket.exists, "the keeper is there", 20)
+    jvm = shop.jvm()
+    (keeper,) = [
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if folder.name != str(os.getpid()) and _is_keeper(folder)
+    ]
+    kill(jvm if victim == "jvm" else keeper)
+    wait_until(lambda: is_gone(jvm), "the JVM ends", 20)
+    shop.land(2)
+    cold = shop.called("run")
+    assert cold.code == 0, cold.output
+    assert shop.rows("silver.orders") == [1, 2]
+    if victim == "jvm":
+        wait_until(lambda: is_gone(keeper), "the keeper of a dead JVM ends", 20)
+
+
+def _is_keeper(folder: Path) -> bool:
+    try:
+        return b"keeper.py" in (folder / "cmdline").read_bytes() and not is_gone(int(folder.name))
+    except OSError:
+        return False
+
+
+@pytest.mark.in_turn
+def test_stop_and_what_leaves_none(shop: Shop) -> None:
+    shop.land(1)
+    assert "no Spark was left warm" in shop.called("stop").output
+    assert shop.called("run").code == 0
+    assert not shop.socket.exists()
+    shop.land(2)
+    assert shop.typed("run", CI="true").code == 0
+    assert not shop.socket.exists()
+    shop.land(3)
+    assert shop.typed("run").code == 0
+    wait_until(shop.socket.exists, "the keeper is there", 20)
+    jvm = shop.jvm()
+    assert "Spark has ended" in shop.called("stop").output
+    wait_until(lambda: is_gone(jvm), "the JVM ends", 20)

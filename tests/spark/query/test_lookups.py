@@ -1,0 +1,225 @@
+"""Rows keep what was looked up for them when they arrived, in a real PostgreSQL; a lookup as of now is an input like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.errors import ProjectError
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.events import TableFailed, TableHeld
+from lakesmith.execute.lake import Lake
+from lakesmith.execute.verify import Verdict, Verification, verification_of
+from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.verify_session import verify_steps
+from postgres_server import do, running
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "tables/bronze/sales.yaml": """
+        source: {files: {path: landing/sales/, format: csv}}
+        columns: {sale_id: bigint, product_id: bigint, price: "decimal(10,2)"}
+        """,
+    "tables/bronze/products.yaml": """
+        source: {postgres: {connection: SHOP_DATABASE, table: products, key: [product_id], refresh: 0 seconds}}
+        columns: {product_id: bigint, name: string, weight: "decimal(12,3)", since: timestamp}
+        """,
+    "tables/silver/products.yaml": """
+        query: SELECT product_id, name, weight, since, _change, _read_at FROM bronze.products
+        key: [product_id]
+        latest_by: [_read_at]
+        delete_when: _change = 'delete'
+        """,
+    "tables/silver/enriched.yaml": """
+        query: |
+          SELECT s.sale_id, s.price, p.name
+          FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id
+        lookups: {silver.products: {as_of: arrival}}
+        """,
+    "tables/silver/by_sale.yaml": """
+        query: |
+          SELECT s.sale_id, s.price, p.name
+          FROM bronze.sales s JOIN silver.products p ON p.product_id = s.product_id
+        key: [sale_id]
+        latest_by: [price]
+        lookups: {silver.products: {as_of: arrival}}
+        """,
+    "tables/gold/as_they_are.yaml": """
+        query: |
+          SELECT s.sale_id, p.name FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id
+        lookups: {silver.products: {as_of: now}}
+        """,
+}
+HEADER = "sale_id,product_id,price\n"
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    with running() as url:
+        yield url
+
+
+@pytest.fixture
+def shop(
+    tmp_path: Path, session: SessionHandle, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> ProjectHarness:
+    do(
+        postgres,
+        "DROP TABLE IF EXISTS products",
+        "CREATE TABLE products (product_id bigint PRIMARY KEY, name text, weight numeric, since timestamptz)",
+        "INSERT INTO products VALUES (1, 'pen', 0.015, '2024-05-01 12:00+02'), (2, 'ink \"blue\"', 1.5, NULL)",
+    )
+    monkeypatch.setenv("SHOP_DATABASE", postgres)
+    return ProjectHarness(tmp_path / "shop", session, FILES)
+
+
+def verified(shop: ProjectHarness, table: str) -> Verification:
+    project, graph = shop.load()
+    lake = Lake.open(project)
+    step = verification_of(Decider(graph, lake), TableName.parse(table))
+    if not isinstance(step, TableStep):
+        return step
+    return verify_steps(shop.handle, lake, [step])[step.name]
+
+
+def test_a_story(shop: ProjectHarness, postgres: str) -> None:
+    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
+    shop.must_run()
+    assert shop.rows("silver.products", "product_id", "name", "weight") == [
+        (1, "pen", Decimal("0.015")),
+        (2, 'ink "blue"', Decimal("1.500")),
+    ]
+    first = [(1, "pen"), (2, 'ink "blue"'), (3, None)]
+    assert shop.rows("silver.enriched", "sale_id", "name") == first
+
+    # What changes there changes no row that has arrived; the next rows have it.
+    do(
+        postgres,
+        "UPDATE products SET name = 'quill' WHERE product_id = 1",
+        "DELETE FROM products WHERE product_id = 2",
+        "INSERT INTO products VALUES (9, 'cap', 1, now())",
+    )
+    ran = shop.must_run()
+    assert {"bronze.products", "silver.products", "gold.as_they_are"} == set(ran.published)
+    assert shop.rows("silver.enriched", "sale_id", "name") == first
+    assert shop.rows("gold.as_they_are") == [(1, "quill"), (2, None), (3, "cap")]
+    shop.land("landing/sales/2.csv", HEADER + "4,1,5.00\n5,2,6.00\n6,9,7.00\n1,1,1.00\n")
+    ran = shop.must_run()
+    assert ran.published["silver.enriched"].kind == "append"
+    assert ran.published["silver.by_sale"].kind == "upsert"
+    later = [(1, "quill"), (4, "quill"), (5, None), (6, "cap")]
+    assert shop.rows("silver.enriched", "sale_id", "name") == sorted([*first, *later], key=str)
+    account = ran.published["silver.by_sale"].account
+    assert (account.read, account.filtered, account.superseded, account.inserted) == (4, 1, 1, 2)
+    # An older version of sale 1 came late: its row stays, with the name that it arrived with.
+    assert shop.rows("silver.by_sale", "sale_id", "name") == [
+        (1, "pen"),
+        (2, 'ink "blue"'),
+        (4, "quill"),
+        (6, "cap"),
+    ]
+
+    for table in ("silver.enriched", "silver.by_sale", "silver.products", "gold.as_they_are"):
+        found = verified(shop, table)
+        assert found.verdict is Verdict.SAME, (table, found)
+
+    # Nothing new anywhere: nothing to do.
+    assert not shop.must_run().published
+
+
+def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str) -> None:
+    """It is held against what was current when the row arrived, not against any name that the product ever had."""
+    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n")
+    shop.must_run()
+    do(postgres, "UPDATE products SET name = 'quill' WHERE product_id = 1")
+    shop.must_run()
+    shop.land("landing/sales/2.csv", HEADER + "2,1,2.00\n")
+    shop.must_run()
+    assert verified(shop, "silver.enriched").verdict is Verdict.SAME
+    shop.spark.sql("UPDATE lake.silver.enriched SET name = 'quill' WHERE sale_id = 1")
+    found = verified(shop, "silver.enriched")
+    assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 1, 1)
+
+
+def test_a_lookup_that_is_not_there_holds_nothing_up(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own run fails and says so; rows go on with what was read before."""
+    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n")
+    shop.must_run()
+    monkeypatch.setenv("SHOP_DATABASE", "postgresql://till:hush@127.0.0.1:9/shop")
+    shop.land("landing/sales/2.csv", HEADER + "2,1,3.00\n")
+    result = shop.run()
+    assert result.code == 1
+    (failed,) = (event for event in result.events if isinstance(event, TableFailed))
+    assert (str(failed.table), failed.problems[0].code) == ("bronze.products", "LS438")
+    assert "hush" not in str(failed.problems[0])
+    held = {str(event.table) for event in result.events if isinstance(event, TableHeld)}
+    assert held == {"silver.products", "gold.as_they_are"}
+    assert shop.rows("silver.enriched", "sale_id", "name") == [(1, "pen"), (2, "pen")]
+
+
+def test_what_was_read_is_kept_on_the_way(shop: ProjectHarness, postgres: str) -> None:
+    """A batch that does not come to its end leaves the landing file; the next run takes it, once."""
+    from lakesmith.execute import faults
+
+    def fail() -> None:
+        raise OSError("arranged by a test")
+
+    faults.arrange("after-data", fail, "bronze.products")
+    assert shop.run("bronze.products").code == 1
+    faults.clear()
+    do(postgres, "DELETE FROM products WHERE product_id = 2")
+    shop.must_run("bronze.products")
+    assert shop.rows("bronze.products", "product_id", "_change") == [(1, "insert"), (2, "insert")]
+    shop.must_run("bronze.products")
+    assert shop.rows("bronze.products", "product_id", "_change") == [
+        (1, "insert"),
+        (2, "delete"),
+        (2, "insert"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT s.sale_id FROM bronze.sales s", "does not read silver.products"),
+        (
+            "SELECT s.sale_id FROM bronze.sales s LEFT JOIN silver.products p ON p.name = s.price",
+            "silver.products is not joined by the whole of its key",
+        ),
+        (
+            "SELECT p.name, count(*) AS n FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id GROUP BY 1",
+            "more than rows",
+        ),
+        (
+            "SELECT s.sale_id FROM bronze.sales s JOIN bronze.products b ON b.product_id = s.product_id "
+            "LEFT JOIN silver.products p ON p.product_id = s.product_id",
+            "joins bronze.products, which is none of its lookups",
+        ),
+    ],
+)
+def test_what_cannot_be_looked_up_is_refused(shop: ProjectHarness, query: str, what: str) -> None:
+    text = f"query: {query}\nlookups: {{silver.products: {{as_of: arrival}}}}\n"
+    shop.write({"tables/silver/enriched.yaml": text})
+    with pytest.raises(ProjectError) as caught:
+        shop.load()
+    (problem,) = caught.value.problems
+    assert problem.code == "LS137" and what in problem.what
+    assert str(problem.place) == "tables/silver/enriched.yaml:2"
+
+
+def test_a_lookup_without_a_key_is_refused(shop: ProjectHarness) -> None:
+    shop.write({"tables/silver/products.yaml": "query: SELECT product_id, name FROM bronze.products\n"})
+    with pytest.raises(ProjectError, match="has no key"):
+        shop.load()

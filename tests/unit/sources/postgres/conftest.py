@@ -1,0 +1,15 @@
+"""One PostgreSQL for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from postgres_server import running
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    with running() as url:
+        yield url

@@ -1,0 +1,240 @@
+"""What changed in a real PostgreSQL becomes landing files, once."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakesmith.errors import Place, SourceError
+from lakesmith.project.definitions import FileSource, PostgresTable, TableName
+from lakesmith.project.formats import FileFormat
+from lakesmith.sources.postgres.fetch import Fetch, fetch, without_secrets
+from postgres_server import do
+
+COLUMNS = ("id", "name", "price")
+PLACE = Place("tables/bronze/products.yaml", 2)
+
+
+@dataclass
+class Reader:
+    """Takes the landing files as a batch does, and keeps what a reader of the lake would make of them."""
+
+    url: str
+    folder: Path
+    table: PostgresTable
+    taken: set[str] = field(default_factory=set)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+    def fetch(self, connection: str | None = None) -> None:
+        """One look, a minute after the one before."""
+        self.now += timedelta(minutes=1)
+        source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=self.table)
+        task = Fetch(TableName("bronze", "products"), source, self.folder, frozenset(self.taken), self.keys)
+        fetch(task, {"SHOP": self.url if connection is None else connection}, self.now)
+
+    def take(self) -> list[tuple[str, Any]]:
+        """Fetches and takes; the kinds and ids of the new lines."""
+        self.fetch()
+        found = []
+        for file in sorted(self.folder.glob("*.jsonl")):
+            if file.name not in self.taken:
+                self.taken.add(file.name)
+                found += [json.loads(line) for line in file.read_text().splitlines()]
+        self.lines += found
+        return sorted((line["_change"], line["id"]) for line in found)
+
+    def keys(self) -> Mapping[str, str | None]:
+        return {json.dumps({"id": number}).replace(" ", ""): None for number in self.rows()}
+
+    def rows(self) -> dict[Any, tuple[Any, ...]]:
+        """The newest row of each id, by the order in which they were seen."""
+        found: dict[Any, tuple[Any, ...]] = {}
+        for line in sorted(self.lines, key=lambda line: line["_read_at"]):
+            found.pop(line["id"], None)
+            if line["_change"] != "delete":
+                found[line["id"]] = tuple(line[name] for name in COLUMNS)
+        return found
+
+
+@pytest.fixture
+def reader(postgres: str, tmp_path: Path) -> Reader:
+    do(
+        postgres,
+        "DROP TABLE IF EXISTS products",
+        "CREATE TABLE products (id int PRIMARY KEY, name text, price numeric(10,2), updated_at timestamptz DEFAULT now())",
+        "INSERT INTO products VALUES (1, 'pen', 1.50), (2, 'ink', 12.00)",
+    )
+    return Reader(
+        postgres, tmp_path / "intake", PostgresTable("SHOP", "public.products", COLUMNS, ("id",), 30.0)
+    )
+
+
+def test_rows_that_come_change_and_go_are_told_once(reader: Reader) -> None:
+    assert reader.take() == [("insert", 1), ("insert", 2)]
+    assert reader.take() == []
+    do(reader.url, "UPDATE products SET price = 2 WHERE id = 1", "DELETE FROM products WHERE id = 2")
+    assert reader.take() == [("delete", 2), ("update", 1)]
+    do(reader.url, "INSERT INTO products VALUES (2, 'ink', 12.00)")
+    assert reader.take() == [("insert", 2)]
+    assert reader.take() == []
+
+
+def test_a_number_keeps_its_digits(reader: Reader) -> None:
+    do(
+        reader.url,
+        "ALTER TABLE products ALTER price TYPE numeric",
+        "UPDATE products SET price = 12345678901234567890.10 WHERE id = 1",
+    )
+    reader.fetch()
+    (file,) = reader.folder.glob("*.jsonl")
+    assert '"price":12345678901234567890.10' in file.read_text()
+
+
+def test_nothing_is_read_while_a_file_waits(reader: Reader) -> None:
+    reader.fetch()
+    do(reader.url, "DELETE FROM products")
+    reader.fetch()
+    assert len(list(reader.folder.glob("*.jsonl"))) == 1
+    assert reader.take() == [("insert", 1), ("insert", 2)]
+    assert reader.take() == [("delete", 1), ("delete", 2)]
+
+
+def test_files_that_were_taken_are_removed(reader: Reader) -> None:
+    reader.take()
+    reader.take()
+    assert not list(reader.folder.glob("*.jsonl"))
+
+
+def test_it_is_not_read_again_before_its_time(reader: Reader) -> None:
+    reader.table = replace(reader.table, refresh_seconds=90.0)
+    reader.take()
+    do(reader.url, "DELETE FROM products")
+    assert reader.take() == []
+    assert reader.take() == [("delete", 1), ("delete", 2)]
+
+
+@pytest.mark.parametrize("lost", ["folder", "rolled back", "not saved"])
+def test_what_was_read_is_made_anew_from_the_lake(reader: Reader, lost: str) -> None:
+    """So that a delete is told even where nobody remembers what was there."""
+    reader.take()
+    do(reader.url, "INSERT INTO products VALUES (3, 'cap', 1)")
+    before = (reader.folder / ".position.json").read_bytes()
+    reader.take()
+    do(reader.url, "DELETE FROM products WHERE id = 1")
+    if lost == "folder":
+        (reader.folder / ".position.json").unlink()
+    elif lost == "not saved":
+        (reader.folder / ".position.json").write_bytes(before)
+    else:
+        name = max(reader.taken)
+        reader.taken.remove(name)
+        reader.lines = [line for line in reader.lines if line["id"] != 3]
+        (reader.folder / name).unlink(missing_ok=True)
+    assert ("delete", 1) in reader.take()
+    assert sorted(reader.rows()) == [2, 3]
+    assert reader.take() == []
+
+
+def test_a_clock_that_was_set_back_leaves_the_order(reader: Reader) -> None:
+    reader.take()
+    reader.now -= timedelta(days=2)
+    do(reader.url, "UPDATE products SET name = 'quill' WHERE id = 1")
+    reader.take()
+    assert reader.rows()[1][1] == "quill"
+
+
+def test_two_rows_of_one_key_are_an_error(reader: Reader) -> None:
+    do(
+        reader.url,
+        "ALTER TABLE products DROP CONSTRAINT products_pkey",
+        "INSERT INTO products VALUES (1, 'twin', 1)",
+    )
+    with pytest.raises(SourceError) as caught:
+        reader.take()
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.found, problem.place) == ("LS438", '{"id":1}', PLACE)
+    assert not list(reader.folder.glob("*"))
+
+
+def test_a_server_that_is_not_there_is_told_without_its_password(reader: Reader) -> None:
+    url = "postgresql://till:s3cr%40t@127.0.0.1:9/shop"
+    with pytest.raises(SourceError) as caught:
+        reader.fetch(url)
+    (problem,) = caught.value.problems
+    assert problem.code == "LS438" and "127.0.0.1" in (problem.found or "")
+    assert not any(word in str(problem) for word in ("s3cr", url))
+
+
+def test_a_connection_that_nobody_declared_is_told(reader: Reader) -> None:
+    with pytest.raises(SourceError, match="LS439"):
+        reader.fetch("")
+
+
+def test_secrets_are_taken_out_of_any_text() -> None:
+    assert without_secrets("no: a%20b a b", "postgresql://u:a%20b@h/d") == "no: *** ***"
+    assert without_secrets("no: pass1", "host=h password=pass1") == "no: ***"
+
+
+def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
+    """A change that was committed late, with an older time, is read; what was read already is not told again."""
+    reader.table = replace(
+        reader.table, columns=(*COLUMNS, "updated_at"), growing="updated_at", overlap="10 minutes"
+    )
+    do(reader.url, "UPDATE products SET updated_at = TIMESTAMPTZ '2026-01-01 12:00:00Z'")
+    assert reader.take() == [("upsert", 1), ("upsert", 2)]
+    do(
+        reader.url,
+        "INSERT INTO products VALUES (3, 'cap', 1, '2026-01-01 12:30:00Z')",
+    )
+    assert reader.take() == [("upsert", 3)]
+    do(
+        reader.url,
+        "INSERT INTO products VALUES (4, 'late', 1, '2026-01-01 12:21:00Z'), (5, 'too late', 1, '2026-01-01 12:19:00Z')",
+    )
+    assert reader.take() == [("upsert", 4)]
+    assert reader.take() == []
+
+
+def test_a_growing_number_is_read_with_an_overlap(reader: Reader) -> None:
+    reader.table = replace(reader.table, growing="id", overlap="5")
+    do(reader.url, "INSERT INTO products VALUES (100, 'a', 1)")
+    assert reader.take() == [("upsert", 1), ("upsert", 2), ("upsert", 100)]
+    do(reader.url, "INSERT INTO products VALUES (95, 'b', 1), (94, 'c', 1)")
+    assert reader.take() == [("upsert", 95)]
+
+
+def test_any_changes_leave_what_is_there(reader: Reader) -> None:
+    """Random changes, with looks and lost positions in between: what the lake was told is what PostgreSQL has."""
+    seed = random.randrange(10**6)
+    chance = random.Random(seed)
+    for _ in range(60):
+        number = chance.randrange(8)
+        match chance.randrange(5):
+            case 0:
+                do(reader.url, f"DELETE FROM products WHERE id = {number}")
+            case 1 | 2:
+                price = chance.randrange(1000) / 100
+                do(
+                    reader.url,
+                    f"INSERT INTO products VALUES ({number}, 'n', {price}) ON CONFLICT (id) DO UPDATE SET price = EXCLUDED.price",
+                )
+            case 3:
+                reader.take()
+            case 4:
+                (reader.folder / ".position.json").unlink(missing_ok=True)
+    reader.take()
+    reader.take()
+    there = {
+        row[0]: (row[0], row[1], float(row[2]))
+        for row in do(reader.url, "SELECT id, name, price FROM products")
+    }
+    found = {key: (row[0], row[1], float(row[2])) for key, row in reader.rows().items()}
+    assert found == there, f"seed {seed}"
