@@ -8,6 +8,7 @@ COMMANDS: Final = {
     "run": "Bring tables up to date.",
     "up": "Take events over HTTP and keep the project up to date, until it is told to end.",
     "stop": "End the Spark that a command has left warm for the next one.",
+    "send": "Post events to a source of the project at a rate, and check that they arrive: a load to try it with.",
     "plan": "Show what a run would do, and why.",
     "status": "Show what is up to date, what is behind and why.",
     "explain": "Show how a table is refreshed, why not better, and where its settings come from.",

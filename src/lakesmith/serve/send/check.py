@@ -1,0 +1,103 @@
+"""Whether what was acknowledged is in the table: counted in the lake's metadata, without a JVM."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from lakesmith.api.opened import read_project
+from lakesmith.catalog.progress import live_rows
+from lakesmith.errors import Problem, StateError
+from lakesmith.execute.status import quarantined_rows
+from lakesmith.serve.routes import EventSource
+
+_LOOK_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A table's rows and those in its quarantine; ``is_settled``: no event waits to become one of them."""
+
+    rows: int
+    quarantined: int
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a table has more than before. ``expected``: acknowledged events; ``uncertain``: those of which nobody knows."""
+
+    expected: int
+    uncertain: int
+    rose: int
+    quarantined: int
+    seconds: float
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it has the events that were acknowledged, once each."""
+        return self.expected <= self.rose <= self.expected + self.uncertain
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "expected": self.expected,
+            "uncertain": self.uncertain,
+            "found": self.rose,
+            "quarantined": self.quarantined,
+            "seconds": round(self.seconds, 1),
+            "right": self.is_right,
+        }
+
+
+def count_now(root: Path, target: str | None, source: EventSource) -> Counted:
+    """The table as it is now. Raises LakesmithError, LS520 where its metadata does not tell how many rows it has."""
+    opened = read_project(root, target)
+    name = source.table.name
+    facts = opened.lake.facts(name)
+    head = facts.state.head if facts.state else None
+    rows, quarantined = live_rows(head) if head else 0, quarantined_rows(opened.lake, name, facts)
+    if rows is None or quarantined is None:
+        raise StateError(Problem("LS520", f"the metadata of {name} does not tell how many rows it has"))
+    intakes = opened.lake.source_facts(opened.project.table(name), facts).intakes
+    waits = any(intake.take for intake in intakes) or any(source.folder.glob(".*.journal"))
+    return Counted(rows, quarantined, not waits)
+
+
+def settled(count: Callable[[], Counted], patience: float) -> Counted:
+    """The table once nothing waits for it. Raises StateError LS521 where that does not come."""
+    end = time.monotonic() + patience
+    while not (counted := count()).is_settled:
+        if time.monotonic() > end:
+            raise StateError(
+                Problem(
+                    "LS521",
+                    f"events of before still wait after {patience:g} seconds: what is sent now could not be told from them",
+                    expected="a run that takes them",
+                    hint="lakesmith up, or lakesmith run; --patience SECONDS waits longer",
+                )
+            )
+        time.sleep(_LOOK_SECONDS)
+    return counted
+
+
+def awaited(
+    count: Callable[[], Counted], before: Counted, expected: int, uncertain: int, patience: float
+) -> Found:
+    """What the table has more than ``before`` once it has what it should have and nothing waits, or patience is at its end."""
+    begun = time.monotonic()
+    while True:
+        now = count()
+        found = Found(
+            expected,
+            uncertain,
+            now.rows - before.rows,
+            now.quarantined - before.quarantined,
+            time.monotonic() - begun,
+        )
+        if (now.is_settled and found.rose >= expected) or found.seconds > patience:
+            return found
+        time.sleep(_LOOK_SECONDS)

@@ -1,0 +1,49 @@
+"""Which source of events is meant, where it is, and what lets a sender in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import SplitResult, urlsplit
+
+from lakesmith.errors import Problem, UsageError
+from lakesmith.serve.routes import EventSource, tokens_of
+
+
+def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
+    """The source of a table, or of a path; the only one without a name. Raises UsageError LS272."""
+    found = [each for each in sources if name is None or name in (str(each.table.name), each.endpoint.path)]
+    if len(found) == 1:
+        return found[0]
+    ways = ", ".join(f"{each.table.name} ({each.endpoint.path})" for each in found or sources) or "none"
+    if not sources:
+        what, hint = "no table of the project takes events", "give one a source: {http: {path: /events}}"
+    elif not found:
+        what, hint = f"{name} takes no events", "name one of the tables that do, or a path"
+    else:
+        what, hint = (
+            "several sources take events",
+            "name the table, or the path, that events are to be sent to",
+        )
+    raise UsageError(Problem("LS272", what, None, "one source of events", ways, hint))
+
+
+def url_of(each: EventSource, base: str) -> SplitResult:
+    """Where events of the source go, at an intake. Raises UsageError LS273 for what is no URL of HTTP."""
+    try:
+        parts = urlsplit(base)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise UsageError(
+            Problem("LS273", "not the URL of an intake", None, "such as http://127.0.0.1:8080", repr(base))
+        )
+    return parts._replace(path=parts.path.rstrip("/") + each.endpoint.path, query="", fragment="")
+
+
+def token_for(each: EventSource, environment: Mapping[str, str]) -> str | None:
+    """One of the source's tokens that the environment has; None where none is needed. Raises UsageError LS271."""
+    for name in each.endpoint.tokens:
+        if environment.get(name):
+            return environment[name]
+    return next(iter(tokens_of(each, environment)), None)
