@@ -18,6 +18,10 @@ from lakesmith.quoting import quoted
 STATE_DIR: Final = ".lakesmith"
 """The folder inside a project for what is its own on this machine."""
 
+USUAL_MAX_WAITING: Final = 1024**3
+USUAL_MAX_REQUEST: Final = 1024**2
+"""Bytes of events that may wait for a run, and of one request, where a source says nothing of it."""
+
 ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
 """The columns lakesmith adds to the rows of a sourced table."""
 
@@ -157,12 +161,17 @@ class HttpEndpoint:
     """Where events are posted to. ``tokens``: the environment variables with the bearer tokens of which each request
     has to bring one; none: it needs none.
 
-    ``takes_bad``: events with faults are taken, and go to quarantine; else their request is refused.
+    ``takes_bad``: events with faults are taken, and go to quarantine; else their request is refused. ``event_id``: the columns that
+    tell an event from all others; none: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
     """
 
     path: str
     tokens: tuple[str, ...] = ()
     takes_bad: bool = False
+    event_id: tuple[str, ...] = ()
+    max_rate: int | None = None
+    max_waiting: int = USUAL_MAX_WAITING
+    max_request: int = USUAL_MAX_REQUEST
 
 
 @dataclass(frozen=True, slots=True)

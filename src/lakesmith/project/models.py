@@ -166,6 +166,25 @@ class HttpSettings(Settings):
         "are allowed, so that one can take the place of another. Default: no token is needed.",
         min_length=1,
     )
+    event_id: list[str] | None = Field(
+        None,
+        description="Columns that tell an event from all others; no event may come without them. One whose values came within the last day is a duplicate: it "
+        "is counted and not taken again. Default: events are told apart by the `Idempotency-Key` of their request alone.",
+        min_length=1,
+    )
+    max_rate: int | None = Field(
+        None,
+        description="Events a second that are taken; what comes above it is answered 429. Default: as many as can be written.",
+        ge=1,
+    )
+    max_waiting: str | None = Field(
+        None,
+        description="How many bytes of events may wait for a run, such as `500 MB`; what comes above it is answered 503. Default: `1 GiB`.",
+    )
+    max_request: str | None = Field(
+        None,
+        description="The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1 MiB`.",
+    )
 
 
 class PostgresSettings(Settings):

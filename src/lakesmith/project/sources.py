@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from lakesmith.errors import Place, Problem
 from lakesmith.project.date_patterns import wrong_pattern
 from lakesmith.project.definitions import (
+    Column,
     CsvOptions,
     FileSource,
     HttpEndpoint,
@@ -23,12 +24,12 @@ from lakesmith.project.definitions import (
 )
 from lakesmith.project.durations import seconds
 from lakesmith.project.encodings import usual_name
+from lakesmith.project.endpoint import http_endpoint
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
 from lakesmith.project.models import (
     DefaultsFile,
     FileOptions,
     FilesSettings,
-    HttpSettings,
     PostgresSettings,
     SourceSettings,
     TableFile,
@@ -87,11 +88,16 @@ def _declared_sources(own: Level[TableFile]) -> Iterator[tuple[str | None, Sourc
 
 
 def other_sources(
-    own: Level[TableFile], table: TableName, takes_bad: bool, problems: list[Problem]
+    own: Level[TableFile],
+    table: TableName,
+    columns: Sequence[Column],
+    takes_bad: bool,
+    problems: list[Problem],
 ) -> tuple[FileSource, ...]:
     """The sources of a table for which lakesmith writes the files: of events, and of what changed in PostgreSQL.
 
-    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared.
+    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared, and
+    LS105 for values that cannot be.
     """
     found = []
     for name, source, path in _declared_sources(own):
@@ -105,10 +111,12 @@ def other_sources(
             what = f"{_HAS_NO_COLUMNS[kinds[0]]} need declared columns"
             problems.append(Problem("LS104", what, place, "columns: the names and types"))
         elif source.http is not None:
-            found.append(_http_source(name or "http", source.http, table, place, takes_bad))
+            level = Level(own.document, source.http, (*path, "http"))
+            endpoint = http_endpoint(level, columns, takes_bad, problems)
+            found.append(_http_source(name or "http", endpoint, table, place))
         elif source.postgres is not None:
-            level = Level(own.document, source.postgres, (*path, "postgres"))
-            found.append(_postgres_source(name or "postgres", level, own, table, problems))
+            read = Level(own.document, source.postgres, (*path, "postgres"))
+            found.append(_postgres_source(name or "postgres", read, own, table, problems))
     return tuple(found)
 
 
@@ -146,9 +154,7 @@ def _postgres_source(
     )
 
 
-def _http_source(
-    name: str, settings: HttpSettings, table: TableName, place: Place, takes_bad: bool
-) -> FileSource:
+def _http_source(name: str, endpoint: HttpEndpoint, table: TableName, place: Place) -> FileSource:
     return FileSource(
         name=name,
         path=f"{INTAKE_FOLDER}/{table}/{name}",
@@ -156,8 +162,8 @@ def _http_source(
         place=place,
         pattern="*.jsonl",
         # What is no column was refused, or is taken on purpose; nobody can mend a segment any more.
-        on_new_column=OnNewColumn.IGNORE if takes_bad else OnNewColumn.FAIL,
-        http=HttpEndpoint(settings.path, tuple(settings.tokens or ()), takes_bad),
+        on_new_column=OnNewColumn.IGNORE if endpoint.takes_bad else OnNewColumn.FAIL,
+        http=endpoint,
     )
 
 

@@ -96,7 +96,7 @@ class TableBuilder:
         own = draft.settings
         self._check_kind()
         columns = self._columns()
-        sources = self._sources(bool(columns))
+        sources = self._sources(columns)
         return TableDefinition(
             name=draft.files.name,
             place=draft.place,
@@ -114,11 +114,11 @@ class TableBuilder:
             settings_from=tuple(self._settings_from()),
         )
 
-    def _sources(self, declared: bool) -> tuple[FileSource, ...]:
+    def _sources(self, columns: Sequence[Column]) -> tuple[FileSource, ...]:
         draft, bad = self._draft, self._find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
-        others = other_sources(draft.own, draft.files.name, takes_bad, self.problems)
-        return (*file_sources(draft.own, draft.defaults, declared, self.problems), *others)
+        others = other_sources(draft.own, draft.files.name, columns, takes_bad, self.problems)
+        return (*file_sources(draft.own, draft.defaults, bool(columns), self.problems), *others)
 
     def _read_columns(self, sources: Sequence[FileSource], columns: Sequence[Column]) -> Iterator[Column]:
         """What the rows of a table in PostgreSQL have besides."""

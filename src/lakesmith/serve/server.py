@@ -15,6 +15,7 @@ from typing import Final
 from lakesmith.api.opened import read_project
 from lakesmith.serve.intake.app import Intake, Route
 from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
@@ -30,19 +31,30 @@ def intake_of(sources: tuple[EventSource, ...]) -> Intake:
 def _route(each: EventSource) -> Route:
     return Route(
         str(each.table.name),
-        EventReader(each.table.columns),
-        Writer(Segments(each.folder)),
+        EventReader(each.table.columns, each.endpoint.event_id),
+        Writer(Segments(each.folder), each.endpoint.max_waiting),
         tokens_of(each, os.environ),
         each.endpoint.takes_bad,
+        None if each.endpoint.max_rate is None else Bucket(each.endpoint.max_rate),
+        each.endpoint.max_request,
     )
 
 
-async def _serve(intake: Intake, host: str, port: int) -> bool:
+async def _serve(
+    intake: Intake, host: str, port: int, certificate: Path | None = None, key: Path | None = None
+) -> bool:
     """Serves until it is told to end; whether it could begin."""
     import uvicorn
 
     config = uvicorn.Config(
-        intake, host=host, port=port, log_level="warning", access_log=False, lifespan="on"
+        intake,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     server = uvicorn.Server(config)
     parent = os.getppid()
@@ -62,9 +74,12 @@ def main() -> int:
     parser.add_argument("--target")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--tls-cert", type=Path)
+    parser.add_argument("--tls-key", type=Path)
     options = parser.parse_args()
     sources = event_sources(read_project(options.project, options.target).project)
-    return 0 if asyncio.run(_serve(intake_of(sources), options.host, options.port)) else 1
+    tls = options.tls_cert, options.tls_key
+    return 0 if asyncio.run(_serve(intake_of(sources), options.host, options.port, *tls)) else 1
 
 
 if __name__ == "__main__":

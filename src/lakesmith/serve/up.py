@@ -30,13 +30,21 @@ _LONGEST_PAUSE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """``every``: seconds after which all sources are looked at, events or not."""
+    """``every``: seconds after which all sources are looked at, events or not. ``tls``: the files of the certificate and of its key; None:
+    events come over plain HTTP.
+    """
 
     project: Path
     target: str | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     every: float = 10.0
+    tls: tuple[Path, Path] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where events are taken."""
+        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
 
 
 @dataclass
@@ -61,9 +69,7 @@ class Up:
                     tokens_of(each, os.environ)
                 intake.start()
                 for each in sources:
-                    self.tell(
-                        f"POST http://{self.options.host}:{self.options.port}{each.endpoint.path} -> {each.table.name}"
-                    )
+                    self.tell(f"POST {self.options.url}{each.endpoint.path} -> {each.table.name}")
             with Lakehouse(self.options.project, self.options.target) as lakehouse:
                 self._loop(lakehouse, sources, intake)
         finally:
@@ -124,7 +130,16 @@ class _Intake:
         options = self._options
         target = ["--target", options.target] if options.target else []
         where = ["--host", options.host, "--port", str(options.port)]
-        command = [sys.executable, "-m", "lakesmith.serve.server", str(options.project), *target, *where]
+        tls = ["--tls-cert", str(options.tls[0]), "--tls-key", str(options.tls[1])] if options.tls else []
+        command = [
+            sys.executable,
+            "-m",
+            "lakesmith.serve.server",
+            str(options.project),
+            *target,
+            *where,
+            *tls,
+        ]
         # Ctrl-C is for this process: it ends the intake when its last batch is through.
         self._process = subprocess.Popen(command, start_new_session=True)
 

@@ -76,3 +76,34 @@ def test_what_is_not_right_is_said(tmp_path: Path, text: str, code: str | None, 
     problem = caught.value.problems[0]
     assert problem.place is not None
     assert code is None or (problem.code, problem.what) == (code, what)
+
+
+def test_limits_have_defaults_and_are_read(tmp_path: Path) -> None:
+    declared = project(
+        tmp_path,
+        one=f"source:\n  http: {{path: /one}}\n{COLUMNS}",
+        two="source:\n  http: {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, max_request: 64 KiB}\n"
+        + COLUMNS,
+    )
+    one, two = (each.endpoint for each in event_sources(declared))
+    assert (one.event_id, one.max_rate, one.max_waiting, one.max_request) == ((), None, 2**30, 2**20)
+    assert (two.event_id, two.max_rate, two.max_waiting, two.max_request) == (
+        ("id",), 5000, 2_000_000_000, 65536
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("event_id: [id, name]", "event_id has name, which is no column"),
+        ("max_waiting: much", "max_waiting is no size"),
+        ("max_request: 1 GB", "max_request is too large"),
+        ("max_request: 5 B", "max_request is too small"),
+    ],
+)
+def test_limits_that_cannot_be(tmp_path: Path, setting: str, what: str) -> None:
+    with pytest.raises(ProjectError) as caught:
+        project(tmp_path, sales=f"source:\n  http: {{path: /a, {setting}}}\n{COLUMNS}")
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.what) == ("LS105", what)
+    assert problem.place is not None

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
+from lakesmith.serve.tls import certificate_and_key
 from lakesmith.serve.up import Up, UpOptions
 
 app = command_app()
@@ -31,11 +33,16 @@ def up(
         float,
         typer.Option(help="Seconds after which files are looked for. Events are taken at once.", min=0.1),
     ] = 10.0,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="Takes events over HTTPS, with the certificate in this file.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
     project: ProjectOption = HERE,
     target: TargetOption = None,
 ) -> None:
     """The command line's words, as ``up_command`` takes them."""
-    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, every)))
+    tls = certificate_and_key(tls_cert, tls_key)
+    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, every, tls)))
 
 
 def up_command(options: UpOptions) -> int:

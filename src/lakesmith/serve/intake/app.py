@@ -5,16 +5,30 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from lakesmith.project.definitions import USUAL_MAX_REQUEST
 from lakesmith.serve.intake.events import EventReader, Events
 from lakesmith.serve.intake.frames import Request
+from lakesmith.serve.intake.rate import Bucket
+from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Full, Taken, Writer
 
-LARGEST_BODY: Final = 1024 * 1024
 LONGEST_KEY: Final = 255
+SECONDS_FOR_A_BODY: Final = 30.0
+"""Who sends slower is let go: a request is held in memory as a whole."""
+
+_COUNTED: Final = (("accepted", "requests"), ("refused", "requests"), ("events", ""), ("duplicates", ""))
+_MEASURED: Final[tuple[tuple[str, str, Callable[[Segments], int]], ...]] = (
+    ("waiting_bytes", "gauge", lambda segments: segments.backlog),
+    ("known_marks", "gauge", lambda segments: len(segments.known)),
+    ("forgotten_marks_total", "counter", lambda segments: segments.known.forgotten),
+)
+LARGE_BODY: Final = 64 * 1024
+"""Bytes from which a body is read beside the others: they need not wait for it."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -25,7 +39,8 @@ Send = Callable[[Message], Awaitable[None]]
 class Route:
     """One source. ``tokens``: the bearer tokens of which a request has to bring one; none: it needs none.
 
-    ``takes_bad``: events with faults are taken, and go to quarantine; else they are refused with all reasons.
+    ``takes_bad``: events with faults are taken, and go to quarantine; else they are refused with all reasons. ``bucket``: how fast events
+    may come; None: as fast as they can be written. ``max_request``: bytes of a body.
     """
 
     table: str
@@ -33,6 +48,8 @@ class Route:
     writer: Writer
     tokens: tuple[str, ...] = ()
     takes_bad: bool = False
+    bucket: Bucket | None = None
+    max_request: int = USUAL_MAX_REQUEST
 
 
 @dataclass(frozen=True)
@@ -55,11 +72,12 @@ class Refused(Exception):
 
 
 class Intake:
-    """Answers requests for the sources by their paths."""
+    """Answers requests for the sources by their paths. ``described``: what ``/openapi.json`` says of them."""
 
-    def __init__(self, routes: Mapping[str, Route]) -> None:
+    def __init__(self, routes: Mapping[str, Route], described: Mapping[str, Any] | None = None) -> None:
         self._routes = routes
-        self._counts = {path: {"accepted": 0, "refused": 0, "events": 0} for path in routes}
+        self._described = described
+        self._counts = {path: dict.fromkeys((name for name, _ in _COUNTED), 0) for path in routes}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """One connection of the server: the start and end of its life, or a request."""
@@ -91,30 +109,41 @@ class Intake:
             return refused.answer
         counts["accepted"] += 1
         counts["events"] += answer.data["events"]
+        counts["duplicates"] += answer.data.get("duplicates", 0)
         return answer
 
     def _about(self, method: str, path: str) -> Answer:
         if path == "/health":
             return Answer(200, {"status": "ok"})
         if path == "/ready":
-            broken = {r.table: str(r.writer.broken) for r in self._routes.values() if r.writer.broken}
-            return (
-                Answer(503, {"status": "not writing", "tables": sorted(broken)})
-                if broken
-                else Answer(200, {"status": "ready"})
-            )
+            return self._ready()
+        if path == "/openapi.json" and self._described is not None:
+            return Answer(200, self._described)
         if path == "/metrics":
             return Answer(200, "".join(self._metrics()))
         return Answer(404, {"error": "nothing is taken here", "paths": sorted(self._routes)})
 
+    def _ready(self) -> Answer:
+        writers = {route.table: route.writer for route in self._routes.values()}
+        stopped = sorted(table for table, writer in writers.items() if writer.broken or writer.is_backed_up)
+        if stopped:
+            return Answer(503, {"status": "not writing", "tables": stopped})
+        return Answer(200, {"status": "ready"})
+
     def _metrics(self) -> list[str]:
         lines = []
-        for name, what in (("accepted", "requests"), ("refused", "requests"), ("events", "")):
+        for name, what in _COUNTED:
             metric = f"lakesmith_intake_{name}_{what}_total" if what else f"lakesmith_intake_{name}_total"
             lines.append(f"# TYPE {metric} counter\n")
             lines += [
                 f'{metric}{{table="{self._routes[path].table}"}} {counts[name]}\n'
                 for path, counts in self._counts.items()
+            ]
+        for name, kind, value in _MEASURED:
+            lines.append(f"# TYPE lakesmith_intake_{name} {kind}\n")
+            lines += [
+                f'lakesmith_intake_{name}{{table="{route.table}"}} {value(route.writer.segments)}\n'
+                for route in self._routes.values()
             ]
         return lines
 
@@ -128,19 +157,28 @@ class Intake:
         key = headers.get(b"idempotency-key", b"")
         if len(key) > LONGEST_KEY:
             raise Refused(400, f"the Idempotency-Key is longer than {LONGEST_KEY} bytes")
-        events = route.reader.read(await _body(headers, receive))
+        if route.bucket is not None and (wait := route.bucket.wait()):
+            raise Refused(429, "events come too fast", {"retry-after": str(math.ceil(wait))})
+        events = await _events(route.reader, await _in_time(_body(headers, receive, route.max_request)))
         _require_right(route, events)
-        return await _written(route, Request(events.as_lines(), key), len(events.lines))
+        if route.bucket is not None:
+            route.bucket.spend(len(events.lines))
+        return await _written(route, Request(events.as_lines(), key, events.ids), len(events.lines))
 
 
 async def _written(route: Route, request: Request, count: int) -> Answer:
     try:
-        taken = await asyncio.wrap_future(route.writer.take(request))
+        outcome = await asyncio.wrap_future(route.writer.take(request))
     except Full as full:
-        raise Refused(503, "nothing can be written now; send it again", {"retry-after": "2"}) from full
-    if taken is Taken.OTHER:
+        again = {"retry-after": str(full.retry_after)}
+        raise Refused(503, "nothing can be written now; send it again", again) from full
+    if outcome.taken is Taken.OTHER:
         raise Refused(409, "other events came with this Idempotency-Key before")
-    return Answer(202, {"events": count if taken is Taken.NEW else 0, "duplicate": taken is Taken.KNOWN})
+    is_known = outcome.taken is Taken.KNOWN
+    more = {"duplicates": outcome.duplicates} if request.ids else {}
+    return Answer(
+        202, {"events": 0 if is_known else count - outcome.duplicates, "duplicate": is_known, **more}
+    )
 
 
 def _authorize(route: Route, headers: Mapping[bytes, bytes]) -> None:
@@ -153,10 +191,19 @@ def _authorize(route: Route, headers: Mapping[bytes, bytes]) -> None:
         raise Refused(401, "a bearer token is needed", {"www-authenticate": "Bearer"})
 
 
-async def _body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+async def _in_time(body: Coroutine[Any, Any, bytes]) -> bytes:
+    try:
+        async with asyncio.timeout(SECONDS_FOR_A_BODY):
+            return await body
+    except TimeoutError:
+        why = f"the body was not there after {SECONDS_FOR_A_BODY:g} seconds"
+        raise Refused(408, why, {"connection": "close"}) from None
+
+
+async def _body(headers: Mapping[bytes, bytes], receive: Receive, most: int) -> bytes:
     declared = headers.get(b"content-length", b"")
-    if declared.isdigit() and int(declared) > LARGEST_BODY:
-        raise _too_large()
+    if declared.isdigit() and (len(declared) > 18 or int(declared) > most):
+        raise _too_large(most)
     parts, size = [], 0
     while True:
         message = await receive()
@@ -164,14 +211,18 @@ async def _body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
             raise Refused(400, "the request did not end")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LARGEST_BODY:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
-def _too_large() -> Refused:
-    return Refused(413, f"the body is larger than {LARGEST_BODY} bytes; send fewer events at once")
+def _too_large(most: int) -> Refused:
+    return Refused(413, f"the body is larger than {most} bytes; send fewer events at once")
+
+
+async def _events(reader: EventReader, body: bytes) -> Events:
+    return reader.read(body) if len(body) < LARGE_BODY else await asyncio.to_thread(reader.read, body)
 
 
 def _require_right(route: Route, events: Events) -> None:

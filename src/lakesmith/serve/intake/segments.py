@@ -2,7 +2,7 @@
 
     .20261123T101500-4f2a.journal   requests as frames; its end may be torn
     20261123T101500-4f2a.jsonl      the same events as JSON lines, whole; runs take it as they take any file
-    .20261123T101500-4f2a.keys      the keys of its requests, for as long as a retry may come
+    .20261123T100000-91c3.keys      what tells the requests and events of an hour from others (``known``)
 
 A journal is written and flushed to the disk before its requests are acknowledged. Sealing it puts the segment in place whole, and only
 then removes the journal; whoever is killed in between leaves a journal that is sealed again, into the same segment.
@@ -14,37 +14,42 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from lakesmith.serve.intake.frames import Request, read_frames
+from lakesmith.serve.intake.frames import Frame, read_frames
+from lakesmith.serve.intake.known import Known, write_to_disk
 from lakesmith.whole_file import write_whole
 
 PATTERN: Final = "*.jsonl"
-KEYS_KEPT_SECONDS: Final = 24 * 3600
-"""How long a retry with the same key is known for one."""
 
 
 @dataclass
 class Segments:
-    """The folder, written by one process. ``keys``: those of the requests that are known, with a hash of their events."""
+    """The folder, written by one process. ``known``: what came within the last day.
+
+    ``backlog``: bytes of segments that wait for a run, or more: segments that were removed are seen by ``measure`` alone.
+    """
 
     folder: Path
-    keys: dict[bytes, bytes] = field(default_factory=dict)
+    known: Known = field(init=False)
+    backlog: int = 0
     _lock: int = -1
     _name: str = ""
     _file: int = -1
     _bytes: int = 0
     _begun: float = 0.0
-    _written: list[Request] = field(default_factory=list)
+    _written: list[Frame] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.known = Known(self.folder)
 
     def open(self) -> None:
-        """Makes the folder, seals what an earlier process has left, and learns the keys that are not too old. Raises OSError.
+        """Makes the folder, seals what an earlier process has left, and learns what came within the last day. Raises OSError.
 
         Waits for a process that still writes here: its journal is not to be sealed by another while it takes events.
         """
@@ -53,24 +58,20 @@ class Segments:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         for journal in sorted(self.folder.glob(".*.journal")):
             self._seal(journal.stem[1:], list(read_frames(journal.read_bytes())))
-        for path in sorted(self.folder.glob(".*.keys")):
-            if path.stat().st_mtime < time.time() - KEYS_KEPT_SECONDS:
-                path.unlink(missing_ok=True)
-            else:
-                self.keys.update(_keys_in(path))
+        self.known.close()
+        self.known = Known(self.folder)
+        self.known.open()
+        self.measure()
 
-    def append(self, requests: Sequence[Request]) -> None:
+    def append(self, frames: Sequence[Frame]) -> None:
         """Writes them to the journal, and the journal to the disk. Raises OSError: then none of them may be acknowledged."""
         if self._file < 0:
             self._begin()
-        data = b"".join(request.frame() for request in requests)
-        written = 0
-        while written < len(data):
-            written += os.write(self._file, data[written:])
-        os.fdatasync(self._file)
+        data = b"".join(frame.as_bytes() for frame in frames)
+        write_to_disk(self._file, data)
         self._bytes += len(data)
-        self._written += requests
-        self.keys.update((request.key, digest(request)) for request in requests if request.key)
+        self._written += frames
+        self.known.add(frames)
 
     def age(self) -> float:
         """Seconds since the journal was begun; 0 without one."""
@@ -91,6 +92,7 @@ class Segments:
 
     def close(self) -> None:
         """Lets go of the folder. What is not sealed stays in its journal, for the next process."""
+        self.known.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -98,6 +100,13 @@ class Segments:
     def waiting(self) -> list[Path]:
         """The segments that are still in the folder."""
         return sorted(self.folder.glob(PATTERN))
+
+    def measure(self) -> None:
+        """Looks how many bytes of segments are still there. Raises OSError."""
+        self.backlog = 0
+        for path in self.waiting():
+            with suppress(FileNotFoundError):
+                self.backlog += path.stat().st_size
 
     def _begin(self) -> None:
         # Never twice: a ledger remembers the names of all segments that were taken.
@@ -108,25 +117,18 @@ class Segments:
         _sync_folder(self.folder)
         self._begun = time.monotonic()
 
-    def _seal(self, name: str, requests: Sequence[Request]) -> None:
-        keyed = [request for request in requests if request.key]
-        if keyed:
-            text = "".join(f"{request.key.hex()} {digest(request).hex()}\n" for request in keyed)
-            write_whole(self.folder / f".{name}.keys", text, to_disk=True)
-        if requests:
-            write_whole(
-                self.folder / f"{name}.jsonl", b"".join(each.lines for each in requests), to_disk=True
-            )
+    def _seal(self, name: str, frames: Sequence[Frame]) -> None:
+        has_new_file = self.known.keep(frames)
+        lines = b"".join(frame.lines for frame in frames)
+        if lines:
+            write_whole(self.folder / f"{name}.jsonl", lines, to_disk=True)
+            self.backlog += len(lines)
+        if lines or has_new_file:
             _sync_folder(self.folder)
         self._journal(name).unlink(missing_ok=True)
 
     def _journal(self, name: str) -> Path:
         return self.folder / f".{name}.journal"
-
-
-def digest(request: Request) -> bytes:
-    """What tells the events of a request from others."""
-    return sha256(request.lines).digest()
 
 
 def remove_taken(folder: Path, taken: Iterable[str]) -> int:
@@ -137,12 +139,6 @@ def remove_taken(folder: Path, taken: Iterable[str]) -> int:
             (folder / name).unlink()
             removed += 1
     return removed
-
-
-def _keys_in(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    for line in path.read_text().splitlines():
-        key, _, hashed = line.partition(" ")
-        yield bytes.fromhex(key), bytes.fromhex(hashed)
 
 
 def _sync_folder(folder: Path) -> None:

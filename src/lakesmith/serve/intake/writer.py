@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
-from lakesmith.serve.intake.frames import Request
-from lakesmith.serve.intake.segments import Segments, digest
+from lakesmith.project.definitions import USUAL_MAX_WAITING
+from lakesmith.serve.intake.frames import Frame, Request, mark
+from lakesmith.serve.intake.segments import Segments
 
 SEALED_AFTER_SECONDS: Final = 1.0
 """So long an event waits at most before a run can see it."""
 SEALED_ABOVE_BYTES: Final = 8 * 1024 * 1024
 MOST_WAITING: Final = 10_000
-"""Requests that may wait for the disk; more are refused, to come again."""
+MOST_WAITING_BYTES: Final = 64 * 1024 * 1024
+"""Requests, and their bytes, that may wait for the disk; more are refused, to come again."""
 MOST_AT_ONCE: Final = 1_000
+_MEASURED_AFTER_SECONDS: Final = 1.0
 
 
 class Taken(Enum):
@@ -30,41 +35,65 @@ class Taken(Enum):
     """Other events came with this key before: nothing was written."""
 
 
+class Outcome(NamedTuple):
+    """What became of a request, and how many of its events were not written because their ids were known."""
+
+    taken: Taken
+    duplicates: int = 0
+
+
 class Full(Exception):
-    """More requests wait than can be written; or the disk takes no more, in which case the writer is ``broken``."""
+    """Nothing can be written now: too much waits for the disk, or for a run; or the disk takes no more, and the writer is ``broken``."""
+
+    def __init__(self, why: str, retry_after: int = 2) -> None:
+        super().__init__(why)
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     request: Request
-    answer: Future[Taken]
+    answer: Future[Outcome]
 
 
 class Writer:
     """Writes to one source's segments, by a thread of its own. After a failed write it takes nothing more: what a disk that failed
     once says of a second try is not to be trusted.
+
+    ``max_waiting``: bytes of segments that may wait for a run. ``is_backed_up``: as many do.
     """
 
-    def __init__(self, segments: Segments) -> None:
+    def __init__(self, segments: Segments, max_waiting: int = USUAL_MAX_WAITING) -> None:
         self.segments = segments
-        self.broken: OSError | None = None
+        self.broken: Exception | None = None
+        self.is_backed_up = False
+        self._max_waiting = max_waiting
+        self._measured = 0.0
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(MOST_WAITING)
+        self._bytes = 0
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
 
     def start(self) -> None:
         """Takes up what an earlier process left, and begins. Raises OSError."""
         self.segments.open()
+        self.is_backed_up = self.segments.backlog >= self._max_waiting
         self._thread.start()
 
-    def take(self, request: Request) -> Future[Taken]:
+    def take(self, request: Request) -> Future[Outcome]:
         """Answered once the request is on the disk. Raises Full."""
-        answer: Future[Taken] = Future()
+        answer: Future[Outcome] = Future()
         if self.broken is not None:
             raise Full(str(self.broken))
+        if self.is_backed_up:
+            raise Full(f"{self._max_waiting} bytes wait for a run already", retry_after=5)
+        if self._bytes > MOST_WAITING_BYTES:
+            raise Full(f"{MOST_WAITING_BYTES} bytes wait for the disk already")
         try:
             self._queue.put_nowait(_Waiting(request, answer))
         except queue.Full:
             raise Full(f"{MOST_WAITING} requests wait already") from None
+        self._count(len(request.lines))
         return answer
 
     def stop(self) -> None:
@@ -80,13 +109,19 @@ class Writer:
                 self._write(group)
                 if stopping or self._is_due():
                     self.segments.seal()
-            except OSError as error:
+                self._look_at_backlog()
+            except Exception as error:  # noqa: BLE001 - whatever it is, who waits for an answer has to get one
                 self.broken = error
                 for each in group:
                     if not each.answer.done():
                         each.answer.set_exception(Full(str(error)))
+            self._count(-sum(len(each.request.lines) for each in group))
         self._refuse_rest()
         self.segments.close()
+
+    def _count(self, size: int) -> None:
+        with self._lock:
+            self._bytes += size
 
     def _next(self) -> tuple[list[_Waiting], bool]:
         """What waits, and whether it is the last."""
@@ -105,27 +140,55 @@ class Writer:
     def _is_due(self) -> bool:
         return self.segments.age() >= SEALED_AFTER_SECONDS or self.segments.size >= SEALED_ABOVE_BYTES
 
-    def _write(self, group: list[_Waiting]) -> None:
+    def _look_at_backlog(self) -> None:
+        """Segments are counted as they are made; only where that is too much are those counted that are still there."""
+        if self.segments.backlog >= self._max_waiting and time.monotonic() > self._measured:
+            self.segments.measure()
+            self._measured = time.monotonic() + _MEASURED_AFTER_SECONDS
+        self.is_backed_up = self.segments.backlog >= self._max_waiting
+
+    def _write(self, group: Sequence[_Waiting]) -> None:
         if self.broken is not None and group:
             raise self.broken
-        fresh: dict[bytes, _Waiting] = {}
-        later: list[_Waiting] = []
-        new: list[_Waiting] = []
-        for each in group:
-            key = each.request.key
-            if key and (key in self.segments.keys or key in fresh):
-                later.append(each)
-                continue
-            if key:
-                fresh[key] = each
-            new.append(each)
-        if new:
-            self.segments.append([each.request for each in new])
-        for each in new:
-            each.answer.set_result(Taken.NEW)
-        for each in later:
-            same = self.segments.keys[each.request.key] == digest(each.request)
-            each.answer.set_result(Taken.KNOWN if same else Taken.OTHER)
+        self.segments.known.forget()
+        coming: dict[bytes, bytes] = {}
+        judged = [self._judged(each.request, coming) for each in group]
+        frames = [frame for frame, _ in judged if frame is not None]
+        if frames:
+            self.segments.append(frames)
+        # Also of what was known already: it may be so by a request of this very group.
+        for each, (_, outcome) in zip(group, judged, strict=True):
+            each.answer.set_result(outcome)
+
+    def _judged(self, request: Request, coming: dict[bytes, bytes]) -> tuple[Frame | None, Outcome]:
+        """What is to be written of a request. ``coming``: the marks of those that are written with it, to which its own are added."""
+        keyed = b""
+        if request.key:
+            key, events = mark(b"key", request.key), mark(b"events", request.lines)
+            before = self._known(key, coming)
+            if before is not None:
+                return None, Outcome(Taken.KNOWN if before == events else Taken.OTHER, len(request.ids))
+            coming[key], keyed = events, key + events
+        lines, ids = self._fresh(request, coming) if request.ids else (request.lines, b"")
+        frame = Frame(lines, keyed, ids) if lines or keyed else None
+        duplicates = len(request.ids) - lines.count(b"\n") if request.ids else 0
+        return frame, Outcome(Taken.NEW, duplicates)
+
+    def _fresh(self, request: Request, coming: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+        """The lines whose ids are not known, and those ids."""
+        lines, ids = [], []
+        for line, each in zip(request.lines.split(b"\n"), request.ids, strict=False):
+            if each is not None:
+                if self._known(each, coming) is not None:
+                    continue
+                coming[each] = b""
+                ids.append(each)
+            lines.append(line + b"\n")
+        return b"".join(lines), b"".join(ids)
+
+    def _known(self, each: bytes, coming: dict[bytes, bytes]) -> bytes | None:
+        found = coming.get(each)
+        return self.segments.known.get(each) if found is None else found
 
     def _refuse_rest(self) -> None:
         while not self._queue.empty():

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from lakesmith.project.definitions import Column
-from lakesmith.serve.intake.app import LARGEST_BODY, Intake, Route
+from lakesmith.project.definitions import USUAL_MAX_REQUEST, Column
+from lakesmith.serve.intake import app
+from lakesmith.serve.intake.app import Intake, Route
 from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Full, Writer
 
@@ -103,14 +105,74 @@ def test_one_of_the_tokens_is_needed(writer: Writer) -> None:
     assert ask(intake, authorization="Bearer old")[0] == 202
 
 
+def test_an_event_whose_id_came_before_is_counted(writer: Writer) -> None:
+    intake = Intake({"/sales": Route("bronze.sales", EventReader([Column("id", "bigint")], ["id"]), writer)})
+    assert ask(intake, b'[{"id": 1}, {"id": 1.0}, {"id": 2}]')[:2] == (
+        202, {"events": 2, "duplicate": False, "duplicates": 1}
+    )  # fmt: skip
+    assert ask(intake, b'{"id": 10e-1}')[1] == {"events": 0, "duplicate": False, "duplicates": 1}
+    assert ask(intake, b'{"id": 3}', idempotency_key="a")[1]["events"] == 1
+    assert ask(intake, b'{"id": 3}', idempotency_key="a")[1] == {
+        "events": 0, "duplicate": True, "duplicates": 1
+    }  # fmt: skip
+    status, answer, _ = ask(intake, b'{"id": null}')
+    assert (status, answer["reasons"][0]["column"]) == (400, "id")
+    text = ask(intake, path="/metrics", method="GET")[1]
+    assert 'lakesmith_intake_duplicates_total{table="bronze.sales"} 3' in text
+    assert 'lakesmith_intake_known_marks{table="bronze.sales"} 4' in text
+    assert taken(writer) == ['{"id": 1}', '{"id": 2}', '{"id": 3}']
+
+
+def test_events_that_come_too_fast_are_told_when_to_come_again(writer: Writer) -> None:
+    now = [0.0]
+    intake = route(writer, bucket=Bucket(10, lambda: now[0]))
+    assert ask(intake, EVENT * 9)[0] == 202
+    assert ask(intake, EVENT * 30)[0] == 202, "a request is never too large for the rate: it leaves a debt"
+    status, _, said = ask(intake)
+    assert (status, said["retry-after"]) == (429, "3")
+    now[0] += 2.8
+    assert ask(intake)[0] == 429
+    now[0] += 0.2
+    assert ask(intake)[0] == 202
+    now[0] += 1000
+    assert [ask(intake, EVENT * 10)[0] for _ in range(2)] == [202, 429], "what was not used is not kept"
+
+
+def test_a_body_that_does_not_end_is_given_up(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "SECONDS_FOR_A_BODY", 0.05)
+    sent: list[Any] = []
+
+    async def never() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/sales", "headers": []}
+    asyncio.run(route(writer)(scope, never, send))
+    assert (sent[0]["status"], dict(sent[0]["headers"])[b"connection"]) == (408, b"close")
+
+
+def test_the_largest_request_is_the_source_s_own(writer: Writer) -> None:
+    intake = route(writer, max_request=20)
+    assert [ask(intake, EVENT * number)[0] for number in (2, 3)] == [202, 413]
+
+
+def test_an_intake_behind_which_too_much_waits_is_not_ready(writer: Writer) -> None:
+    intake = route(writer)
+    writer.is_backed_up = True
+    assert ask(intake)[0] == 503
+    assert ask(intake, path="/ready", method="GET")[0] == 503
+
+
 def test_what_is_no_such_request(writer: Writer) -> None:
     intake = route(writer)
     assert ask(intake, path="/other")[:2] == (404, {"error": "nothing is taken here", "paths": ["/sales"]})
     status, _, said = ask(intake, method="GET")
     assert (status, said["allow"]) == (405, "POST")
     assert ask(intake, content_encoding="gzip")[0] == 415
-    assert ask(intake, content_length=str(LARGEST_BODY + 1))[0] == 413
-    assert ask(intake, b" " * (LARGEST_BODY + 2))[0] == 413
+    assert ask(intake, content_length=str(USUAL_MAX_REQUEST + 1))[0] == 413
+    assert ask(intake, b" " * (USUAL_MAX_REQUEST + 2))[0] == 413
     assert taken(writer) == []
 
 

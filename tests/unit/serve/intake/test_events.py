@@ -28,8 +28,22 @@ SALE = '{"price": 1.50, "sale_time": "2026-11-23T10:15:00Z", "product_id": 7}'
         ('{"price": 12345678901234567890.123456789}', ['{"price": 12345678901234567890.123456789}']),
         ('{"price": 1, "tags": ["a\\nb"]}', ['{"price": 1, "tags": ["a\\nb"]}']),
         ('{"price": 1, "product_id": null}', ['{"price": 1, "product_id": null}']),
+        (f'{{"price": 1, "tags": ["{"1" * 2000}"]}}', [f'{{"price": 1, "tags": ["{"1" * 2000}"]}}']),
+        (r'{"price": 1, "tags": ["\ud83d\ude00"]}', [r'{"price": 1, "tags": ["\ud83d\ude00"]}']),
+        (f'{{"price": 1, "tags": [{"[]," * 200}[]]}}', [f'{{"price": 1, "tags": [{"[]," * 200}[]]}}']),
     ],
-    ids=["one", "array", "lines", "over lines", "digits", "escaped break", "null"],
+    ids=[
+        "one",
+        "array",
+        "lines",
+        "over lines",
+        "digits",
+        "escaped break",
+        "null",
+        "digits in a text",
+        "a pair",
+        "wide",
+    ],
 )
 def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> None:
     events = READER.read(body.encode())
@@ -49,6 +63,13 @@ def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> No
         (b"[" * 100_000, "nested too deeply"),
         (b"7", "expected a JSON object, found a number"),
         (b'[{"price": 1}, "x"]', "expected a JSON object, found a text"),
+        (b'{"price": 1e99999999999999999999}', "a number out of all range"),
+        (b'{"tags": ' + b"[" * 100 + b"]" * 100 + b"}", "nested more than 100 levels deep"),
+        (b'{"price": ' + b"1" * 1000 + b"}", "a number of 1000 characters or more"),
+        (b'{"price": 1.' + b"1" * 400 + b"e" + b"0" * 598 + b"1}", "a number of 1000 characters or more"),
+        (rb'{"tags": ["\ud800"]}', "half of a surrogate pair"),
+        (rb'{"\udc00": 1}', "half of a surrogate pair"),
+        (rb'{"price": "\ud800", "price": 1}', "half of a surrogate pair"),
     ],
 )
 def test_a_body_that_is_no_events_is_broken(body: bytes, reason: str) -> None:
@@ -79,6 +100,41 @@ def test_each_fault_is_told_with_its_column(event: str, column: str, reason: str
     (fault,) = events.faults
     assert (fault.event, fault.column) == (1, column)
     assert fault.reason.startswith(reason)
+
+
+ID = EventReader(
+    [Column("id", "decimal(38,2)"), Column("name", "string"), Column("n", "int")], ["id", "name"]
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"id": 1, "name": "a"}', '{"name": "a", "n": 2, "id": 1.00}', True),
+        ('{"id": 100, "name": "a"}', '{"id": 1e2, "name": "\\u0061"}', True),
+        ('{"id": 1, "name": "a"}', '{"id": 1, "name": "A"}', False),
+        ('{"id": 1, "name": "1"}', '{"id": 11, "name": ""}', False),
+        (f'{{"id": {"9" * 37}8, "name": ""}}', f'{{"id": {"9" * 38}, "name": ""}}', False),
+    ],
+)
+def test_numbers_are_one_id_by_their_value_and_texts_as_they_read(one: str, other: str, same: bool) -> None:
+    ids = ID.read(f"{one}\n{other}".encode()).ids
+    assert (ids[0] == ids[1]) is same
+    assert all(each is not None and len(each) == 16 for each in ids)
+
+
+def test_what_has_faults_has_no_id_and_without_one_none_is_taken() -> None:
+    assert ID.read(b'{"id": 1, "name": "a", "n": "x"}').ids == (None,)
+    events = ID.read(b'{"id": 1}')
+    assert (events.broken, events.faults[0].column) == (True, "name")
+
+
+@pytest.mark.timeout(20)
+def test_a_mean_body_takes_no_time() -> None:
+    """Of a MiB: what takes the square of that would take minutes."""
+    for part in ('"a": 1,', '"x": [1],', f'"price": {"1" * 249},', '"tags": ["\\u0061"],'):
+        body = "{" + part * (1_000_000 // len(part)) + '"price": 1}'
+        assert READER.read(body.encode()).faults
 
 
 def test_reasons_are_told_up_to_a_number() -> None:
