@@ -18,14 +18,17 @@ from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
+from lakesmith.serve.openapi import described
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 
 _PARENT_SECONDS: Final = 1.0
+_GRACE_SECONDS: Final = 5
+"""How long requests that are under way are waited for at the end; what was acknowledged is sealed in any case."""
 
 
-def intake_of(sources: tuple[EventSource, ...]) -> Intake:
-    """The application that takes events for these sources."""
-    return Intake({each.endpoint.path: _route(each) for each in sources})
+def intake_of(project: str, sources: tuple[EventSource, ...]) -> Intake:
+    """The application that takes events for these sources of a project."""
+    return Intake({each.endpoint.path: _route(each) for each in sources}, described(project, sources))
 
 
 def _route(each: EventSource) -> Route:
@@ -46,6 +49,8 @@ async def _serve(
     """Serves until it is told to end; whether it could begin."""
     import uvicorn
 
+    from lakesmith.serve.connection import Connection
+
     config = uvicorn.Config(
         intake,
         host=host,
@@ -53,6 +58,10 @@ async def _serve(
         log_level="warning",
         access_log=False,
         lifespan="on",
+        http=Connection,
+        ws="none",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        server_header=False,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
@@ -77,9 +86,10 @@ def main() -> int:
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
     options = parser.parse_args()
-    sources = event_sources(read_project(options.project, options.target).project)
+    project = read_project(options.project, options.target).project
+    intake = intake_of(project.name, event_sources(project))
     tls = options.tls_cert, options.tls_key
-    return 0 if asyncio.run(_serve(intake_of(sources), options.host, options.port, *tls)) else 1
+    return 0 if asyncio.run(_serve(intake, options.host, options.port, *tls)) else 1
 
 
 if __name__ == "__main__":
