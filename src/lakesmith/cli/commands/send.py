@@ -51,7 +51,7 @@ def send(
         str | None,
         typer.Argument(help="A table with a source of events, or its path. Not needed where there is one."),
     ] = None,
-    rate: Annotated[float, typer.Option(help="Events a second.", min=0.01)] = 10.0,
+    rate: Annotated[float, typer.Option(help="Events a second.", min=0.01, max=1_000_000)] = 10.0,
     seconds: Annotated[
         float | None,
         typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -102,6 +103,56 @@ def test_an_intake_that_is_killed_and_comes_again_has_all_once(serving: Serving,
     assert (code, said["acknowledged"], said["unanswered"], said["taken_twice"]) == (0, 1000, 0, 0)
     assert said["retries"] > 0
     assert len(server.stored()) == 1000
+
+
+def test_an_event_comes_once_by_its_id_whoever_sends_it_and_whoever_is_killed(
+    serving: Serving, send: Send
+) -> None:
+    declared = SALES.replace("/sales", "/sales, event_id: [receipt]").replace(
+        "{price", "{receipt: string, price"
+    )
+    server = serving(sales=declared)
+    code, said = fast(server, send, "--count", 200, "--duplicate", 0.5)
+    assert (code, said["acknowledged_good"]) == (0, 200)
+    event = b'{"receipt": "a", "product_id": 1}'
+    assert [posted(server, event), posted(server, event)] == [(1, 0), (0, 1)]
+    server.kill()
+    server.start()
+    assert posted(server, event + b'{"receipt": "b", "product_id": 1}') == (1, 1)
+    server.stop()
+    receipts = [each["receipt"] for each in server.stored()]
+    assert len(receipts) == len(set(receipts)) == 202
+
+
+def posted(server: Server, body: bytes) -> tuple[int, int]:
+    """How many events are new, and how many are duplicates."""
+    with urllib.request.urlopen(f"{server.url}/sales", body, timeout=10) as answer:
+        said = json.load(answer)
+    return said["events"], said["duplicates"]
+
+
+def test_limits_hold_and_are_waited_for(serving: Serving, send: Send) -> None:
+    """It is told to wait by both limits; what waits for a run is taken away meanwhile."""
+    server = serving(sales=SALES.replace("/sales", "/sales, max_rate: 200, max_waiting: 10 KB"))
+    ended = threading.Event()
+
+    def take_away() -> None:
+        while not ended.wait(1.5):
+            for path in server.root.glob(".lakesmith/intake/bronze.sales/http/*.jsonl"):
+                gone.extend(path.read_text().splitlines())
+                path.unlink()
+
+    gone: list[str] = []
+    taker = threading.Thread(target=take_away)
+    taker.start()
+    code, said = fast(server, send, "--count", 600)
+    ended.set()
+    taker.join()
+    server.stop()
+    assert (code, said["acknowledged"], said["refused"]) == (0, 600, {})
+    assert said["retries"] > 0
+    assert said["events_per_second"] < 1000
+    assert len(gone) + len(server.stored()) == 600
 
 
 def test_a_token_is_brought(serving: Serving, send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
