@@ -139,7 +139,7 @@ def _url(task: Fetch, settings: PostgresTable, environment: Mapping[str, str]) -
         what = f"{task.table} is read from PostgreSQL, and the package psycopg is not installed"
         hint = "pip install 'lakesmith[postgres]'"
         raise SourceError(
-            Problem("LS310", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint)
+            Problem("LS312", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint)
         )
     if url := environment.get(settings.connection):
         return url
