@@ -222,6 +222,22 @@ class FileSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """When ``lakesmith up`` brings a table up to date: at the times of a ``cron`` expression, meant in ``time_zone``, or
+    ``every`` so many seconds. One of the two is set.
+    """
+
+    cron: str | None = None
+    time_zone: str = "UTC"
+    every: float | None = None
+
+    def __str__(self) -> str:
+        if self.cron is None:
+            return f"every {self.every:g} s"
+        return f"{self.cron} {self.time_zone}"
+
+
+@dataclass(frozen=True, slots=True)
 class SqlQuery:
     """One SELECT. ``place`` is where ``text`` starts, so that a line of it can be named."""
 
@@ -259,7 +275,8 @@ class TableDefinition:
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
     ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``lookups``: the inputs whose values
-    stay as they were when a row of the other input arrived. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    stay as they were when a row of the other input arrived. ``schedule`` is None for a table that ``lakesmith up``
+    brings up to date as soon as something arrived; it is no part of what its rows are. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -279,6 +296,7 @@ class TableDefinition:
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    schedule: Schedule | None = None
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     @property

@@ -247,11 +247,32 @@ class ColumnSettings(Settings):
     )
 
 
+class ScheduleSettings(Settings):
+    """When `lakesmith up` brings a table up to date: by a cron expression, or again and again."""
+
+    cron: str | None = Field(
+        None,
+        description="Five fields, minute, hour, day of the month, month, day of the week: `0 6 * * *` is each morning at six.",
+    )
+    time_zone: str | None = Field(
+        None,
+        description="With `cron`: the time zone it is meant in, such as `Europe/Amsterdam`. Where the clock is put forward, what falls "
+        "into the gap is done right after it; where it is put back, once. Default: `UTC`.",
+    )
+    every: str | None = Field(
+        None, description="In place of `cron`: how long after the last time, such as `30s` or `5 minutes`."
+    )
+
+
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
 TableReference = Annotated[str, Field(pattern=REFERENCE_PATTERN)]
 ColumnForm = Annotated[
     Annotated[str, Tag("short form")] | Annotated[ColumnSettings, Tag("long form")],
+    Discriminator(_kind_of_column),
+]
+ScheduleForm = Annotated[
+    Annotated[str, Tag("short form")] | Annotated[ScheduleSettings, Tag("long form")],
     Discriminator(_kind_of_column),
 ]
 SourceForm = Annotated[
@@ -307,6 +328,13 @@ class SharedSettings(Settings):
         None,
         description="With `history: type2`: the columns in which a version has to differ from the one before it to be a row of "
         "its own. Default: all but those of `key` and `latest_by`.",
+    )
+    schedule: ScheduleForm | None = Field(
+        None,
+        description="When `lakesmith up` brings the table up to date: a cron expression such as `0 */6 * * *` (UTC), "
+        "`{cron: 0 6 * * *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. It is left alone in between; tables that "
+        "derive from it follow, if they have none of their own. `lakesmith run` knows no schedules. Default: `on arrival`, as soon as "
+        "there is something new.",
     )
     owner: str | None = Field(None, description="Who answers for the table; written into the Iceberg table.")
     tags: list[str] | None = Field(

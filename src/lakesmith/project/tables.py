@@ -19,6 +19,7 @@ from lakesmith.project.definitions import (
     History,
     OnBadRow,
     PythonQuery,
+    Schedule,
     SqlQuery,
     TableDefinition,
     TableName,
@@ -29,6 +30,7 @@ from lakesmith.project.layout import TableFiles
 from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
+from lakesmith.project.schedules import ScheduleProblem, schedule_of
 from lakesmith.project.settings import Level, Setting, find
 from lakesmith.project.sources import file_sources, other_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
@@ -111,6 +113,7 @@ class TableBuilder:
             description=own.description,
             owner=self._value("owner", None),
             tags=tuple(self._value("tags", ())),
+            schedule=self._schedule(),
             settings_from=tuple(self._settings_from()),
         )
 
@@ -367,6 +370,18 @@ class TableBuilder:
         except ProjectError as error:
             self.problems += error.problems
             return ()
+
+    def _schedule(self) -> Schedule | None:
+        setting = self._find("schedule")
+        if setting is None:
+            return None
+        try:
+            return schedule_of(setting.value)
+        except ScheduleProblem as error:
+            place = setting.item_place(error.key) if error.key else setting.place
+            parts = {"expected": error.expected, "found": error.found, "hint": error.hint}
+            self._problem("LS105", str(error), place, **parts)
+            return None
 
     def _partitions(self) -> tuple[str, ...]:
         setting = self._find("partition_by")

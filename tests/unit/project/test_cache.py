@@ -16,7 +16,7 @@ from lakesmith.project.loader import load_project
 FILES = {
     "lakesmith.yaml": "name: shop\ndefault_target: local\ntargets: {local: {}, "
     'prod: {catalog: {type: rest, token: "${TOKEN}"}}}\nvars: {n: 1}\n',
-    "tables/_defaults.yaml": "owner: everyone\n",
+    "tables/_defaults.yaml": "owner: everyone\nschedule: {cron: 0 6 * * *, time_zone: Europe/Amsterdam}\n",
     "tables/bronze/orders.yaml": "source: {files: {path: a/, format: csv, min_age: 1 hour}}\n"
     "avro_schema: schemas/o.avsc\nrules: 'Rules = [ IsComplete \"a\" ]'\n",
     "schemas/o.avsc": '{"type": "record", "name": "o", "fields": [{"name": "a", "type": "int"}]}',

@@ -20,6 +20,7 @@ from lakesmith.project.definitions import (
     OnTypeChange,
     Project,
     PythonQuery,
+    Schedule,
     SqlQuery,
     TableDefinition,
     TableName,
@@ -467,3 +468,37 @@ def test_the_examples_are_right(example: str) -> None:
 
     assert found.problems == ()
     assert {t.name.layer for t in found.project.tables} == {"bronze", "silver", "gold"}
+
+
+@pytest.mark.parametrize(
+    ("written", "schedule"),
+    [
+        ('"0 */6 * * *"', Schedule("0 */6 * * *")),
+        ("{cron: 0  6 * * MON, time_zone: Europe/Amsterdam}", Schedule("0 6 * * MON", "Europe/Amsterdam")),
+        ("{every: 30s}", Schedule(every=30)),
+        ("{every: 1.5 hours}", Schedule(every=5400)),
+        ("On  arrival", None),
+        ("", None),
+    ],
+)
+def test_schedules(written: str, schedule: Schedule | None) -> None:
+    assert table(f"{ORDERS}schedule: {written}\n").schedule == schedule
+
+
+def test_the_nearest_schedule_wins_and_on_arrival_takes_it_back() -> None:
+    project = loaded(
+        {
+            "lakesmith.yaml": "name: shop\ndefaults:\n  schedule: {every: 1 h}\n",
+            "tables/gold/_defaults.yaml": "schedule: 0 6 * * *\n",
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/gold/a.sql": "SELECT 1 AS a",
+            "tables/gold/b.yaml": "query: SELECT 1 AS a\nschedule: on arrival\n",
+        }
+    )
+
+    found = {str(each.name): (each.schedule, dict(each.settings_from)["schedule"]) for each in project.tables}
+    assert found == {
+        "bronze.orders": (Schedule(every=3600), Place("lakesmith.yaml", 3)),
+        "gold.a": (Schedule("0 6 * * *"), Place("tables/gold/_defaults.yaml", 1)),
+        "gold.b": (None, Place("tables/gold/b.yaml", 2)),
+    }

@@ -175,6 +175,8 @@ def _value(table: TableDefinition, name: str) -> str:
             return ", ".join(source.name for source in table.sources)
         case "query" | "from" | "function":
             return _query(table)
+        case "schedule":
+            return str(table.schedule or "on arrival")
         case "inputs" if isinstance(table.query, PythonQuery):
             return _short(tuple(f"{name}: {at}" for name, at in table.query.arguments))
     if name.startswith("source."):

@@ -26,6 +26,7 @@ from lakesmith.project.models import (
     LookupSettings,
     PostgresSettings,
     ProjectFile,
+    ScheduleSettings,
     SharedSettings,
     TableFile,
     TargetSettings,
@@ -80,6 +81,7 @@ def _table_page() -> Iterator[str]:
     yield from _section("source: postgres", PostgresSettings.model_fields)
     yield from _section("lookups", LookupSettings.model_fields)
     yield from _section("columns: the long form", ColumnSettings.model_fields)
+    yield from _section("schedule: the long form", ScheduleSettings.model_fields)
 
 
 def _project_page() -> Iterator[str]:
