@@ -1,0 +1,142 @@
+"""When tables with a schedule are due: from their schedules, their last firings and the time; nothing else is asked.
+
+All times are in UTC, so that a clock which is put back or forward makes no firing twice and loses none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from lakesmith.project.definitions import Schedule
+from lakesmith.whole_file import write_whole
+
+FILE: Final = "schedule.json"
+"""Where the last firings are kept, in ``.lakesmith/``."""
+
+MOST_PASSED: Final = 1000
+"""Firings that passed are counted up to here."""
+
+_SET_BACK: Final = timedelta(hours=1)
+"""A last firing that lies further ahead than this was noted by a clock that was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """When a schedule fired last; before its first time, when it was first seen. ``schedule``: its words, to know when they change."""
+
+    schedule: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A table whose time has come. ``at`` is the latest firing that passed, ``passed`` how many did since the last one."""
+
+    table: str
+    at: datetime
+    passed: int = 1
+
+
+@lru_cache(maxsize=4096)
+def next_firing(schedule: Schedule, after: datetime) -> datetime:
+    """The first firing after a moment."""
+    if schedule.cron is None:
+        return after + _every(schedule)
+    return next(_firings(schedule, after))
+
+
+def known_firings(
+    schedules: Mapping[str, Schedule], last: Mapping[str, Firing], now: datetime
+) -> dict[str, Firing]:
+    """The last firings of exactly these schedules.
+
+    A cron expression that is new, or another than before, counts from now: it has missed nothing. An interval that is new is due.
+    """
+    return {table: _known(schedule, last.get(table), now) for table, schedule in schedules.items()}
+
+
+def due(schedules: Mapping[str, Schedule], last: Mapping[str, Firing], now: datetime) -> tuple[Due, ...]:
+    """The tables whose time has come, each once, however many firings have passed. ``last`` as ``known_firings`` gives it."""
+    found = (_due(table, schedule, last[table].at, now) for table, schedule in schedules.items())
+    return tuple(each for each in found if each is not None)
+
+
+def fired(last: Mapping[str, Firing], done: Mapping[str, datetime]) -> dict[str, Firing]:
+    """The last firings once those of ``done`` were answered."""
+    return {table: Firing(each.schedule, done.get(table, each.at)) for table, each in last.items()}
+
+
+def read_firings(path: Path) -> dict[str, Firing]:
+    """The firings that were kept; none where there is no such file, or another one."""
+    try:
+        kept = json.loads(path.read_bytes())
+        return {
+            table: Firing(each["schedule"], datetime.fromisoformat(each["at"]).astimezone(UTC))
+            for table, each in kept.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def write_firings(path: Path, last: Mapping[str, Firing]) -> None:
+    """Keeps them. Raises OSError."""
+    kept = {table: {"schedule": each.schedule, "at": each.at.isoformat()} for table, each in last.items()}
+    write_whole(path, json.dumps(kept, indent=1) + "\n")
+
+
+def _known(schedule: Schedule, last: Firing | None, now: datetime) -> Firing:
+    if schedule.cron is None:
+        return Firing(str(schedule), now - _every(schedule) if last is None else min(last.at, now))
+    if last is None or last.schedule != str(schedule) or last.at > now + _SET_BACK:
+        return Firing(str(schedule), now)
+    return last
+
+
+def _due(table: str, schedule: Schedule, last: datetime, now: datetime) -> Due | None:
+    if next_firing(schedule, last) > now:
+        return None
+    if schedule.cron is None:
+        return Due(table, now)
+    passed = list(islice(_until(schedule, last, now), MOST_PASSED))
+    if len(passed) == MOST_PASSED:
+        return Due(table, _latest(schedule, now), MOST_PASSED)
+    return Due(table, passed[-1], len(passed))
+
+
+def _every(schedule: Schedule) -> timedelta:
+    return timedelta(seconds=schedule.every or 0.0)
+
+
+def _until(schedule: Schedule, after: datetime, now: datetime) -> Iterator[datetime]:
+    for at in _firings(schedule, after):
+        if at > now:
+            return
+        yield at
+
+
+def _firings(schedule: Schedule, after: datetime) -> Iterator[datetime]:
+    """The firings after a moment, for ever."""
+    latest = after
+    for local in CronSim(schedule.cron or "", after.astimezone(ZoneInfo(schedule.time_zone))):
+        at = local.astimezone(UTC)
+        # In the hour that comes twice, an expression is answered by the first of the two, which may be over.
+        if at > latest:
+            latest = at
+            yield at
+
+
+def _latest(schedule: Schedule, now: datetime) -> datetime:
+    """The latest firing up to ``now``, without going through those before it."""
+    local = (now + timedelta(seconds=1)).astimezone(ZoneInfo(schedule.time_zone))
+    found = (each.astimezone(UTC) for each in CronSim(schedule.cron or "", local, reverse=True))
+    return next(at for at in found if at <= now)
