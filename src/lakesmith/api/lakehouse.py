@@ -132,6 +132,12 @@ class Lakehouse:
         """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
         return self._calls.do(self._spark)
 
+    @property
+    def lost_spark(self) -> bool:
+        """Whether Spark was started and its process has ended by itself: ``close`` has the next call start it again."""
+        handle = self._handle
+        return handle is not None and not handle.is_alive()
+
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""
         self._calls.do_at_once(self._end)

@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.start.class_archive import Archive, refuse, usable
 from lakesmith.spark.start.find_java import has_module
+from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import (
     DriverProcess,
     LaunchError,
@@ -53,6 +55,7 @@ class SessionHandle:
         started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``).
         notes: what a reader of the run should know of the start: fallbacks and why.
         stop: ends the session and its JVM within seconds, whatever state it is in; safe to call twice.
+        is_alive: whether the JVM's process has not ended.
         leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``; None where that cannot be.
         warm: the JVM was there already.
     """
@@ -63,6 +66,7 @@ class SessionHandle:
     started_by: StartedBy
     notes: tuple[str, ...]
     stop: Callable[[], None]
+    is_alive: Callable[[], bool]
     leave: Callable[[KeepWarm, Mapping[str, str]], None] | None = None
     warm: bool = False
 
@@ -139,7 +143,7 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
         hand_over(keep, driver, plan.folder, reached, parts)
         atexit.unregister(stop)
 
-    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, leave)
+    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, driver.is_alive, leave)
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
@@ -172,7 +176,8 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
                 borrowed.connection.close()
 
     atexit.register(stop)
-    return SessionHandle(spark, borrowed.gateway.jvm_pid, log_path, "direct", (), stop, warm=True)
+    alive = partial(is_running, borrowed.gateway.jvm_pid)
+    return SessionHandle(spark, borrowed.gateway.jvm_pid, log_path, "direct", (), stop, alive, warm=True)
 
 
 def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:

@@ -125,6 +125,10 @@ class DriverProcess:
         """The JVM's process id (``spark-submit``'s shells replace themselves by it)."""
         return self.process.pid
 
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
     def end(self, patience: float) -> None:
         """Close its input, which asks it to exit, and kill it if it has not within `patience` seconds."""
         if self.process.stdin:

@@ -1,0 +1,101 @@
+"""What has arrived and is not in the lake yet: segments of events, and files that were noticed. Safe to use from several threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from lakesmith.serve.intake.segments import PATTERN
+
+QUIET_SECONDS: Final = 0.2
+"""How long nothing may have changed in a table's folders before its files are taken: one is often noticed while it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What waits for one table. ``since`` and ``latest``: when the first and the last of it came, since the epoch.
+
+    ``notices`` counts the changes of files that were noticed; ``segments`` are names.
+    """
+
+    since: float
+    latest: float
+    notices: int = 0
+    segments: frozenset[str] = frozenset()
+
+
+class Arrivals:
+    """Keeps what has arrived for each table until a run has seen it."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._folders: dict[str, tuple[Path, ...]] = {}
+        self._files: dict[str, Arrived] = {}
+        self._seen: dict[str, frozenset[str]] = {}
+
+    def look_in(self, folders: Mapping[str, Sequence[Path]]) -> None:
+        """Says in which folders the segments of which tables come."""
+        with self._lock:
+            self._folders = {table: tuple(each) for table, each in folders.items()}
+
+    def notice(self, table: str) -> None:
+        """A file of a table came or changed."""
+        now = self._clock()
+        with self._lock:
+            before = self._files.get(table, Arrived(now, now))
+            self._files[table] = Arrived(before.since, now, before.notices + 1)
+
+    def waiting(self) -> dict[str, Arrived]:
+        """All that no run has seen yet."""
+        with self._lock:
+            found = dict(self._files)
+            for table in self._folders:
+                new = {p: at for p, at in self._segments(table) if p not in self._seen.get(table, ())}
+                if new:
+                    known = found.get(table)
+                    since = min([*new.values(), *([known.since] if known else [])])
+                    latest, notices = (known.latest, known.notices) if known else (0.0, 0)
+                    found[table] = Arrived(since, latest, notices, frozenset(new))
+            return found
+
+    def settle(self, seen: Mapping[str, Arrived], tables: Iterable[str]) -> None:
+        """A run that began after ``seen`` was asked for has brought these tables up to date."""
+        with self._lock:
+            for table in tables:
+                if table in seen:
+                    self._settle(table, seen[table])
+
+    def _settle(self, table: str, seen: Arrived) -> None:
+        now = self._files.get(table)
+        if now is not None and now.notices <= seen.notices:
+            del self._files[table]
+        elif now is not None:
+            self._files[table] = Arrived(seen.latest, now.latest, now.notices)
+        there = frozenset(name for name, _ in self._segments(table))
+        # Some stay though no run has to look at them again: those that somebody has left out.
+        self._seen[table] = there & (self._seen.get(table, frozenset()) | seen.segments)
+
+    def _segments(self, table: str) -> list[tuple[str, float]]:
+        found = []
+        for folder in self._folders.get(table, ()):
+            for path in folder.glob(PATTERN):
+                try:
+                    found.append((path.name, path.stat().st_mtime))
+                except OSError:
+                    continue
+        return found
+
+
+def ready(waiting: Mapping[str, Arrived], now: float) -> frozenset[str]:
+    """The tables whose arrivals can be taken: segments are whole, files have to be left in peace for a moment."""
+    return frozenset(
+        table
+        for table, each in waiting.items()
+        # A clock that was put back must not make them wait.
+        if each.segments or not 0 <= now - each.latest < QUIET_SECONDS
+    )

@@ -1,0 +1,173 @@
+"""What ``up`` tells of itself in ``.lakesmith/up.json``, for ``status`` and whoever else wants to look.
+
+Written whole about every second and at each change, and removed when ``up`` ends. What is left of one that was killed is known by its
+process: it is gone, or another one has its number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from lakesmith.whole_file import write_whole
+
+FILE: Final = "up.json"
+SECONDS: Final = 1.0
+"""How often it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """One table, for ``up``. Moments are ISO 8601 in UTC.
+
+    ``schedule`` and ``next_firing`` are None for a table that is brought up to date as soon as something arrived. ``failures``: in a row;
+    then ``problem`` says why and ``next_try`` when it is tried again. ``last_rows`` are those that its last batch read, since ``up``
+    began. ``lag_seconds``: how long the oldest arrival waits, None where none is known.
+    """
+
+    schedule: str | None = None
+    next_firing: str | None = None
+    failures: int = 0
+    is_parked: bool = False
+    problem: Mapping[str, Any] | None = None
+    next_try: str | None = None
+    last_batch: str | None = None
+    last_rows: int | None = None
+    lag_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The last run: when it ended, how long it took, which tables got a batch and which failed."""
+
+    ended: str
+    seconds: float
+    published: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpState:
+    """``up`` as it is now. ``born`` tells its process from a later one with its number; ``doing``: what it does, in words.
+
+    ``problem``: why nothing can be run at all.
+    """
+
+    host: str
+    pid: int
+    born: str
+    since: str
+    written: str = ""
+    doing: str = "starting"
+    address: str | None = None
+    problem: Mapping[str, Any] | None = None
+    last_run: LastRun | None = None
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+
+
+def this_process(address: str | None = None) -> UpState:
+    """The state of an ``up`` that begins in this process."""
+    pid = os.getpid()
+    return UpState(socket.gethostname(), pid, _born(pid), moment(), address=address)
+
+
+def moment(at: datetime | None = None) -> str:
+    """A moment, now without one, as it is written here."""
+    return (at or datetime.now(UTC)).isoformat(timespec="milliseconds")
+
+
+def read_state(state_dir: Path) -> UpState | None:
+    """What an ``up`` has written; None where there is none, or where it cannot be read."""
+    try:
+        kept = json.loads((state_dir / FILE).read_bytes())
+        last = LastRun(**kept.pop("last_run")) if kept["last_run"] else kept.pop("last_run")
+        tables = {name: TableState(**each) for name, each in kept.pop("tables").items()}
+        return UpState(**kept, last_run=last, tables=tables)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def is_here(state: UpState) -> bool:
+    """Whether it was written on this machine, so that its process can be looked for."""
+    return state.host == socket.gethostname()
+
+
+def is_alive(state: UpState) -> bool:
+    """Whether its process is there, on this machine."""
+    if not is_here(state):
+        return False
+    try:
+        os.kill(state.pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return _born(state.pid) == state.born
+
+
+class Board:
+    """Keeps the state in its file while ``up`` lives. Safe to use from several threads."""
+
+    def __init__(self, state_dir: Path, state: UpState, lags: Callable[[], Mapping[str, float]]) -> None:
+        self._path = state_dir / FILE
+        self._state = state
+        self._lags = lags
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="up-state", daemon=True)
+
+    def __enter__(self) -> Board:
+        self.write()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+    def put(self, **changes: Any) -> None:
+        """Changes the state, and writes it."""
+        with self._lock:
+            self._state = replace(self._state, **changes)
+        self.write()
+
+    def write(self) -> None:
+        """Writes it as it is now. A disk that is full does not keep ``up`` from its work."""
+        with self._lock, suppress(OSError):
+            write_whole(self._path, json.dumps(asdict(self._now()), indent=1) + "\n")
+
+    def _now(self) -> UpState:
+        lags = self._lags()
+        tables = {
+            name: replace(each, lag_seconds=lags.get(name)) for name, each in self._state.tables.items()
+        }
+        return replace(self._state, tables=tables, written=moment())
+
+    def _keep(self) -> None:
+        while not self._ended.wait(SECONDS):
+            self.write()
+
+
+def seconds_since(iso: str, now: float | None = None) -> float:
+    """How long ago a moment was."""
+    return max(0.0, (time.time() if now is None else now) - datetime.fromisoformat(iso).timestamp())
+
+
+def _born(pid: int) -> str:
+    """When a process began, in the kernel's words; nothing where that cannot be told."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    return status.rpartition(")")[2].split()[19]

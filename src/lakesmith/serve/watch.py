@@ -1,0 +1,136 @@
+"""Notices files as they arrive. What cannot be watched is left to the look that ``up`` takes every few seconds anyway."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from lakesmith.project.definitions import STATE_DIR, FileSource
+from lakesmith.serve.tables import Tables
+from lakesmith.sources.listing import TEMPORARY_ENDINGS
+
+PROJECT: Final = ""
+"""Stands for the files of the project itself, among the names of tables."""
+
+_STEP_MS: Final = 50
+_LONGEST_MS: Final = 500
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to watch: for which table, and for which names."""
+
+    table: str
+    path: Path
+    pattern: str
+
+    @property
+    def _hidden(self) -> tuple[str, ...]:
+        """How names begin that do not count. A project's ``_defaults.yaml`` does."""
+        return (".", "__") if self.table == PROJECT else (".", "_")
+
+    def concerns(self, changed: Path) -> bool:
+        """Whether a change is one of a file that may be taken."""
+        try:
+            parts = changed.relative_to(self.path).parts
+        except ValueError:
+            return False
+        if not parts or any(part.startswith(self._hidden) for part in parts):
+            return False
+        # A folder that is moved here with its files is one change.
+        return is_file_of(parts[-1], self.pattern) or changed.is_dir()
+
+
+def is_file_of(name: str, pattern: str) -> bool:
+    """Whether a name is that of a whole file that the pattern takes."""
+    return fnmatchcase(name, pattern) and not name.lower().endswith(TEMPORARY_ENDINGS)
+
+
+def folders_of(tables: Tables, root: Path) -> Iterator[Folder]:
+    """The local folders of all sources of files, and that of the project's tables."""
+    for name, table in tables.definitions.items():
+        for source in table.sources:
+            if source.http is None and _is_local(source, root):
+                yield Folder(name, _absolute(root / source.path), source.pattern)
+    yield Folder(PROJECT, _absolute(root / "tables"), "*")
+
+
+def can_watch() -> bool:
+    """Whether the package that watches is installed."""
+    return find_spec("watchfiles") is not None
+
+
+class Watcher:
+    """Watches folders in a thread; ``notice`` is called with the name of the table that a change is for."""
+
+    def __init__(self, notice: Callable[[str], None], complain: Callable[[str], None]) -> None:
+        self._notice = notice
+        self._complain = complain
+        self._watched: Mapping[Path, object] = {}
+        self._folders: tuple[Folder, ...] = ()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, folders: Iterable[Folder]) -> None:
+        """Watches those of the folders that there are now. Cheap where nothing has changed: it can be called again and again."""
+        self._folders = tuple(folders)
+        there = {each.path: identity for each in self._folders if (identity := _identity(each.path))}
+        if there == self._watched or not can_watch():
+            return
+        self.end()
+        self._watched, self._ended = there, threading.Event()
+        if there:
+            arguments = (frozenset(there), self._ended)
+            self._thread = threading.Thread(target=self._keep, args=arguments, name="watch", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Stops watching."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        self._thread, self._watched = None, {}
+
+    def _keep(self, paths: frozenset[Path], ended: threading.Event) -> None:
+        from watchfiles import Change, watch
+
+        try:
+            for changes in watch(
+                *paths, watch_filter=None, debounce=_LONGEST_MS, step=_STEP_MS, stop_event=ended, rust_timeout=500
+            ):  # fmt: skip
+                self._tell({Path(path) for change, path in changes if change is not Change.deleted})
+        except (OSError, RuntimeError) as error:
+            self._complain(f"folders cannot be watched, files are found a little later: {error}")
+
+    def _tell(self, changed: set[Path]) -> None:
+        for table in {each.table for each in self._folders if any(map(each.concerns, changed))}:
+            self._notice(table)
+
+
+def _is_local(source: FileSource, root: Path) -> bool:
+    """Whether it is a folder that can be watched: not one elsewhere, nor one with the lake itself in it."""
+    if _URI.match(source.path):
+        return False
+    return not (root / STATE_DIR).is_relative_to(_absolute(root / source.path))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    # A folder that was removed and made again is another one, though its name is the same.
+    with suppress(OSError):
+        found = path.stat()
+        return (found.st_dev, found.st_ino)
+    return None
+
+
+def _absolute(path: Path) -> Path:
+    """As ``os.path.abspath``: links are kept."""
+    return Path(os.path.abspath(path))  # noqa: PTH100
