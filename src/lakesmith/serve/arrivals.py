@@ -63,6 +63,11 @@ class Arrivals:
                     found[table] = Arrived(since, latest, notices, frozenset(new))
             return found
 
+    def lags(self) -> dict[str, float]:
+        """For how many seconds the oldest arrival of each table waits."""
+        now = self._clock()
+        return {table: round(max(0.0, now - each.since), 1) for table, each in self.waiting().items()}
+
     def settle(self, seen: Mapping[str, Arrived], tables: Iterable[str]) -> None:
         """A run that began after ``seen`` was asked for has brought these tables up to date."""
         with self._lock:

@@ -170,4 +170,6 @@ def _born(pid: int) -> str:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return ""
-    return status.rpartition(")")[2].split()[19]
+    fields = status.rpartition(")")[2].split()
+    # One that has ended and that nobody has asked for its exit code is no process any more.
+    return "ended" if fields[0] in {"Z", "X"} else fields[19]

@@ -3,112 +3,169 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from lakesmith.api.lakehouse import Lakehouse
-from lakesmith.api.opened import read_project
-from lakesmith.api.results import RunFailed, RunResult
-from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
+from lakesmith.api.opened import Opened, read_project
+from lakesmith.api.results import RunResult
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.unforeseen import unforeseen
+from lakesmith.project.scratch import scratch_folder
+from lakesmith.serve.arrivals import Arrivals
+from lakesmith.serve.bell import Bell
 from lakesmith.serve.intake.segments import PATTERN, remove_taken
+from lakesmith.serve.intake_process import IntakeProcess, require_server
+from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
+from lakesmith.serve.schedule import FILE as FIRINGS
+from lakesmith.serve.state import Board, this_process
+from lakesmith.serve.tables import Tables, tables_of
+from lakesmith.serve.told import Voice
+from lakesmith.serve.watch import PROJECT, Watcher, can_watch, folders_of
 from lakesmith.sources.model import FileAction
 
 _LOOK_SECONDS: Final = 0.25
 """How often the folders of events are looked at: a listing of a few names."""
-_PATIENCE_SECONDS: Final = 15.0
-"""How long the intake may take to seal what it holds."""
-_LONGEST_PAUSE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """``every``: seconds after which all sources are looked at, events or not. ``tls``: the files of the certificate and of its key; None:
-    events come over plain HTTP.
-    """
+    """``pace``: how often is looked and run."""
 
     project: Path
     target: str | None = None
     host: str = "127.0.0.1"
     port: int = 8080
-    every: float = 10.0
-    tls: tuple[Path, Path] | None = None
+    pace: Pace = field(default_factory=Pace)
 
-    @property
-    def url(self) -> str:
-        """Where events are taken."""
-        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
+
+class Abandoned(BaseException):
+    """It was told a second time to end: the batch under way is given up, and nothing of it is published."""
 
 
 @dataclass
 class Up:
-    """Keeps a project up to date until ``stop`` is set. ``tell`` is called with what happens, in words."""
+    """Keeps a project up to date until it is told to end. ``voice`` is told what happens, in words."""
 
     options: UpOptions
-    tell: Callable[[str], None]
-    on_run: Callable[[RunResult], None]
-    on_problems: Callable[[LakesmithError], None]
-    stop: threading.Event = field(default_factory=threading.Event)
-    _failures: int = 0
+    voice: Voice
+    _bell: Bell = field(default_factory=Bell)
+    _told: int = 0
+    _loop: Loop | None = None
 
-    def keep(self) -> None:
-        """Takes events and runs. Raises LakesmithError for a project that is not right to begin with."""
-        sources = event_sources(read_project(self.options.project, self.options.target).project)
-        intake = _Intake(self.options)
-        try:
-            if sources:
-                _require_server()
-                for each in sources:
-                    tokens_of(each, os.environ)
-                intake.start()
-                for each in sources:
-                    self.tell(f"POST {self.options.url}{each.endpoint.path} -> {each.table.name}")
-            with Lakehouse(self.options.project, self.options.target) as lakehouse:
-                self._loop(lakehouse, sources, intake)
-        finally:
-            intake.end()
+    def stop(self) -> None:
+        """Ends it: what is under way is finished first. Called again, by a signal, it is given up."""
+        self._told += 1
+        self._bell.ring()
+        if self._told > 1 and self._loop is not None and self._loop.is_running:
+            raise Abandoned
 
-    def _loop(self, lakehouse: Lakehouse, sources: Sequence[EventSource], intake: _Intake) -> None:
-        due = 0.0
-        while not self.stop.is_set():
-            if intake.restart_if_gone():
-                self.tell("the intake had ended and was started again")
-            now = time.monotonic()
-            if now >= due or (not self._failures and any(map(_has_segments, sources))):
-                self._run(lakehouse, sources)
-                due = time.monotonic() + self._pause()
-            self.stop.wait(_LOOK_SECONDS)
+    def keep(self) -> bool:
+        """Takes events and runs; whether the last batch was finished.
 
-    def _pause(self) -> float:
-        return min(2.0**self._failures, _LONGEST_PAUSE) if self._failures else self.options.every
+        Raises LakesmithError for a project that is not right to begin with, LockedError where another ``up`` keeps it.
+        """
+        project = read_project(self.options.project, self.options.target).project
+        with ProjectLock(project.state_dir, "up", name="up"):
+            return self._keep(event_sources(project), project.state_dir)
 
-    def _run(self, lakehouse: Lakehouse, sources: Sequence[EventSource]) -> None:
-        try:
-            result = lakehouse.run()
-            self._failures = 0
-        except RunFailed as failed:
-            self._failures += 1
-            self.on_problems(failed)
-            result = failed.result
-        except LakesmithError as error:
-            self._failures += 1
-            self.on_problems(error)
+    def _keep(self, sources: Sequence[EventSource], state_dir: Path) -> bool:
+        options, arrivals = self.options, Arrivals()
+        intake = IntakeProcess(options.project, options.target, options.host, options.port)
+        address = f"http://{options.host}:{options.port}" if sources else None
+        watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
+        around = _Around(options, arrivals, watcher)
+        with Board(state_dir, this_process(address), arrivals.lags) as board:
+            loop = Loop(around, arrivals, self.voice, board, state_dir / FIRINGS, options.pace)
+            self._loop = loop
+            try:
+                self._start_intake(intake, sources, address)
+                self._say_if_blind()
+                loop.start()
+                self._turn(loop, intake)
+                board.put(doing="ending")
+                return True
+            except Abandoned:
+                board.put(doing="ending")
+                return False
+            finally:
+                watcher.end()
+                loop.close()
+                intake.end()
+
+    def _start_intake(
+        self, intake: IntakeProcess, sources: Sequence[EventSource], address: str | None
+    ) -> None:
+        if not sources:
             return
-        if result.published:
-            self.on_run(result)
-        self._remove_taken(sources)
-
-    def _remove_taken(self, sources: Sequence[EventSource]) -> None:
-        """Segments that a published batch has taken are not needed any more: their rows are in the lake."""
-        lake = read_project(self.options.project, self.options.target).lake
+        require_server()
         for each in sources:
+            tokens_of(each, os.environ)
+        intake.start()
+        for each in sources:
+            self.voice.tell(f"POST {address}{each.endpoint.path} -> {each.table.name}")
+
+    def _turn(self, loop: Loop, intake: IntakeProcess) -> None:
+        while not self._told:
+            if intake.restart_if_gone():
+                self.voice.tell("the intake had ended and was started again")
+            loop.look()
+            if not self._told:
+                self._bell.wait(_LOOK_SECONDS)
+
+    def _notice(self, table: str, arrivals: Arrivals) -> None:
+        if table != PROJECT:
+            arrivals.notice(table)
+        elif self._loop is not None:
+            self._loop.project_changed = True
+        self._bell.ring()
+
+    def _say_if_blind(self) -> None:
+        if not can_watch():
+            every = f"{self.options.pace.every:g} s"
+            self.voice.tell(
+                f"files are looked for every {every}; with pip install 'lakesmith[live]' they are noticed"
+            )
+
+
+@dataclass
+class _Around:
+    """The project's files and folders. Implements ``loop.Surroundings``."""
+
+    options: UpOptions
+    arrivals: Arrivals
+    watcher: Watcher
+    _opened: Opened | None = None
+
+    def read(self) -> Tables:
+        """The tables as they are declared now; what comes for them is noticed from now on."""
+        self._opened = read_project(self.options.project, self.options.target)
+        tables = tables_of(self._opened)
+        sources = event_sources(self._opened.project)
+        self.arrivals.look_in({str(each.table.name): [each.folder] for each in sources})
+        self.watcher.watch(folders_of(tables, self._opened.project.root))
+        return tables
+
+    def open(self) -> Lakehouse:
+        """A Lakehouse on the project."""
+        return Lakehouse(self.options.project, self.options.target)
+
+    def tidy(self, result: RunResult) -> None:
+        """Segments that a published batch has taken are not needed any more: their rows are in the lake."""
+        # What stays because somebody edits the project just now goes after the next run.
+        with suppress(LakesmithError, OSError):
+            self._tidy(result)
+
+    def _tidy(self, result: RunResult) -> None:
+        lake = read_project(self.options.project, self.options.target).lake
+        for each in event_sources(lake.project):
+            if str(each.table.name) not in {*result.published, *result.current}:
+                continue
             ledger = lake.ledger(each.table.name, lake.facts(each.table.name))
             taken = [
                 Path(path).name
@@ -118,59 +175,8 @@ class Up:
             there = {path.name for path in each.folder.glob(PATTERN)}
             remove_taken(each.folder, there.intersection(taken))
 
-
-class _Intake:
-    """The process that takes events."""
-
-    def __init__(self, options: UpOptions) -> None:
-        self._options = options
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        options = self._options
-        target = ["--target", options.target] if options.target else []
-        where = ["--host", options.host, "--port", str(options.port)]
-        tls = ["--tls-cert", str(options.tls[0]), "--tls-key", str(options.tls[1])] if options.tls else []
-        command = [
-            sys.executable,
-            "-m",
-            "lakesmith.serve.server",
-            str(options.project),
-            *target,
-            *where,
-            *tls,
-        ]
-        # Ctrl-C is for this process: it ends the intake when its last batch is through.
-        self._process = subprocess.Popen(command, start_new_session=True)
-
-    def restart_if_gone(self) -> bool:
-        if self._process is None or self._process.poll() is None:
-            return False
-        self.start()
-        return True
-
-    def end(self) -> None:
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-def _require_server() -> None:
-    if find_spec("uvicorn") is None:
-        raise EnvironmentProblem(
-            Problem(
-                "LS309",
-                "the package uvicorn, which takes events over HTTP, is not installed",
-                expected="lakesmith with its extra `live`",
-                hint="pip install 'lakesmith[live]'",
-            )
-        )
-
-
-def _has_segments(each: EventSource) -> bool:
-    return next(iter(each.folder.glob(PATTERN)), None) is not None
+    def explain(self, error: Exception) -> Problem:
+        """What to say of an error that nobody foresaw; its stack trace goes to the logs."""
+        root, opened = self.options.project, self._opened
+        secrets = opened.project.secrets if opened else ()
+        return unforeseen(error, scratch_folder(root) / "logs", secrets)

@@ -15,11 +15,13 @@ import typer
 
 from lakesmith.api.results import RunResult
 from lakesmith.catalog.history import account_in_words
+from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
 from lakesmith.serve.tls import certificate_and_key
+from lakesmith.serve.loop import Pace
 from lakesmith.serve.up import Up, UpOptions
 
 app = command_app()
@@ -37,43 +39,58 @@ def up(
         Path | None, typer.Option(help="Takes events over HTTPS, with the certificate in this file.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
+    at_most_every: Annotated[
+        float,
+        typer.Option(help="Seconds from the beginning of one run to that of the next, at least.", min=0.0),
+    ] = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
 ) -> None:
     """The command line's words, as ``up_command`` takes them."""
+    pace = Pace(every, at_most_every)
     tls = certificate_and_key(tls_cert, tls_key)
-    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, every, tls)))
+    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, pace, tls)))
 
 
 def up_command(options: UpOptions) -> int:
-    """Keeps the project up to date until SIGINT or SIGTERM; the batch that is under way is finished first."""
+    """Keeps the project up to date until SIGINT or SIGTERM; the batch that is under way is finished first, at a second one given up."""
     open_project(options.project, options.target)
-    keeper = Up(options, _say, _show, _complain)
+    terminal = Terminal()
+    keeper = Up(options, terminal)
     with _until_told(keeper):
-        keeper.keep()
-    _say("ended; all that was taken is kept")
+        finished = keeper.keep()
+    if not finished:
+        terminal.tell(
+            "ended; the batch under way was given up, nothing of it is published: the next run does it anew"
+        )
+        return INTERRUPTED
+    terminal.tell("ended; all that was taken is kept")
     return 0
 
 
-def _say(text: str) -> None:
-    print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
+class Terminal:
+    """Says what happens, a line each with the time, and problems in full on stderr. Implements ``serve.told.Voice``."""
 
+    def tell(self, text: str) -> None:
+        """A line."""
+        print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
 
-def _show(result: RunResult) -> None:
-    for name, report in result.published.items():
-        _say(f"{name}: {account_in_words(report.record.account)}")
-    _say(f"up to date after {duration(result.seconds)}")
+    def on_run(self, result: RunResult) -> None:
+        """The tables that got a batch, and how long all of it took."""
+        for name, report in result.published.items():
+            self.tell(f"{name}: {account_in_words(report.record.account)}")
+        self.tell(f"up to date after {duration(result.seconds)}")
 
-
-def _complain(error: LakesmithError) -> None:
-    lines = [line for problem in error.problems for line in problem.lines()]
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    def on_problems(self, error: LakesmithError) -> None:
+        """Problems with all that is known of them."""
+        lines = [line for problem in error.problems for line in problem.lines()]
+        print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _until_told(keeper: Up) -> Iterator[None]:
     def end(_signal: int, _frame: FrameType | None) -> None:
-        keeper.stop.set()
+        keeper.stop()
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, end) for each in signals]

@@ -1,0 +1,282 @@
+"""The loop of ``up``: look at what is due, run it, remember how that went. It knows clocks and a lakehouse only as it is given them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from lakesmith.api.results import RunFailed, RunResult
+from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.execute.events import Listener
+from lakesmith.serve.arrivals import Arrivals, Arrived, ready
+from lakesmith.serve.retries import Failing, failed, without_parking
+from lakesmith.serve.schedule import (
+    Due,
+    Firing,
+    due,
+    fired,
+    known_firings,
+    read_firings,
+    write_firings,
+)
+from lakesmith.serve.state import LastRun, moment
+from lakesmith.serve.tables import Tables
+from lakesmith.serve.told import (
+    Batch,
+    Boarding,
+    Doing,
+    Voice,
+    batch_of,
+    failure_in_words,
+    missed_in_words,
+    table_states,
+)
+from lakesmith.serve.work import Work, next_work
+
+_SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
+"""After these, Spark's process is gone, or must not be trusted."""
+
+
+class Lake(Protocol):
+    """What the loop needs of a Lakehouse."""
+
+    @property
+    def lost_spark(self) -> bool:
+        """Whether its Spark has ended by itself."""
+
+    def run(self, *select: str, on_event: Listener | None = None) -> RunResult:
+        """Brings tables up to date."""
+
+    def close(self) -> None:
+        """Ends its Spark."""
+
+
+class Surroundings(Protocol):
+    """What is around the loop: the project's files, the folders, what is to be done besides running."""
+
+    def read(self) -> Tables:
+        """The tables as they are declared now. Raises LakesmithError."""
+
+    def open(self) -> Lake:
+        """A new Lakehouse. Raises LakesmithError."""
+
+    def tidy(self, result: RunResult) -> None:
+        """Is called after each run."""
+
+    def explain(self, error: Exception) -> Problem:
+        """What to say of an error that nobody foresaw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """``monotonic`` only goes on, for pauses; ``now`` is the time of day, in UTC, for schedules."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """``every``: seconds after which all tables without a schedule are looked at. ``at_most_every``: the least seconds from one run to
+    the next."""
+
+    every: float = 10.0
+    at_most_every: float = 0.0
+
+
+@dataclass
+class Loop:
+    """One look after the other. ``firings_file``: where the last firings are kept."""
+
+    around: Surroundings
+    arrivals: Arrivals
+    voice: Voice
+    board: Boarding
+    firings_file: Path
+    pace: Pace = Pace()
+    clock: Clock = Clock()
+    project_changed: bool = False
+    is_running: bool = False
+    _lake: Lake | None = None
+    _tables: Tables = field(default_factory=lambda: Tables({}))
+    _firings: dict[str, Firing] = field(default_factory=dict)
+    _failing: dict[str, Failing] = field(default_factory=dict)
+    _batches: dict[str, Batch] = field(default_factory=dict)
+    _nothing_runs: Failing | None = None
+    _look_at: float = float("-inf")
+    _begun: float = float("-inf")
+    _is_first: bool = True
+
+    def start(self) -> None:
+        """Reads the project and opens the lake. Raises LakesmithError."""
+        self._firings = read_firings(self.firings_file)
+        self._read()
+        self._lake = self.around.open()
+
+    def close(self) -> None:
+        """Ends Spark."""
+        if self._lake is not None:
+            self._lake.close()
+
+    def look(self) -> None:
+        """Does what is due now, if anything is."""
+        now = self.clock.monotonic()
+        if now < self._begun + self.pace.at_most_every:
+            return
+        if self._nothing_runs is not None and now < self._nothing_runs.next_try and not self.project_changed:
+            return
+        everything = now >= self._look_at or self.project_changed
+        try:
+            if everything:
+                self._read()
+        except LakesmithError as error:
+            self._fail_as_a_whole(error.problems)
+        else:
+            self._work(now, everything)
+
+    def _work(self, now: float, everything: bool) -> None:
+        waiting = self.arrivals.waiting()
+        arrived = ready(waiting, self.clock.now().timestamp())
+        found = due(self._tables.schedules, self._firings, self.clock.now())
+        work = next_work(self._tables, arrived, found, self._failing, now, everything=everything)
+        if work is not None:
+            self._tell_missed(found, work)
+            self._run(work, waiting)
+        elif everything:
+            self._nothing_runs = None
+        if everything and self._nothing_runs is None:
+            self._look_at = self.clock.monotonic() + self.pace.every
+        self._is_first = False
+
+    def _read(self) -> None:
+        self.project_changed = False
+        before, self._tables = self._tables, self.around.read()
+        now = self._tables.definitions
+        # Whoever changes a table that failed wants to see at once whether that helped.
+        self._failing = {
+            name: each
+            for name, each in self._failing.items()
+            if name in now and now[name] == before.definitions.get(name)
+        }
+        firings = known_firings(self._tables.schedules, self._firings, self.clock.now())
+        self._keep_firings(firings)
+        self._show()
+
+    def _run(self, work: Work, waiting: Mapping[str, Arrived]) -> None:
+        self._begun = self.clock.monotonic()
+        try:
+            result = self._result(work)
+        except LakesmithError as error:
+            self._fail_as_a_whole(error.problems)
+        except Exception as error:  # noqa: BLE001 - whatever happens to one run, there is a next one
+            self._fail_as_a_whole([self.around.explain(error)])
+        else:
+            if self._nothing_runs is not None:
+                self.voice.tell("runs go on")
+                self._nothing_runs = None
+            self._note(work, waiting, result)
+
+    def _result(self, work: Work) -> RunResult:
+        lake = self._living_lake()
+        self.is_running = True
+        try:
+            return lake.run(*work.tables, on_event=Doing(self.board))
+        except RunFailed as error:
+            return error.result
+        finally:
+            self.is_running = False
+
+    def _note(self, work: Work, waiting: Mapping[str, Arrived], result: RunResult) -> None:
+        done = [name for name in work.tables if name in result.published or name in result.current]
+        self.arrivals.settle(waiting, done)
+        answered = {name: at for name, at in work.firings.items() if name in done}
+        self._keep_firings(fired(self._firings, answered))
+        if result.published:
+            self.voice.on_run(result)
+        for name in done:
+            self._recover(name)
+        for name, problems in result.failed.items():
+            self._fail(name, problems)
+        self._renew_spark([problem for problems in result.failed.values() for problem in problems])
+        self.around.tidy(result)
+        self._show_run(result)
+
+    def _show_run(self, result: RunResult) -> None:
+        ended = self.clock.now()
+        self._batches |= {name: batch_of(report, ended) for name, report in result.published.items()}
+        if result.published or result.failed:
+            last = LastRun(moment(ended), result.seconds, tuple(result.published), tuple(result.failed))
+            self.board.put(last_run=last)
+        self._show()
+
+    def _recover(self, name: str) -> None:
+        before = self._failing.pop(name, None)
+        if before is not None:
+            times = "once" if before.failures == 1 else f"{before.failures} times"
+            self.voice.tell(f"{name} works again, after it had failed {times}")
+
+    def _fail(self, name: str, problems: Sequence[Problem]) -> None:
+        now = self.clock.monotonic()
+        before, after = self._failing.get(name), failed(self._failing.get(name), problems, now)
+        self._failing[name] = after
+        if after.is_new:
+            self.voice.on_problems(RunError(problems))
+        if not (before and before.is_parked):
+            self.voice.tell(failure_in_words(name, after, now))
+
+    def _fail_as_a_whole(self, problems: Sequence[Problem]) -> None:
+        now = self.clock.monotonic()
+        after = without_parking(failed(self._nothing_runs, problems, now), now)
+        self._nothing_runs, self._look_at = after, after.next_try
+        if after.is_new:
+            self.voice.on_problems(RunError(problems))
+            self.voice.tell(f"nothing can be run; it is tried again, first in {after.next_try - now:.0f} s")
+        self._renew_spark(problems)
+        self._show()
+
+    def _living_lake(self) -> Lake:
+        if self._lake is not None and self._lake.lost_spark:
+            self._close_lake("Spark's process has ended by itself; another one is started")
+        if self._lake is None:
+            self._lake = self.around.open()
+        return self._lake
+
+    def _renew_spark(self, problems: Sequence[Problem]) -> None:
+        lost = self._lake is not None and self._lake.lost_spark
+        if lost or any(problem.code in _SPARK_IS_LOST for problem in problems):
+            self._close_lake("Spark's process was lost; another one is started for the next batch")
+
+    def _close_lake(self, why: str) -> None:
+        lake, self._lake = self._lake, None
+        self.voice.tell(why)
+        try:
+            if lake is not None:
+                lake.close()
+        except Exception as error:  # noqa: BLE001 - what is gone need not be ended well
+            self.voice.tell(f"its end was not a clean one: {self.around.explain(error).what}")
+
+    def _tell_missed(self, found: Sequence[Due], work: Work) -> None:
+        for each in found:
+            is_cron = self._tables.schedules[each.table].cron is not None
+            is_missed = is_cron and (each.passed > 1 or self._is_first)
+            if is_missed and each.table in work.firings and each.table not in self._failing:
+                self.voice.tell(missed_in_words(each))
+
+    def _keep_firings(self, firings: dict[str, Firing]) -> None:
+        if firings == self._firings:
+            return
+        self._firings = firings
+        try:
+            write_firings(self.firings_file, firings)
+        except OSError as error:
+            self.voice.tell(f"{self.firings_file} cannot be written: {error.strerror or error}")
+
+    def _show(self) -> None:
+        now = (self.clock.monotonic(), self.clock.now())
+        problem = self._nothing_runs.problem.as_dict() if self._nothing_runs else None
+        tables = table_states(self._tables, self._firings, self._failing, self._batches, now)
+        self.board.put(doing="waiting", problem=problem, tables=tables)

@@ -1,0 +1,138 @@
+"""What ``up`` says, and what it puts on its board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, Protocol
+
+from lakesmith.api.results import RunResult
+from lakesmith.errors import LakesmithError
+from lakesmith.execute.events import (
+    BatchReport,
+    EngineStarting,
+    Event,
+    TableCurrent,
+    TableFailed,
+    TablePublished,
+    TableStarted,
+)
+from lakesmith.serve.retries import PARKED_PAUSE, Failing
+from lakesmith.serve.schedule import MOST_PASSED, Due, Firing, next_firing
+from lakesmith.serve.state import TableState, moment
+from lakesmith.serve.tables import Tables
+
+
+class Voice(Protocol):
+    """Who is told what happens."""
+
+    def tell(self, text: str, /) -> None:
+        """A line."""
+
+    def on_run(self, result: RunResult, /) -> None:
+        """A run that published something."""
+
+    def on_problems(self, error: LakesmithError, /) -> None:
+        """What failed, in full."""
+
+
+class Boarding(Protocol):
+    """What ``state.Board`` is for the loop."""
+
+    def put(self, **changes: Any) -> None:
+        """Changes the state that others see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The last batch of a table that ``up`` published."""
+
+    ended: str
+    rows: int
+
+
+def batch_of(report: BatchReport, ended: datetime) -> Batch:
+    """What is told of a batch."""
+    account = report.record.account
+    return Batch(moment(ended), account.read or account.inserted + account.updated + account.deleted)
+
+
+def missed_in_words(due: Due) -> str:
+    """A table whose time came while nothing could be run."""
+    more = "more than " if due.passed >= MOST_PASSED else ""
+    times = "time" if due.passed == 1 else "times"
+    return f"{due.table}: its schedule was missed {more}{due.passed:,} {times}; that is made up for once, now"
+
+
+def failure_in_words(name: str, failing: Failing, now: float) -> str:
+    """A failure in one line: when it is tried again."""
+    row = f"{failing.failures} times in a row" if failing.failures > 1 else "once"
+    if failing.is_parked:
+        return (
+            f"{name} is parked: it failed {row} with {failing.problem.code} ({failing.problem.what});"
+            f" it is tried again when its definition changes, and every {PARKED_PAUSE / 60:g} minutes"
+        )
+    again = max(0.0, failing.next_try - now)
+    return f"{name} failed {row} ({failing.problem.code}); it is tried again in {again:.0f} s"
+
+
+def table_states(
+    tables: Tables,
+    firings: Mapping[str, Firing],
+    failing: Mapping[str, Failing],
+    batches: Mapping[str, Batch],
+    now: tuple[float, datetime],
+) -> dict[str, TableState]:
+    """All tables as the board shows them. ``now``: on the clock of retries, and in UTC."""
+    found = {}
+    for name, table in tables.definitions.items():
+        state = _failing(failing.get(name), now)
+        if table.schedule is not None and name in firings:
+            firing = moment(next_firing(table.schedule, firings[name].at))
+            state = replace(state, schedule=str(table.schedule), next_firing=firing)
+        if (batch := batches.get(name)) is not None:
+            state = replace(state, last_batch=batch.ended, last_rows=batch.rows)
+        found[name] = state
+    return found
+
+
+def _failing(failing: Failing | None, now: tuple[float, datetime]) -> TableState:
+    if failing is None:
+        return TableState()
+    again = now[1] + timedelta(seconds=failing.next_try - now[0])
+    return TableState(
+        failures=failing.failures,
+        is_parked=failing.is_parked,
+        problem=failing.problem.as_dict(),
+        next_try=moment(again),
+    )
+
+
+class Doing:
+    """Puts on the board what a run is at: it is told the run's events, from several threads."""
+
+    def __init__(self, board: Boarding) -> None:
+        self._board = board
+        self._lock = Lock()
+        self._tables: list[str] = []
+
+    def __call__(self, event: Event) -> None:
+        """Takes notice of an event."""
+        match event:
+            case EngineStarting():
+                self._board.put(doing="starting Spark")
+            case TableStarted(step):
+                self._change(add=str(step.name))
+            case TablePublished(name) | TableFailed(name) | TableCurrent(name):
+                self._change(remove=str(name))
+
+    def _change(self, add: str = "", remove: str = "") -> None:
+        with self._lock:
+            before = self._tables
+            self._tables = [each for each in before if each not in (add, remove)] + ([add] if add else [])
+            text = f"bringing {', '.join(self._tables)} up to date" if self._tables else "looking for work"
+            changed = before != self._tables
+        if changed:
+            self._board.put(doing=text)
