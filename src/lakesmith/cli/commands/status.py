@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.text import ago, columns_aligned, count, iso
+from lakesmith.cli.render.up_section import up_as_dict, up_lines
+from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.status import Standing, TableStatus, statuses
+from lakesmith.serve.state import UpState, read_state
 
 app = command_app()
 
 
 _HEADER = ("table", "state", "batch", "published", "rows", "quarantined", "why")
+_REDRAW_SECONDS = 1.0
 _WORDS = {Standing.UP_TO_DATE: "up to date", Standing.BEHIND: "behind", Standing.REFUSED: "refused"}
 
 
@@ -30,20 +36,62 @@ def status(
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Draw it anew each second, until Ctrl-C.")] = False,
 ) -> None:
     """The command line's words, as ``status_command`` takes them."""
+    if watch:
+        raise typer.Exit(watch_command(project, target, tuple(select or ()), json))
     raise typer.Exit(status_command(project, target, tuple(select or ()), json))
 
 
 def status_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Prints how the selected tables stand; 0, or 1 when one of them is refused."""
+    """Prints how the selected tables stand, and what ``lakesmith up`` does; 0, or 1 when one of them is refused."""
     opened = open_project(root, target)
     found = statuses(opened.decider(), opened.names(patterns))
+    up = read_state(opened.project.state_dir)
     if as_json:
-        print(json.dumps({"tables": [status_as_dict(status) for status in found]}, indent=2))
+        tables = [status_as_dict(status) for status in found]
+        print(json.dumps({"tables": tables, "up": up_as_dict(up)}, indent=2))
     else:
-        print("\n".join(status_lines(found, time.time_ns() // 1_000_000)))
+        print("\n".join(_with_up(found, up)))
     return 1 if any(status.standing is Standing.REFUSED for status in found) else 0
+
+
+def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
+    """Draws the status each second until Ctrl-C. Raises UsageError LS228 where there is no terminal to draw on."""
+    if as_json or not sys.stdout.isatty():
+        found = "--json" if as_json else "an output that is no terminal"
+        hint = "lakesmith status --json prints the status once, as data"
+        raise UsageError(
+            Problem("LS228", "--watch draws on a terminal", None, "a terminal, and no --json", found, hint)
+        )
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False) as live:
+        while True:
+            text = "\n".join(_lines_now(root, target, patterns))
+            live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+            time.sleep(_REDRAW_SECONDS)
+    return 0
+
+
+def _lines_now(root: Path, target: str | None, patterns: tuple[str, ...]) -> list[str]:
+    """The status now; what is wrong with the project, while somebody edits it, in its place."""
+    try:
+        opened = open_project(root, target)
+        found = statuses(opened.decider(), opened.names(patterns))
+        return _with_up(found, read_state(opened.project.state_dir))
+    except LakesmithError as error:
+        return [line for problem in error.problems for line in problem.lines()]
+
+
+def _with_up(found: Sequence[TableStatus], up: UpState | None) -> list[str]:
+    now_ms = time.time_ns() // 1_000_000
+    names = {str(status.name) for status in found}
+    section = ["", *up_lines(up, names, now_ms)] if up is not None else []
+    return [*status_lines(found, now_ms), *section]
 
 
 def status_lines(found: Sequence[TableStatus], now_ms: int) -> list[str]:

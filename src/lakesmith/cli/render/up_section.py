@@ -1,0 +1,91 @@
+"""What ``lakesmith up`` tells of itself, as ``status`` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from lakesmith.cli.render.text import ago, columns_aligned, count, duration
+from lakesmith.serve.state import TableState, UpState, is_alive, is_here
+
+_HEADER: Final = ("up", "schedule", "next", "last batch", "rows read", "waits for", "failures")
+_SILENT_MS: Final = 10_000
+"""It writes each second: after so long it is stopped, or its disk does not answer."""
+
+
+def up_lines(state: UpState, names: Collection[str], now_ms: int) -> list[str]:
+    """The process, what it does, and those of the tables of which there is something to tell."""
+    if is_here(state) and not is_alive(state):
+        return [_gone(state, now_ms)]
+    rows = [_row(name, each, now_ms) for name, each in state.tables.items() if name in names and _tells(each)]
+    table = ["", *columns_aligned([_HEADER, *rows], right=frozenset({4, 5, 6}))] if rows else []
+    return [*_process(state, now_ms), *_problems(state, names, now_ms), *table]
+
+
+def up_as_dict(state: UpState | None) -> dict[str, Any] | None:
+    """The same as JSON data. ``is_alive``: None for one of another machine, of which that cannot be known."""
+    if state is None:
+        return None
+    return {"is_alive": is_alive(state) if is_here(state) else None, **asdict(state)}
+
+
+def _gone(state: UpState, now_ms: int) -> str:
+    return (
+        f"lakesmith up is not running: process {state.pid} ended without a word, and was heard of last"
+        f" {ago(_ms(state.written), now_ms)}"
+    )
+
+
+def _process(state: UpState, now_ms: int) -> Iterator[str]:
+    where = "" if is_here(state) else f" on {state.host}"
+    since = (
+        "just begun" if now_ms - _ms(state.since) < _SILENT_MS else f"begun {ago(_ms(state.since), now_ms)}"
+    )
+    events = f"; it takes events at {state.address}" if state.address else ""
+    yield f"lakesmith up (process {state.pid}{where}, {since}): {state.doing}{events}"
+    if now_ms - _ms(state.written) > _SILENT_MS:
+        yield f"  it was heard of last {ago(_ms(state.written), now_ms)}"
+    if (run := state.last_run) is not None:
+        failed = f", {count(len(run.failed), 'table')} failed" if run.failed else ""
+        batches = count(len(run.published), "batch", "batches")
+        yield f"  last run {ago(_ms(run.ended), now_ms)}: {batches} in {duration(run.seconds)}{failed}"
+
+
+def _problems(state: UpState, names: Collection[str], now_ms: int) -> Iterator[str]:
+    if state.problem is not None:
+        yield f"  nothing can be run: {_told(state.problem)}"
+    for name, each in state.tables.items():
+        if name in names and each.problem is not None and each.next_try is not None:
+            how = "is parked" if each.is_parked else "fails"
+            wait = max(0, _ms(each.next_try) - now_ms) / 1000
+            yield f"  {name} {how}: {_told(each.problem)}; it is tried again in {duration(wait)}"
+
+
+def _told(problem: Any) -> str:
+    return f"{problem.get('code')} {problem.get('what')}"
+
+
+def _tells(each: TableState) -> bool:
+    return bool(each.schedule or each.failures or each.last_batch or each.lag_seconds is not None)
+
+
+def _row(name: str, each: TableState, now_ms: int) -> tuple[str, ...]:
+    return (
+        name,
+        each.schedule or "on arrival",
+        _when(each.next_firing),
+        ago(_ms(each.last_batch), now_ms) if each.last_batch else "-",
+        "-" if each.last_rows is None else f"{each.last_rows:,}",
+        "-" if each.lag_seconds is None else duration(each.lag_seconds),
+        f"{each.failures}{' (parked)' if each.is_parked else ''}",
+    )
+
+
+def _when(iso: str | None) -> str:
+    return "-" if iso is None else f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ms(iso: str) -> int:
+    return round(datetime.fromisoformat(iso).timestamp() * 1000)

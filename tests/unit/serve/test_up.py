@@ -1,0 +1,131 @@
+"""``lakesmith up`` as a process, on a project that has nothing to do: it starts no Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lakesmith.serve.loop import Loop
+from lakesmith.serve.state import is_alive, read_state
+from lakesmith.serve.up import Abandoned, Up, UpOptions
+
+MAIN = "from lakesmith.cli.main import main; main()"
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
+    for name, text in {
+        "bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {a: bigint}\n",
+        "gold/sales.yaml": "query: SELECT a FROM bronze.orders\nschedule: {cron: 0 6 * * *, time_zone: Europe/Amsterdam}\n",
+    }.items():
+        (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tables" / name).write_text(text)
+    (tmp_path / "landing").mkdir()
+    return tmp_path
+
+
+def until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def up(shop: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", MAIN, "up", "--every", "0.2"]
+    process = subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until(lambda: (found := read_state(shop / ".lakesmith")) is not None and found.tables)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def call(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *words], cwd=shop, capture_output=True, text=True, check=False
+    )
+
+
+def test_it_is_seen_ends_when_it_is_told_and_leaves_nothing_but_its_firings(
+    shop: Path, up: subprocess.Popen[str]
+) -> None:
+    said = json.loads(call(shop, "status", "--json").stdout)
+    assert said["up"]["is_alive"] is True
+    assert said["up"]["tables"]["gold.sales"]["schedule"] == "0 6 * * * Europe/Amsterdam"
+    assert f"lakesmith up (process {up.pid}, " in call(shop, "status").stdout
+    second = call(shop, "up")
+    assert second.returncode == 1
+    assert "LS701" in second.stderr
+
+    up.send_signal(signal.SIGTERM)
+
+    output, _ = up.communicate(timeout=PATIENCE)
+    assert up.returncode == 0, output
+    assert "ended; all that was taken is kept" in output
+    assert read_state(shop / ".lakesmith") is None
+    assert json.loads((shop / ".lakesmith" / "schedule.json").read_text()).keys() == {"gold.sales"}
+    assert json.loads(call(shop, "status", "--json").stdout)["up"] is None
+
+
+def test_one_that_was_killed_is_told_as_such(shop: Path, up: subprocess.Popen[str]) -> None:
+    up.kill()
+    up.wait()
+
+    said = call(shop, "status")
+    assert f"lakesmith up is not running: process {up.pid} ended without a word" in said.stdout
+    found = read_state(shop / ".lakesmith")
+    assert found is not None
+    assert not is_alive(found)
+
+
+def test_a_project_that_is_broken_meanwhile_is_told_and_read_again(
+    shop: Path, up: subprocess.Popen[str]
+) -> None:
+    def problem() -> object:
+        found = read_state(shop / ".lakesmith")
+        return found is not None and found.problem
+
+    right = (shop / "tables/bronze/orders.yaml").read_text()
+    (shop / "tables/bronze/orders.yaml").write_text("sauce: 1\n")
+    until(problem)
+    (shop / "tables/bronze/orders.yaml").write_text(right)
+    until(lambda: not problem())
+    assert up.poll() is None
+
+
+def test_watching_needs_a_terminal(shop: Path) -> None:
+    said = call(shop, "status", "--watch")
+
+    assert said.returncode == 2
+    assert "LS228 --watch draws on a terminal" in said.stderr
+
+
+def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
+    up = Up(UpOptions(shop), voice=None)  # type: ignore[arg-type]
+    up.stop()
+    up.stop()
+
+    up._loop = Loop(None, None, None, None, shop)  # type: ignore[arg-type]
+    up.stop()
+    up._loop.is_running = True
+    with pytest.raises(Abandoned):
+        up.stop()
+
+
+def test_one_that_is_stopped_still_lives(shop: Path, up: subprocess.Popen[str]) -> None:
+    os.kill(up.pid, signal.SIGSTOP)
+    found = read_state(shop / ".lakesmith")
+    assert found is not None
+    assert is_alive(found)
+    os.kill(up.pid, signal.SIGCONT)
