@@ -94,13 +94,27 @@ class Kept:
 
     def intake(self) -> int:
         """The process id of the intake."""
+        return self._child("-f", "lakesmith.serve.server")
+
+    def jvm(self) -> int:
+        """The process id of the JVM."""
+        return self._child("-x", "java")
+
+    def log(self) -> str:
+        """All that was said."""
+        return (self.root / "up.log").read_text()
+
+    def doing(self) -> str:
+        """What it is at, as ``status`` knows it."""
+        try:
+            return str(json.loads((self.root / ".lakesmith/up.json").read_text())["doing"])
+        except OSError:
+            return ""
+
+    def _child(self, *which: str) -> int:
         assert self.process is not None
-        found = subprocess.run(
-            ["pgrep", "-P", str(self.process.pid), "-f", "lakesmith.serve.server"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = ["pgrep", "-P", str(self.process.pid), *which]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
         return int(found.stdout.split()[0])
 
     def rows(self, table: str) -> list[dict[str, Any]]:
@@ -177,3 +191,51 @@ def test_what_is_acknowledged_is_in_the_lake_once_whatever_is_killed(kept: Kept)
     assert Counter(row["product_id"] for row in kept.rows("silver.sales")) == kept.acknowledged
     assert list((kept.root / ".lakesmith/intake").rglob("*.jsonl")) == []
     assert TOKEN not in (kept.root / "up.log").read_text()
+
+
+def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_other(kept: Kept) -> None:
+    broken = "SELECT product_id, raise_error('never right') AS wrong FROM silver.sales"
+    (kept.root / "tables/gold/broken.sql").write_text(broken)
+    kept.up()
+    kept.sell(1)
+    wait_until(kept.is_complete, "a sale reaches gold beside a table that fails", kept)
+    wait_until(lambda: "gold.broken failed" in kept.log(), "the failure is told", kept)
+
+    os.kill(kept.jvm(), signal.SIGKILL)
+    kept.sell(2, 3)
+    wait_until(kept.is_complete, "sales reach gold by another JVM", kept)
+    assert "Spark's process" in kept.log()
+
+    (kept.root / "tables/gold/broken.sql").write_text("SELECT product_id FROM silver.sales")
+    wait_until(lambda: "gold.broken:" in kept.log(), "a table that was mended is tried", kept)
+    status = subprocess.run(
+        [sys.executable, "-c", MAIN, "status", "--json"],
+        cwd=kept.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    up = json.loads(status.stdout)["up"]
+    assert up["is_alive"] is True
+    assert up["tables"]["gold.broken"]["failures"] == 0
+    assert kept.end() == 0
+    assert not (kept.root / ".lakesmith/up.json").exists()
+
+
+def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
+    # Each row takes long on its own, so that the batch cannot end meanwhile.
+    slow = "import time\n\nfrom pyspark.sql import functions as F\n\n\ndef slow(silver__sales):\n"
+    slow += "    wait = F.udf(lambda _: time.sleep(300), 'string')\n"
+    slow += "    return silver__sales.select('product_id', wait('product_id').alias('waited'))\n"
+    (kept.root / "tables/gold/slow.py").write_text(slow)
+    process = kept.up()
+    kept.sell(1)
+    wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins", kept)
+
+    process.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    assert process.poll() is None, "the batch is waited for"
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(PATIENCE) == 130
+    assert "was given up" in kept.log()

@@ -33,7 +33,9 @@ def up(
     port: Annotated[int, typer.Option(help="Its port.", min=1, max=65535)] = 8080,
     every: Annotated[
         float,
-        typer.Option(help="Seconds after which files are looked for. Events are taken at once.", min=0.1),
+        typer.Option(
+            help="Seconds after which everything is looked at. What arrives is taken at once.", min=0.1
+        ),
     ] = 10.0,
     tls_cert: Annotated[
         Path | None, typer.Option(help="Takes events over HTTPS, with the certificate in this file.")
