@@ -132,12 +132,6 @@ class Lakehouse:
         """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
         return self._calls.do(self._spark)
 
-    @property
-    def lost_spark(self) -> bool:
-        """Whether Spark was started and its process has ended by itself: ``close`` has the next call start it again."""
-        handle = self._handle
-        return handle is not None and not handle.is_alive()
-
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""
         self._calls.do_at_once(self._end)
@@ -182,6 +176,12 @@ def _give_up(run: Run, ended: Flag) -> None:
     from lakesmith.spark.progress import keep_cancelling
 
     keep_cancelling(lambda: run.engine.cancel() if run.engine else None, ended)
+
+
+def lost_spark(lakehouse: Lakehouse) -> bool:
+    """Whether its Spark was started and has ended by itself: ``close`` has the next call start another one."""
+    handle = lakehouse._handle
+    return handle is not None and not handle.is_alive()
 
 
 def open_lakehouse(folder: str | Path = ".", target: str | None = None) -> Lakehouse:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.api.lakehouse import Lakehouse, lost_spark
 from lakesmith.api.opened import Opened, read_project
 from lakesmith.api.results import RunResult
 from lakesmith.catalog.lock import ProjectLock
@@ -86,17 +86,14 @@ class Up:
             try:
                 self._start_intake(intake, sources, address)
                 self._say_if_blind()
-                loop.start()
-                self._turn(loop, intake)
-                board.put(doing="ending")
-                return True
-            except Abandoned:
-                board.put(doing="ending")
-                return False
+                return self._turn(loop, intake)
             finally:
-                watcher.end()
-                loop.close()
-                intake.end()
+                board.put(doing="ending")
+                try:
+                    watcher.end()
+                    loop.close()
+                finally:
+                    intake.end()
 
     def _start_intake(
         self, intake: IntakeProcess, sources: Sequence[EventSource], address: str | None
@@ -110,13 +107,19 @@ class Up:
         for each in sources:
             self.voice.tell(f"POST {address}{each.endpoint.path} -> {each.table.name}")
 
-    def _turn(self, loop: Loop, intake: IntakeProcess) -> None:
-        while not self._told:
-            if intake.restart_if_gone():
-                self.voice.tell("the intake had ended and was started again")
-            loop.look()
-            if not self._told:
-                self._bell.wait(_LOOK_SECONDS)
+    def _turn(self, loop: Loop, intake: IntakeProcess) -> bool:
+        """Looks until it is told to end; whether the last batch was finished."""
+        loop.start()
+        try:
+            while not self._told:
+                if intake.restart_if_gone():
+                    self.voice.tell("the intake had ended and was started again")
+                loop.look()
+                if not self._told:
+                    self._bell.wait(_LOOK_SECONDS)
+        except Abandoned:
+            return False
+        return True
 
     def _notice(self, table: str, arrivals: Arrivals) -> None:
         if table != PROJECT:
@@ -131,6 +134,15 @@ class Up:
             self.voice.tell(
                 f"files are looked for every {every}; with pip install 'lakesmith[live]' they are noticed"
             )
+
+
+class _KeptLake(Lakehouse):
+    """A Lakehouse that is looked after. Implements ``loop.Lake``."""
+
+    @property
+    def lost_spark(self) -> bool:
+        """Whether its Spark has ended by itself."""
+        return lost_spark(self)
 
 
 @dataclass
@@ -151,9 +163,9 @@ class _Around:
         self.watcher.watch(folders_of(tables, self._opened.project.root))
         return tables
 
-    def open(self) -> Lakehouse:
+    def open(self) -> _KeptLake:
         """A Lakehouse on the project."""
-        return Lakehouse(self.options.project, self.options.target)
+        return _KeptLake(self.options.project, self.options.target)
 
     def tidy(self, result: RunResult) -> None:
         """Segments that a published batch has taken are not needed any more: their rows are in the lake."""
