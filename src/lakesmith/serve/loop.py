@@ -215,7 +215,7 @@ class Loop:
 
     def _recover(self, name: str) -> None:
         before = self._failing.pop(name, None)
-        if before is not None:
+        if before is not None and not _is_quiet(before):
             times = "once" if before.failures == 1 else f"{before.failures} times"
             self.voice.tell(f"{name} works again, after it had failed {times}")
 
@@ -223,10 +223,11 @@ class Loop:
         now = self.clock.monotonic()
         before, after = self._failing.get(name), failed(self._failing.get(name), problems, now)
         self._failing[name] = after
-        if after.is_new:
+        if _is_quiet(after) or (before is not None and before.is_parked and not after.is_new):
+            return
+        if after.is_new or (before is not None and _is_quiet(before)):
             self.voice.on_problems(RunError(problems))
-        if not (before and before.is_parked):
-            self.voice.tell(failure_in_words(name, after, now))
+        self.voice.tell(failure_in_words(name, after, now))
 
     def _fail_as_a_whole(self, problems: Sequence[Problem]) -> None:
         now = self.clock.monotonic()
@@ -280,3 +281,8 @@ class Loop:
         problem = self._nothing_runs.problem.as_dict() if self._nothing_runs else None
         tables = table_states(self._tables, self._firings, self._failing, self._batches, now)
         self.board.put(doing="waiting", problem=problem, tables=tables)
+
+
+def _is_quiet(each: Failing) -> bool:
+    """That Spark was lost is said once for all tables that were under way; one that loses it again is named."""
+    return each.failures == 1 and each.problem.code in _SPARK_IS_LOST

@@ -269,18 +269,31 @@ def test_a_lake_that_is_lost_is_replaced(world: World) -> None:
     loop = world.loop(every=1e9)
     world.pass_by(loop, 1, step=1)
     assert (world.opened, world.closed) == (1, 1)
-    assert world.said[-1] == "Spark's process was lost; another one is started for the next batch"
+    assert world.said == ["Spark's process was lost; another one is started for the next batch"]
 
     world.fails = {}
     world.pass_by(loop, 2)
     assert world.opened == 2
-    assert world.said[-1] == "bronze.a works again, after it had failed once"
+    assert len(world.said) == 1
 
     world.lost_spark = True
     loop.arrivals.notice("bronze.x")
     world.pass_by(loop, 1)
     assert (world.opened, world.closed) == (3, 2)
     assert world.said[-1] == "Spark's process has ended by itself; another one is started"
+
+
+def test_a_table_that_loses_spark_again_is_named(world: World) -> None:
+    world.fails = {"bronze.a": DEAD}
+    loop = world.loop(every=1e9)
+
+    world.pass_by(loop, 3, step=1)
+
+    assert world.said[1:] == [
+        "problem LS604",
+        "bronze.a failed 2 times in a row (LS604); it is tried again in 2 s",
+        "Spark's process was lost; another one is started for the next batch",
+    ]
 
 
 def test_what_keeps_all_runs_from_beginning_is_told_once_and_tried_each_minute(world: World) -> None:

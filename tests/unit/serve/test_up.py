@@ -7,13 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from lakesmith.serve.loop import Loop
+from lakesmith.api.results import RunResult
+from lakesmith.errors import LakesmithError
+from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.state import is_alive, read_state
 from lakesmith.serve.up import Abandoned, Up, UpOptions
 
@@ -129,3 +133,77 @@ def test_one_that_is_stopped_still_lives(shop: Path, up: subprocess.Popen[str]) 
     assert found is not None
     assert is_alive(found)
     os.kill(up.pid, signal.SIGCONT)
+
+
+class IdleLake:
+    """A Lakehouse that finds nothing to do, and remembers what it was asked."""
+
+    runs: ClassVar[list[tuple[str, ...]]] = []
+    lost_spark = False
+
+    def __init__(self, folder: Path, target: str | None) -> None:
+        pass
+
+    def run(self, *select: str, on_event: object = None) -> RunResult:
+        self.runs.append(select)
+        return RunResult({}, dict.fromkeys(select, "nothing"), {}, (), 0.1, 0)
+
+    def close(self) -> None:
+        pass
+
+
+class Quiet:
+    """Nobody listens."""
+
+    def tell(self, text: str) -> None:
+        pass
+
+    def on_run(self, result: RunResult) -> None:
+        pass
+
+    def on_problems(self, error: LakesmithError) -> None:
+        pass
+
+
+@pytest.fixture
+def idle(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, ...]]]:
+    """An ``up`` in this process that looks at everything once alone; its runs."""
+    monkeypatch.setattr("lakesmith.serve.up._KeptLake", IdleLake)
+    monkeypatch.setattr(IdleLake, "runs", [])
+    up = Up(UpOptions(shop, pace=Pace(every=1e9)), Quiet())
+    thread = threading.Thread(target=up.keep)
+    thread.start()
+    until(lambda: IdleLake.runs)
+    yield IdleLake.runs
+    up.stop()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_a_file_that_arrives_begins_a_run_of_its_table(shop: Path, idle: list[tuple[str, ...]]) -> None:
+    pytest.importorskip("watchfiles")
+    assert idle == [("bronze.orders",)]
+
+    numbers = iter(range(10**6))
+
+    def another() -> bool:
+        (shop / f"landing/{next(numbers)}.csv").write_text("a\n1\n")
+        time.sleep(0.5)
+        return len(idle) > 1
+
+    until(another)
+    assert set(idle) == {("bronze.orders",)}
+
+
+def test_a_project_that_changes_is_read_at_once(shop: Path, idle: list[tuple[str, ...]]) -> None:
+    pytest.importorskip("watchfiles")
+    numbers = iter(range(10**6))
+
+    def another() -> bool:
+        (shop / "tables/gold/more.yaml").write_text(
+            f"query: SELECT {next(numbers)} AS a\nschedule: on arrival\n"
+        )
+        time.sleep(0.5)
+        return ("bronze.orders", "gold.more") in idle
+
+    until(another)
