@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -15,11 +16,10 @@ _PATIENCE_SECONDS: Final = 15.0
 
 
 class IntakeProcess:
-    """The process that takes events for a project."""
+    """The process that takes events for a project. ``where``: the arguments that say at which address, and how."""
 
-    def __init__(self, project: Path, target: str | None, host: str, port: int) -> None:
+    def __init__(self, project: Path, target: str | None, where: Sequence[str]) -> None:
         chosen = ["--target", target] if target else []
-        where = ["--host", host, "--port", str(port)]
         self._command = [sys.executable, "-m", "lakesmith.serve.server", str(project), *chosen, *where]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -35,13 +35,19 @@ _LOOK_SECONDS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """``pace``: how often is looked and run."""
+    """``pace``: how often is looked and run. ``tls``: the files of the certificate and of its key; None: events come over plain HTTP."""
 
     project: Path
     target: str | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     pace: Pace = field(default_factory=Pace)
+    tls: tuple[Path, Path] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where events are taken."""
+        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
 
 
 class Abandoned(BaseException):
@@ -76,8 +82,11 @@ class Up:
 
     def _keep(self, sources: Sequence[EventSource], state_dir: Path) -> bool:
         options, arrivals = self.options, Arrivals()
-        intake = IntakeProcess(options.project, options.target, options.host, options.port)
-        address = f"http://{options.host}:{options.port}" if sources else None
+        where = ["--host", options.host, "--port", str(options.port)]
+        if options.tls is not None:
+            where += ["--tls-cert", str(options.tls[0]), "--tls-key", str(options.tls[1])]
+        intake = IntakeProcess(options.project, options.target, where)
+        address = options.url if sources else None
         watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
         around = _Around(options, arrivals, watcher)
         with Board(state_dir, this_process(address), arrivals.lags) as board:

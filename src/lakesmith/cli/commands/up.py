@@ -20,8 +20,8 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
-from lakesmith.serve.tls import certificate_and_key
 from lakesmith.serve.loop import Pace
+from lakesmith.serve.tls import certificate_and_key
 from lakesmith.serve.up import Up, UpOptions
 
 app = command_app()

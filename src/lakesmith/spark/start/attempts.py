@@ -143,7 +143,9 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
         hand_over(keep, driver, plan.folder, reached, parts)
         atexit.unregister(stop)
 
-    return SessionHandle(spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, driver.is_alive, leave)
+    return SessionHandle(
+        spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, driver.is_alive, leave
+    )
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
