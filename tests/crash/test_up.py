@@ -193,6 +193,7 @@ def test_what_is_acknowledged_is_in_the_lake_once_whatever_is_killed(kept: Kept)
     assert TOKEN not in (kept.root / "up.log").read_text()
 
 
+@pytest.mark.in_turn
 def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_other(kept: Kept) -> None:
     broken = "SELECT product_id, CAST(raise_error('never right') AS STRING) AS wrong FROM silver.sales"
     (kept.root / "tables/gold/broken.sql").write_text(broken)
@@ -222,6 +223,7 @@ def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_ot
     assert not (kept.root / ".lakesmith/up.json").exists()
 
 
+@pytest.mark.in_turn
 def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     # Each row takes long on its own, so that the batch cannot end meanwhile.
     slow = "import time\n\nfrom pyspark.sql import functions as F\n\n\ndef slow(silver__sales):\n"

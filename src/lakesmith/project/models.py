@@ -357,6 +357,23 @@ class LookupSettings(Settings):
     )
 
 
+class EmitSettings(Settings):
+    """Which rows of the query the table has: those of closed windows. Without it a window is there, and grows, from its first row on."""
+
+    closed: ColumnName = Field(
+        description="A column of the query with the end of the window. Its row is there once the watermark has passed that."
+    )
+    watermark: str = Field(
+        description="Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`.",
+        pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$",
+    )
+    delay: str = Field(
+        "0 seconds",
+        description="How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`. What comes later still "
+        "corrects its window.",
+    )
+
+
 class TableFile(SharedSettings):
     """A table: `tables/LAYER/NAME.yaml`. It is either sourced (`source`) or derived (a query, `from`)."""
 
@@ -395,6 +412,9 @@ class TableFile(SharedSettings):
         None,
         description="The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is "
         "not here names its table itself, with two underscores: `bronze__orders`.",
+    )
+    emit: EmitSettings | None = Field(
+        None, description="Which windows are there: see [events](../live.md#windows)."
     )
     lookups: dict[TableReference, LookupSettings] | None = Field(
         None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -25,9 +25,10 @@ from lakesmith.project.definitions import (
     TableName,
     is_taken,
 )
+from lakesmith.project.durations import seconds
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
-from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
+from lakesmith.project.models import DefaultsFile, EmitSettings, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.schedules import ScheduleProblem, schedule_of
@@ -37,6 +38,7 @@ from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
+from lakesmith.quoting import quoted
 
 _KEYED_ONLY: Final = ("key", "latest_by", "delete_when", "track")
 _OWN_ONLY: Final = (
@@ -47,6 +49,7 @@ _OWN_ONLY: Final = (
     "from_",
     "function",
     "inputs",
+    "emit",
     "lookups",
     "deterministic",
 )
@@ -196,6 +199,33 @@ class TableBuilder:
                 self._problem("LS112", f"{name} is for Python queries", setting.place, expected=expected)
 
     def _query(self) -> SqlQuery | PythonQuery | None:
+        query, emit = self._whole_query(), self._draft.settings.emit
+        if emit is None or query is None:
+            return query
+        place = self._draft.own.document.place("emit")
+        if isinstance(query, PythonQuery):
+            self._problem("LS112", "emit is for SQL queries", place, expected="a SELECT")
+            return query
+        return self._of_closed_windows(query, emit)
+
+    def _of_closed_windows(self, query: SqlQuery, emit: EmitSettings) -> SqlQuery:
+        """The rows of windows that the watermark has passed: in SQL, so that they are what any query gives, late rows and all.
+
+        The text begins on the line on which the author's does, so that messages name its lines.
+        """
+        layer, table, column = emit.watermark.split(".")
+        try:
+            delay = seconds(emit.delay)
+        except ValueError:
+            place = self._draft.own.document.place("emit", "delay")
+            expected = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day"
+            self._problem("LS105", "delay is no duration", place, expected=expected, found=repr(emit.delay))
+            return query
+        watermark = f"SELECT max({quoted(column)}) - INTERVAL '{delay:.6f}' SECOND FROM {quoted(layer)}.{quoted(table)}"
+        text = f"SELECT * FROM ({query.text.rstrip().rstrip(';')}\n) WHERE {quoted(emit.closed)} <= ({watermark})"
+        return replace(query, text=text)
+
+    def _whole_query(self) -> SqlQuery | PythonQuery | None:
         files = self._draft.files
         own = self._draft.own
         if self._draft.settings.query is not None:

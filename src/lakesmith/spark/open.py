@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
@@ -16,9 +17,11 @@ from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
-from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+
+if TYPE_CHECKING:
+    from lakesmith.spark.engine import SparkEngine
 
 _FILLED_IN = re.compile(r"\$\{\S+?\}")
 
@@ -76,6 +79,9 @@ def open_engine(
     lake: Lake, lock: ProjectLock, listener: Listener, little: bool = False, keep: KeepWarm | None = None
 ) -> SparkEngine:
     """Starts Spark for a run; the lock's holder says which JVM works for it."""
+    # Imported here: a question is asked without it.
+    from lakesmith.spark.engine import SparkEngine
+
     listener(EngineStarting())
     began = time.monotonic()
     # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.

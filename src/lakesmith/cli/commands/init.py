@@ -22,7 +22,7 @@ app = command_app()
 
 
 _LEFT_OUT = frozenset(
-    {".lakesmith", ".mypy_cache", ".ruff_cache", ".pytest_cache", "__pycache__", ".DS_Store"}
+    {".lakesmith", ".database", ".mypy_cache", ".ruff_cache", ".pytest_cache", "__pycache__", ".DS_Store"}
 )
 """What a worked-in example may hold besides its own files."""
 

@@ -19,6 +19,7 @@ from lakesmith.project.models import (
     CatalogSettings,
     ColumnSettings,
     DefaultsFile,
+    EmitSettings,
     EngineSettings,
     FileOptions,
     FilesSettings,
@@ -79,6 +80,7 @@ def _table_page() -> Iterator[str]:
     yield from _section("source: files", {**where, **options})
     yield from _section("source: http", HttpSettings.model_fields)
     yield from _section("source: postgres", PostgresSettings.model_fields)
+    yield from _section("emit", EmitSettings.model_fields)
     yield from _section("lookups", LookupSettings.model_fields)
     yield from _section("columns: the long form", ColumnSettings.model_fields)
     yield from _section("schedule: the long form", ScheduleSettings.model_fields)
