@@ -36,6 +36,7 @@ FILES = {
     "tables/bronze/sales_raw.yaml": "source: {http: {path: /sales}}\n"
     "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: bigint}\n",
     "tables/silver/sales.sql": "SELECT product_id, price, sale_time FROM bronze.sales_raw",
+    "tables/gold/_defaults.yaml": "schedule: {every: 5s}\n",
     "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS total, count(*) AS sales"
     " FROM silver.sales GROUP BY window(sale_time, '1 minute')",
 }

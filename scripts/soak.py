@@ -26,7 +26,8 @@ SEEDED = (
     "tests/spark/write/test_semantics_keyed.py",
 )
 KILLS = ("tests/crash/test_kills.py", "tests/crash/test_replay_kills.py", "tests/crash/test_faults.py")
-ROUND = ((LAKES, HISTORIES), (SEEDED, HISTORIES // 10), (KILLS, 1))
+LIVE = ("tests/crash/test_chaos.py", "tests/crash/test_up.py", "tests/crash/test_warm.py")
+ROUND = ((LAKES, HISTORIES), (SEEDED, HISTORIES // 10), (KILLS, 1), (LIVE, 3))
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
 from lakesmith.serve.loop import Pace
+from lakesmith.serve.systemd import unit_of
 from lakesmith.serve.tls import certificate_and_key
 from lakesmith.serve.up import Up, UpOptions
 
@@ -45,13 +46,32 @@ def up(
         float,
         typer.Option(help="Seconds from the beginning of one run to that of the next, at least.", min=0.0),
     ] = 0.0,
+    systemd: Annotated[
+        bool, typer.Option("--systemd", help="Print a unit of systemd that does this, and do nothing.")
+    ] = False,
     project: ProjectOption = HERE,
     target: TargetOption = None,
 ) -> None:
     """The command line's words, as ``up_command`` takes them."""
     pace = Pace(every, at_most_every)
     tls = certificate_and_key(tls_cert, tls_key)
-    raise typer.Exit(up_command(UpOptions(project.resolve(), target, host, port, pace, tls)))
+    options = UpOptions(project.resolve(), target, host, port, pace, tls)
+    if systemd:
+        opened = open_project(options.project, target)
+        print(unit_of(opened.project.name, options.project, _arguments(options)))
+        raise typer.Exit
+    raise typer.Exit(up_command(options))
+
+
+def _arguments(options: UpOptions) -> Iterator[str]:
+    """The options as they are typed."""
+    yield from ("--host", options.host, "--port", str(options.port))
+    yield from ("--every", f"{options.pace.every:g}", "--at-most-every", f"{options.pace.at_most_every:g}")
+    if options.tls is not None:
+        for name, file in zip(("--tls-cert", "--tls-key"), options.tls, strict=True):
+            yield from (name, str(file.resolve()))
+    if options.target is not None:
+        yield from ("--target", options.target)
 
 
 def up_command(options: UpOptions) -> int:
