@@ -9,8 +9,10 @@ from pathlib import Path
 
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.lake import Lake
+from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.plan.facts import TableFacts
 from lakesmith.project.definitions import FileSource, TableDefinition, TableName
+from lakesmith.sources.model import FileAction
 
 
 def fetch_all(
@@ -29,6 +31,8 @@ def fetch_all(
                     _fetch(lake, table, source, facts, environment)
         except LakesmithError as error:
             problems[table.name] = error.problems[0]
+        except Exception as error:  # noqa: BLE001 - whatever happens to one table, the others go on
+            problems[table.name] = unforeseen_of(error, table, lake.project)
     return problems
 
 
@@ -38,10 +42,11 @@ def _fetch(
     from lakesmith.sources.postgres.fetch import Fetch, fetch
 
     ledger = lake.ledger(table.name, facts)
-    taken = frozenset(Path(path).name for path, entry in ledger.items() if entry.source == source.name)
-    task = Fetch(
-        table.name, source, lake.project.root / source.path, taken, lambda: _keys(lake, table.name, facts)
-    )
+    ours = {Path(path).name: entry.action for path, entry in ledger.items() if entry.source == source.name}
+    forgotten = [name for name, action in ours.items() if action is FileAction.FORGOTTEN]
+    taken = frozenset(ours).difference(forgotten)
+    folder = lake.project.root / source.path
+    task = Fetch(table.name, source, folder, taken, lambda: _keys(lake, table.name, facts), len(forgotten))
     fetch(task, environment, datetime.now(UTC))
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileSource, PostgresTable, TableName
-from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, changes, next_time
+from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, ReadRow, changes, next_time
 from lakesmith.sources.postgres.position import (
     Position,
     load_position,
@@ -32,13 +32,15 @@ Keys = Callable[[], Mapping[str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One source, and what is known of it. ``folder``: of its landing files; ``taken``: their names in the published ledger."""
+    """One source, and what is known of it. ``folder``: of its landing files; ``taken``: their names in the published ledger;
+    ``forgotten``: how many of them were forgotten by hand, with their rows."""
 
     table: TableName
     source: FileSource
     folder: Path
     taken: frozenset[str]
     keys: Keys
+    forgotten: int = 0
 
 
 def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
@@ -52,7 +54,7 @@ def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
     newest = max(task.taken, default=None)
     before = _position(task, settings, newest)
     if before is None:
-        before = Position(_of(settings), newest, rows=dict(task.keys()))
+        before = Position(_of(settings), newest, task.forgotten, rows=dict(task.keys()))
     elif seconds_since_read(task.folder, now.timestamp()) < settings.refresh_seconds:
         return
     url = _url(task, settings, environment)
@@ -80,7 +82,8 @@ def _waiting(task: Fetch) -> bool:
 def _position(task: Fetch, settings: PostgresTable, newest: str | None) -> Position | None:
     """What was read, if the lake has just that: a rolled back table, or another folder, is read against the lake."""
     found = load_position(task.folder)
-    return found if found is not None and (found.of, found.file) == (_of(settings), newest) else None
+    fits = (_of(settings), newest, task.forgotten)
+    return found if found is not None and (found.of, found.file, found.forgotten) == fits else None
 
 
 def _of(settings: PostgresTable) -> str:
@@ -92,13 +95,14 @@ def _read(task: Fetch, settings: PostgresTable, before: Position, url: str, at: 
     task.folder.mkdir(parents=True, exist_ok=True)
     name = f"{at.strftime(FILE_TIME)}.jsonl"
     with read_table(url, settings, before.bound) as reading:
-        found = _Written(dict(before.rows))
-        _write(task.folder, name, found.lines(changes(before.rows, reading.rows, settings), at))
+        # By a growing column only what is in reach of the next reading has to be known.
+        found = _Written({} if settings.growing else dict(before.rows))
+        now_there = found.seen(reading.rows) if settings.growing else reading.rows
+        _write(task.folder, name, found.lines(changes(before.rows, now_there, settings), at))
         bound = reading.bound
     if found.changed or bound != before.bound or load_position(task.folder) is None:
-        save_position(
-            task.folder, Position(before.of, name if found.changed else before.file, bound, found.rows)
-        )
+        newest = name if found.changed else before.file
+        save_position(task.folder, Position(before.of, newest, before.forgotten, bound, found.rows))
     touch_position(task.folder, now)
 
 
@@ -108,6 +112,12 @@ class _Written:
 
     rows: dict[str, str | None]
     changed: int = 0
+
+    def seen(self, rows: Iterator[ReadRow]) -> Iterator[ReadRow]:
+        """The rows, which are remembered, changed or not."""
+        for row in rows:
+            self.rows[row.key] = row.hash
+            yield row
 
     def lines(self, changed: Iterator[Change], at: datetime) -> Iterator[str]:
         for change in changed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +17,12 @@ _FILE: Final = ".position.json"
 class Position:
     """What was read. ``file``: the newest landing file, whose rows are the last that ``rows`` (hashes by keys) know of.
 
-    ``bound``: see ``reading.Reading``. ``of``: the settings that it was read with.
+    ``bound``: see ``reading.Reading``. ``of``: the settings that it was read with; ``forgotten``: how many files had been forgotten by hand.
     """
 
     of: str
     file: str | None = None
+    forgotten: int = 0
     bound: str | None = None
     rows: dict[str, str | None] = field(default_factory=dict)
 
@@ -30,15 +31,14 @@ def load_position(folder: Path) -> Position | None:
     """The position that is kept in the folder; None where there is none that can be read."""
     try:
         data = json.loads((folder / _FILE).read_bytes())
-        return Position(data["of"], data["file"], data["bound"], data["rows"])
+        return Position(data["of"], data["file"], data["forgotten"], data["bound"], data["rows"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def save_position(folder: Path, position: Position) -> None:
     """Keeps it, at once and as a whole."""
-    data = {"of": position.of, "file": position.file, "bound": position.bound, "rows": position.rows}
-    write_whole(folder / _FILE, json.dumps(data, separators=(",", ":")))
+    write_whole(folder / _FILE, json.dumps(asdict(position), separators=(",", ":")))
 
 
 def touch_position(folder: Path, now: float) -> None:

@@ -175,7 +175,7 @@ def _sql_rows(
         frame.createOrReplaceTempView(view)
         names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
-    if analysis.driven is not None:
+    if batch.step.table.lookups and analysis.driven is not None:
         analysis = replace(analysis, select_lists=analysis.driven.select_lists)
     carried = _carried(batch, views) if with_arrival else ()
     carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None

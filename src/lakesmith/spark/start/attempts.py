@@ -139,7 +139,8 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
     def leave(keep: KeepWarm, parts: Mapping[str, str]) -> None:
         parameters = gateway.gateway_parameters
         reached = Gateway(parameters.port, parameters.auth_token, driver.pid)
-        detach(spark, gateway)
+        if not detach(spark):
+            raise OSError("the JVM does not answer")
         hand_over(keep, driver, plan.folder, reached, parts)
         atexit.unregister(stop)
 
@@ -172,7 +173,7 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
     def stop() -> None:
         if once.acquire(blocking=False):
             atexit.unregister(stop)
-            if detach(spark, gateway):
+            if detach(spark):
                 borrowed.give_back()
             else:
                 borrowed.connection.close()

@@ -104,10 +104,13 @@ class Keeper:
 
     def _given_back(self) -> None:
         assert self._borrower is not None
-        with suppress(OSError):
-            if _line(self._borrower) != b"done":
-                kill(self._told["jvm_pid"])
-                self._ends = True
+        try:
+            is_done = _line(self._borrower) == b"done"
+        except OSError:
+            is_done = False
+        if not is_done:
+            kill(self._told["jvm_pid"])
+            self._ends = True
         self._selector.unregister(self._borrower)
         self._borrower.close()
         self._borrower, self._idle_since = None, time.monotonic()

@@ -12,7 +12,6 @@ from lakesmith.spark.start.launch import DriverProcess
 from lakesmith.spark.start.session_folder import SessionFolder
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
 
 STOP_SECONDS = 10.0
@@ -33,23 +32,31 @@ def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -
     return stop
 
 
-def detach(spark: SparkSession, gateway: JavaGateway) -> bool:
+def detach(spark: SparkSession) -> bool:
     """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did not answer."""
-    from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 
-    context = spark.sparkContext
-    try:
-        context.cancelAllJobs()
-        spark.catalog.clearCache()
-        answered = True
-    except (Py4JError, OSError):
-        answered = False
+    context, answered = spark.sparkContext, threading.Event()
+    # A JVM that hangs must not hold up the caller.
+    asked = threading.Thread(target=_quieten, args=(spark, answered), name="spark-detach", daemon=True)
+    asked.start()
+    asked.join(STOP_SECONDS)
     if context._accumulatorServer is not None:
         threading.Thread(target=context._accumulatorServer.shutdown, daemon=True).start()
     SparkSession._instantiatedSession = None
     forget_gateway(close_alone=True)
-    return answered
+    return answered.is_set()
+
+
+def _quieten(spark: SparkSession, answered: threading.Event) -> None:
+    from py4j.protocol import Py4JError
+
+    try:
+        spark.sparkContext.cancelAllJobs()
+        spark.catalog.clearCache()
+    except (Py4JError, OSError):
+        return
+    answered.set()
 
 
 def forget_gateway(close_alone: bool = False) -> None:

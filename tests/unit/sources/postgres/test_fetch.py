@@ -32,12 +32,20 @@ class Reader:
     taken: set[str] = field(default_factory=set)
     lines: list[dict[str, Any]] = field(default_factory=list)
     now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
+    forgotten: int = 0
 
     def fetch(self, connection: str | None = None) -> None:
         """One look, a minute after the one before."""
         self.now += timedelta(minutes=1)
         source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=self.table)
-        task = Fetch(TableName("bronze", "products"), source, self.folder, frozenset(self.taken), self.keys)
+        task = Fetch(
+            TableName("bronze", "products"),
+            source,
+            self.folder,
+            frozenset(self.taken),
+            self.keys,
+            self.forgotten,
+        )
         fetch(task, {"SHOP": self.url if connection is None else connection}, self.now)
 
     def take(self) -> list[tuple[str, Any]]:
@@ -143,6 +151,19 @@ def test_what_was_read_is_made_anew_from_the_lake(reader: Reader, lost: str) -> 
     assert reader.take() == []
 
 
+def test_rows_of_a_file_that_was_forgotten_are_told_again(reader: Reader) -> None:
+    """They were taken out of the lake by hand, and what was read before says that they are there."""
+    reader.take()
+    forgotten = max(reader.taken)
+    do(reader.url, "INSERT INTO products VALUES (3, 'cap', 1)")
+    assert reader.take() == [("insert", 3)]
+    reader.taken.remove(forgotten)
+    reader.lines = [line for line in reader.lines if line["id"] == 3]
+    reader.forgotten = 1
+    assert reader.take() == [("insert", 1), ("insert", 2), ("update", 3)]
+    assert reader.take() == []
+
+
 def test_a_clock_that_was_set_back_leaves_the_order(reader: Reader) -> None:
     reader.take()
     reader.now -= timedelta(days=2)
@@ -209,6 +230,10 @@ def test_a_growing_number_is_read_with_an_overlap(reader: Reader) -> None:
     assert reader.take() == [("upsert", 1), ("upsert", 2), ("upsert", 100)]
     do(reader.url, "INSERT INTO products VALUES (95, 'b', 1), (94, 'c', 1)")
     assert reader.take() == [("upsert", 95)]
+    do(reader.url, "INSERT INTO products VALUES (200, 'd', 1)")
+    assert reader.take() == [("upsert", 200)]
+    kept = json.loads((reader.folder / ".position.json").read_text())["rows"]
+    assert len(kept) == 3, "only what is in reach of the next reading is kept"
 
 
 def test_any_changes_leave_what_is_there(reader: Reader) -> None:
