@@ -55,18 +55,23 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is due, the longest files first, the others in their order."""
     part = turns.part_of(os.environ, config.rootpath)
-    rest = [item for item in items if not _is_due(item, part)]
+    marked = [item for item in items if _takes_turns(item)]
+    told = [(item.nodeid, _whole_file(item)) for item in marked]
+    due = [True for _ in marked] if part is None else turns.due(told, part)
+    rest = [item for item, is_due in zip(marked, due, strict=True) if not is_due]
     left_out = set(map(id, rest))
     items[:] = [item for item in items if id(item) not in left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     config.hook.pytest_deselected(items=rest)
 
 
-def _is_due(item: pytest.Item, part: int | None) -> bool:
+def _takes_turns(item: pytest.Item) -> bool:
+    return item.get_closest_marker("in_turn") is not None and item.get_closest_marker("always") is None
+
+
+def _whole_file(item: pytest.Item) -> bool:
     marker = item.get_closest_marker("in_turn")
-    if item.get_closest_marker("always") is not None:
-        return True
-    return marker is None or part is None or turns.is_due(item.nodeid, part, together=bool(marker.args))
+    return marker is not None and bool(marker.args)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,12 +12,13 @@ runs them all, and so does a call that names files. Each part is the same wherev
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-PARTS: Final = 8
+PARTS: Final = 10
 """So many commits, on average, have every case once."""
 ALL: Final = "all"
 
@@ -36,10 +37,20 @@ def part_of(environment: Mapping[str, str], root: Path) -> int | None:
     return crc32(head.stdout.encode()) % PARTS if head.returncode == 0 else None
 
 
-def is_due(node: str, part: int, together: bool) -> bool:
-    """Whether a marked case (pytest's id of it) is run with this part; ``together``: with all cases of its file."""
-    unit = node.split("::", maxsplit=1)[0] if together else node
-    return crc32(unit.encode()) % PARTS == part
+def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
+    """Which of the marked cases (pytest's ids, in their order; True: with all cases of its file) are run with this part.
+
+    The cases of a file are dealt out one after the other, so that parts have as many of each file as they can; each file begins with
+    another part.
+    """
+    dealt: Counter[str] = Counter()
+    found = []
+    for node, together in marked:
+        file = node.split("::", maxsplit=1)[0]
+        turn = crc32(file.encode()) + (0 if together else dealt[file])
+        dealt[file] += 1
+        found.append(turn % PARTS == part)
+    return found
 
 
 def said(part: int | None) -> str:

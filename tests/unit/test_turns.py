@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,22 +13,33 @@ import turns
 CASES = [f"tests/spark/kinds/test_{name}.py::test_{number}[x]" for name in "abcdefgh" for number in range(20)]
 
 
+def due(part: int, together: bool = False) -> set[str]:
+    taken = turns.due([(case, together) for case in CASES], part)
+    return {case for case, is_due in zip(CASES, taken, strict=True) if is_due}
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_each_case_has_its_turn_once(together: bool) -> None:
-    for case in CASES:
-        assert [turns.is_due(case, part, together) for part in range(turns.PARTS)].count(True) == 1
+    parts = [due(part, together) for part in range(turns.PARTS)]
+    assert sorted(case for part in parts for case in part) == sorted(CASES)
 
 
 def test_the_cases_of_a_file_that_share_a_lake_have_their_turn_together() -> None:
     for part in range(turns.PARTS):
-        due = {case.split("::")[0] for case in CASES if turns.is_due(case, part, together=True)}
-        assert all(turns.is_due(case, part, together=True) == (case.split("::")[0] in due) for case in CASES)
+        files = {case.split("::")[0] for case in due(part, together=True)}
+        assert due(part, together=True) == {case for case in CASES if case.split("::")[0] in files}
 
 
-def test_parts_are_of_like_size() -> None:
-    sizes = [sum(turns.is_due(case, part, together=False) for case in CASES) for part in range(turns.PARTS)]
-    assert max(sizes) < 2 * len(CASES) / turns.PARTS
-    assert min(sizes) > len(CASES) / turns.PARTS / 2
+def test_each_part_has_as_many_of_a_file_as_any_other() -> None:
+    for part in range(turns.PARTS):
+        of_files = Counter(case.split("::")[0] for case in due(part))
+        assert len(of_files) == 8 and set(of_files.values()) == {20 // turns.PARTS}
+
+
+def test_files_with_a_case_each_are_dealt_to_several_parts() -> None:
+    single = [(f"tests/spark/test_{number}.py::test_it", False) for number in range(40)]
+    sizes = [sum(turns.due(single, part)) for part in range(turns.PARTS)]
+    assert sum(sizes) == 40 and max(sizes) < 12
 
 
 def test_a_commit_has_one_part_and_others_have_other_ones(tmp_path: Path) -> None:
@@ -54,8 +66,8 @@ def test_a_commit_has_one_part_and_others_have_other_ones(tmp_path: Path) -> Non
 def test_the_environment_says_otherwise(tmp_path: Path) -> None:
     assert turns.part_of({"LAKESMITH_PART": "3"}, tmp_path) == 3
     assert turns.part_of({"LAKESMITH_PART": "all"}, tmp_path) is None
-    for wrong in ("9", "-1", "first", ""):
-        with pytest.raises(ValueError, match="expected 0 to 7, or all"):
+    for wrong in ("10", "-1", "first", ""):
+        with pytest.raises(ValueError, match="expected 0 to 9, or all"):
             turns.part_of({"LAKESMITH_PART": wrong}, tmp_path)
 
 
