@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from harness import ProjectHarness
 
 from read_only import python_held_to_modes, read_only
@@ -67,6 +68,7 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
     assert (table["batch"], table["files_waiting"], table["rows"]) in ((None, 1, None), (None, 1, 0))
 
 
+@pytest.mark.in_turn
 def test_a_query_on_a_project_that_cannot_be_written(tmp_path: Path, session: SessionHandle) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
     shop.land("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")

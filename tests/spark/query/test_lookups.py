@@ -137,6 +137,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
     assert not shop.must_run().published
 
 
+@pytest.mark.in_turn
 def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str) -> None:
     """It is held against what was current when the row arrived, not against any name that the product ever had."""
     shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n")
@@ -169,6 +170,7 @@ def test_a_lookup_that_is_not_there_holds_nothing_up(
     assert shop.rows("silver.enriched", "sale_id", "name") == [(1, "pen"), (2, "pen")]
 
 
+@pytest.mark.in_turn
 def test_what_was_read_is_kept_on_the_way(shop: ProjectHarness, postgres: str) -> None:
     """A batch that does not come to its end leaves the landing file; the next run takes it, once."""
     from lakesmith.execute import faults
