@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -43,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settles which cases have their turn: all where files are named. Workers are told by the environment."""
     if not hasattr(config, "workerinput") and config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         os.environ["LAKESMITH_PART"] = turns.ALL
+    # A shell's background jobs are born deaf to Ctrl-C, which some tests send themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     part = turns.part_of(os.environ, config.rootpath)
     os.environ["LAKESMITH_PART"] = turns.ALL if part is None else str(part)
 

@@ -35,7 +35,6 @@ PASSED_BY = {
     "after-quarantine": EVERY - {VERSIONS, FULL},
     "after-tombstones": {KEYED},
     "after-check": EVERY,
-    "after-record": EVERY,
     "before-publish": EVERY,
     "before-swap": EVERY,
     "after-publish": EVERY,

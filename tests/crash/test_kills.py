@@ -28,7 +28,7 @@ KILLS = (
     "after-intent@bronze.orders:kill",
     "after-merge@silver.orders:killjvm",
     "after-data@silver.order_versions:kill",
-    "after-record@silver.order_versions:killboth",
+    "before-publish@silver.order_versions:killboth",
     "before-swap@silver.orders:killboth/4",
     "after-delete@bronze.orders:kill",
     "after-sidecars@silver.orders:killjvm",

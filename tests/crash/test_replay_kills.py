@@ -25,7 +25,7 @@ POINTS = (
     "after-delete:kill",
     "after-data:killjvm",
     "after-quarantine:killboth",
-    "after-record:kill",
+    "before-publish:kill",
     "before-swap:killboth",
     "after-publish:kill",
 )

@@ -17,7 +17,6 @@ POINTS = (
     "after-merge",
     "after-data",
     "after-check",
-    "after-record",
     "before-publish",
     "before-swap",
     "after-publish",

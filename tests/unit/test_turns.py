@@ -33,7 +33,7 @@ def test_the_cases_of_a_file_that_share_a_lake_have_their_turn_together() -> Non
 def test_each_part_has_as_many_of_a_file_as_any_other() -> None:
     for part in range(turns.PARTS):
         of_files = Counter(case.split("::")[0] for case in due(part))
-        assert len(of_files) == 8 and set(of_files.values()) == {20 // turns.PARTS}
+        assert len(of_files) == 8 and set(of_files.values()) <= {20 // turns.PARTS, 20 // turns.PARTS + 1}
 
 
 def test_files_with_a_case_each_are_dealt_to_several_parts() -> None:
@@ -66,8 +66,8 @@ def test_a_commit_has_one_part_and_others_have_other_ones(tmp_path: Path) -> Non
 def test_the_environment_says_otherwise(tmp_path: Path) -> None:
     assert turns.part_of({"LAKESMITH_PART": "3"}, tmp_path) == 3
     assert turns.part_of({"LAKESMITH_PART": "all"}, tmp_path) is None
-    for wrong in ("10", "-1", "first", ""):
-        with pytest.raises(ValueError, match="expected 0 to 9, or all"):
+    for wrong in (str(turns.PARTS), "-1", "first", ""):
+        with pytest.raises(ValueError, match=f"expected 0 to {turns.PARTS - 1}, or all"):
             turns.part_of({"LAKESMITH_PART": wrong}, tmp_path)
 
 

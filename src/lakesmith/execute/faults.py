@@ -30,7 +30,6 @@ POINTS = (
     "after-quarantine",
     "after-tombstones",
     "after-check",
-    "after-record",
     "before-publish",
     "before-swap",
     "after-publish",

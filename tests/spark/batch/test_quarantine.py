@@ -175,7 +175,7 @@ def test_on_bad_row_fail_for_files(tmp_path: Path, session: SessionHandle) -> No
     assert shop.rows("bronze.orders", "id") == [(1,), (2,)]
 
 
-@pytest.mark.parametrize("point", ["after-quarantine", "after-record", "before-publish"])
+@pytest.mark.parametrize("point", ["after-quarantine", "before-publish"])
 def test_the_bad_rows_of_an_attempt_that_failed_do_not_count(
     tmp_path: Path, session: SessionHandle, point: str
 ) -> None:

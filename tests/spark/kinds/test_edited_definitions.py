@@ -176,7 +176,6 @@ BEFORE_PUBLISH = (
     "after-branch",
     "after-data",
     "after-check",
-    "after-record",
     "before-publish",
     "before-swap",
 )

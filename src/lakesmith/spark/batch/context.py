@@ -165,14 +165,13 @@ def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     account = checked_account(batch, draft, state)
     batch.pass_point("after-check")
     record = _record(batch, replace(draft, account=account), state)
-    head = batch.java.append_empty(batch.name, batch.branch, record.to_summary())
-    batch.pass_point("after-record")
     batch.say("publishing")
     batch.pass_point("before-publish")
     if batch.stop.is_set():
         raise RunStopped([])
-    work = Publication(table_uuid, batch.branch, batch.step.base.snapshot, head)
-    batch.java.publish(batch.name, work, draft.schema)
+    checked = state.refs[batch.branch]
+    work = Publication(table_uuid, batch.branch, batch.step.base.snapshot, checked, record.to_summary())
+    head = batch.java.publish(batch.name, work, draft.schema)
     batch.pass_point("after-publish")
     return BatchReport(record, head, draft.warnings)
 

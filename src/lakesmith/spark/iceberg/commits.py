@@ -6,6 +6,7 @@ rolled back. It is a compare-and-swap on freshly read metadata instead (see ``pu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,12 +38,13 @@ def branch_of(attempt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``."""
+    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``, with the ``record``."""
 
     uuid: str
     branch: str
     begin: int | None
     head: int
+    record: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,37 +90,41 @@ class JavaTables:
             return
         self.load(name).newFastAppend().toBranch(branch).commit()
 
-    def append_empty(self, name: TableName, branch: str, summary: dict[str, str]) -> int:
-        """Appends a snapshot without data that carries ``summary``; returns its id."""
-        append = self.load(name).newFastAppend().toBranch(branch)
-        for key, value in summary.items():
-            append.set(key, value)
-        append.commit()
-        return int(self.load(name).refs().get(branch).snapshotId())
+    def publish(self, name: TableName, work: Publication, schema: SchemaChange = NO_CHANGE) -> int:
+        """Makes the work main's head, under an empty snapshot that carries its record; returns that snapshot's id.
 
-    def publish(self, name: TableName, work: Publication, schema: SchemaChange = NO_CHANGE) -> None:
-        """Makes the work main's head, moves the record's tag and drops the working branches, in one commit.
-
-        Only if the table is the one planned, main is where the batch began and the branch is where it was checked, all
-        on the metadata that the commit swaps. ``schema`` is changed in the same commit.
-        Raises Outdated otherwise.
+        One commit adds the snapshot, moves main and the record's tag, changes ``schema`` and drops the working branches. Only if the table
+        is the one planned, main is where the batch began and the branch is where it was checked, all on the metadata that the
+        commit swaps. Raises Outdated otherwise.
         """
+        tried: set[int] = set()
         for _ in range(_PUBLISH_TRIES):
             table = self.load(name)
             operations = table.operations()
-            base = operations.refresh()
-            if self._is_published(base, work.head):
-                return
-            _require_unmoved(base, work)
-            published = self._published(table, base, work.head, schema)
+            main = _head_of(operations.current(), MAIN)
+            if main is not None and main in tried:
+                return main
+            head, recorded = self._recorded(table, work)
+            tried.add(head)
+            updated = self._published(table, recorded, head, schema)
             reach("before-swap", str(name))
-            if self._swap(operations, base, published):
-                return
+            if self._swap(operations, operations.current(), updated):
+                return head
         raise Outdated("the table's metadata changed at every try to publish")
 
-    def _is_published(self, metadata: Any, head: int) -> bool:
-        main = metadata.ref(MAIN)
-        return main is not None and int(main.snapshotId()) == head
+    def _recorded(self, table: Any, work: Publication) -> tuple[int, Any]:
+        """The id of a new snapshot with the record, and the table's metadata with it on the branch, of which nothing is committed.
+
+        It is made from what ``table.operations().current()`` is then.
+        """
+        transaction = table.newTransaction()
+        _require_unmoved(table.operations().current(), work)
+        append = transaction.newFastAppend().toBranch(work.branch)
+        for key, value in work.record.items():
+            append.set(key, value)
+        append.commit()
+        metadata = transaction.table().operations().current()
+        return int(metadata.ref(work.branch).snapshotId()), metadata
 
     def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE) -> Any:
         metadata, references = (
@@ -177,14 +183,18 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
     return update.apply()
 
 
+def _head_of(metadata: Any, branch: str) -> int | None:
+    found = metadata.ref(branch)
+    return None if found is None else int(found.snapshotId())
+
+
 def _require_unmoved(base: Any, work: Publication) -> None:
-    main, branch = base.ref(MAIN), base.ref(work.branch)
-    at = None if main is None else int(main.snapshotId())
+    at = _head_of(base, MAIN)
     if base.uuid() != work.uuid:
         raise Outdated("the table was dropped and created again while the batch ran")
     if at != work.begin:
         raise Outdated(
             f"another writer moved the table from snapshot {work.begin} to {at} while the batch ran"
         )
-    if branch is None or int(branch.snapshotId()) != work.head:
+    if _head_of(base, work.branch) != work.head:
         raise Outdated("the batch's working branch is not what was checked; another run took over")
