@@ -133,3 +133,24 @@ LEDGER_FILES_UP_TO: Final = 32
 
 SQL_ANALYSES_KEPT: Final = 5_000
 """Analyses of queries in the cache: those of queries long gone make room."""
+
+# What `up` does for tables that get many batches.
+
+BATCHES_BETWEEN_UPKEEP: Final = 100
+"""Batches of a table after which its small files are put together and old snapshots leave: some seconds of work in minutes of batches."""
+
+FRESH_FILES: Final = 20
+"""Data files. Fewer are not worth putting together."""
+
+WHOLE_FILE_BYTES: Final = 96 * 1024 * 1024
+"""Bytes of a data file that is left alone: three quarters of what files are put together to."""
+
+NEWEST_POINTS_KEPT: Final = 100
+"""Points of a table's past, the newest, that all stay. Each is some 2 KB of metadata that every commit writes anew."""
+
+PAST_KEPT: Final = ((300, 1), (3600, 60), (6 * 3600, 300), (7 * 86400, 3600), (3650 * 86400, 86400))
+"""Age and distance of points that stay, in seconds: for five minutes all (whoever reads one may take so long), for an hour one a minute, for six
+hours one each five minutes, for a week one an hour, then one a day."""
+
+COMPACTED_FILES_KEPT_SECONDS: Final = 2 * 3600
+"""Seconds for which the files that were put together stay on the disk besides: reading a large table may take so long."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesmith.spark.start.session import SessionHandle
+    from lakesmith.spark.upkeep import Upkeep
 
 
 class Lakehouse:
@@ -131,6 +132,19 @@ class Lakehouse:
     def session(self) -> SparkSession:
         """The Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
         return self._calls.do(self._spark)
+
+    def keep_up(self, name: str) -> Upkeep:
+        """Puts the small files of a table together and lets old snapshots go, as ``lakesmith up`` does from time to time.
+
+        Raises LockedError while a run holds the project, RunError where it fails: the table's rows are the same in any case.
+        """
+        from lakesmith.spark.upkeep import keep_up
+
+        opened = self._opened()
+        table = opened.one(name)
+        with ProjectLock(opened.project.state_dir, "upkeep"):
+            session = self._session(opened, little=False)
+            return self._calls.do(lambda: keep_up(session, opened.lake, table))
 
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""

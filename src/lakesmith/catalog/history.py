@@ -1,7 +1,8 @@
 """A table's past in words, and the way from words to a snapshot. Pure: from a ``TableState`` alone.
 
-The points of a table's past are main's heads, as Iceberg's snapshot log keeps them. The snapshots a batch made on its
-branch before it was published are none: a reader never saw them.
+The points of a table's past are main's heads, as Iceberg's snapshot log keeps them, and what is left of earlier ones: where snapshots from
+the middle expire, Iceberg gives up its log of what came before, and what was published then is told by the records. The snapshots a batch
+made on its branch before it was published are none: a reader never saw them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from lakesmith.catalog.progress import live_rows, record_of
-from lakesmith.catalog.record import Account, Record, Versions
+from lakesmith.catalog.record import SUMMARY_KEY, Account, Record, Versions
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import Problem, UsageError
 
@@ -68,7 +69,7 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
     lines: list[HistoryLine] = []
     seen: set[int] = set()
     before: int | None = None
-    for snapshot_id, at_ms in _points(state):
+    for snapshot_id, at_ms in points(state):
         went_back = snapshot_id in seen or (before is not None and _is_ancestor(state, snapshot_id, before))
         lines.append(_line(state, snapshot_id, at_ms, len(lines) + 1, went_back))
         seen.add(snapshot_id)
@@ -78,7 +79,19 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
     return tuple(lines)
 
 
-def _points(state: TableState) -> Iterator[tuple[int, int]]:
+def points(state: TableState) -> tuple[tuple[int, int], ...]:
+    """The points of the past, oldest first: snapshots, and when they were published (milliseconds since the epoch)."""
+    logged = tuple(_logged(state))
+    first = min((state.snapshots[snapshot].sequence_number for snapshot, _ in logged), default=0)
+    before = [
+        (snapshot.snapshot_id, snapshot.committed_ms)
+        for snapshot in sorted(state.snapshots.values(), key=_age)
+        if snapshot.sequence_number < first and SUMMARY_KEY in snapshot.summary
+    ]
+    return (*before, *logged)
+
+
+def _logged(state: TableState) -> Iterator[tuple[int, int]]:
     """The log of main's heads, without repetitions of one head and without snapshots that are gone."""
     last: int | None = None
     for snapshot_id, at_ms in state.published:
@@ -246,27 +259,27 @@ def _unit_seconds(word: str) -> int:
 def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> int:
     """The last head of the log that is not later than ``moment``. Writers' clocks differ, so the log's times may go back a
     little: it is not searched but gone through, as Iceberg does (``SnapshotUtil.nullableSnapshotIdAsOfTime``)."""
-    points = tuple(_points(state))
+    past = points(state)
     at_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
-    heads = [snapshot_id for snapshot_id, published_ms in points if published_ms <= at_ms]
+    heads = [snapshot_id for snapshot_id, published_ms in past if published_ms <= at_ms]
     if heads and moment <= now:
         return heads[-1]
     found = "in the future" if moment > now else f"before anything that is known of {state.name}"
     what = f"there is nothing to read as of {text!r}"
-    raise UsageError(Problem("LS231", what, None, _range(points), found, _HISTORY_HINT.format(state.name)))
+    raise UsageError(Problem("LS231", what, None, _range(past), found, _HISTORY_HINT.format(state.name)))
 
 
-def _range(points: tuple[tuple[int, int], ...]) -> str:
-    if not points:
+def _range(past: tuple[tuple[int, int], ...]) -> str:
+    if not past:
         return "a table that was written: this one is empty"
-    first, last = (_in_words(point[1]) for point in (points[0], points[-1]))
+    first, last = (_in_words(point[1]) for point in (past[0], past[-1]))
     return f"a moment from {first} on (last published {last})"
 
 
 def _not_understood(state: TableState, text: str, found: str) -> UsageError:
     names = ", ".join(sorted(state.refs)) or "none"
     expected = (
-        f"a branch or tag ({names}), the id of a snapshot, or {_range(tuple(_points(state)))}"
+        f"a branch or tag ({names}), the id of a snapshot, or {_range(points(state))}"
         ", written like 2026-01-31, 2026-01-31T12:30:00+01:00 or '2 hours ago'"
     )
     what = f"{text!r} is no point of {state.name}'s past"

@@ -95,6 +95,22 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
     return _tagged_progress(state, tuple(reversed(chain)), can_rebuild)
 
 
+def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Snapshot, Record]]:
+    """The records that the table has grown by, from ``newest`` back to where nothing is known any more.
+
+    Where snapshots in between have left (``plan/upkeep``), the earlier ones are those with records from before: of what was published and
+    rolled back again, upkeep keeps nothing.
+    """
+    oldest = newest
+    for oldest in state.ancestors(newest.snapshot_id):
+        if (record := record_of(state, oldest)) is not None:
+            yield oldest, record
+    earlier = (each for each in state.snapshots.values() if each.sequence_number < oldest.sequence_number)
+    for snapshot in sorted(earlier, key=lambda each: each.sequence_number, reverse=True):
+        if oldest.parent_id is not None and (record := record_of(state, snapshot)) is not None:
+            yield snapshot, record
+
+
 def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
     """A snapshot from the middle of a batch that another tool has set main back to; None when there is none.
 

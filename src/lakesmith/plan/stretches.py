@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from lakesmith.catalog.progress import Reason, record_of
+from lakesmith.catalog.progress import Reason, published_records
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.steps import InputRange, Strategy
@@ -19,15 +19,27 @@ def stretches_of(
     table: TableDefinition, driving: TableName, state: TableState, published: Snapshot
 ) -> tuple[Stretch, ...] | Reason:
     """The stretches since the table was last computed as a whole, oldest first, up to the record that is ``published``."""
-    records: list[Record] = []
-    for snapshot in state.ancestors(published.snapshot_id):
-        if (record := record_of(state, snapshot)) is not None:
-            records.append(record)
-            if record.kind == Strategy.FULL.value:
-                break
+    records = [record for _, record in _since_whole(published_records(state, published))]
     if not records or records[-1].kind != Strategy.FULL.value:
         return Reason("the batches since it was last computed as a whole have expired")
     return tuple(_stretches(table, driving, records[::-1]))
+
+
+def last_of_stretches(
+    table: TableDefinition, records: Iterable[tuple[Snapshot, Record]]
+) -> Iterator[tuple[Snapshot, Record]]:
+    """Of ``records``, newest first, those that ``stretches_of`` cannot do without: the last of each stretch, and the one computed as a whole."""
+    since = list(_since_whole(records))
+    for _, batches in groupby(since, lambda each: _lookups(table, each[1])):
+        yield next(iter(batches))
+    yield from since[-1:]
+
+
+def _since_whole(records: Iterable[tuple[Snapshot, Record]]) -> Iterator[tuple[Snapshot, Record]]:
+    for snapshot, record in records:
+        yield snapshot, record
+        if record.kind == Strategy.FULL.value:
+            return
 
 
 def _stretches(table: TableDefinition, driving: TableName, records: Sequence[Record]) -> Iterator[Stretch]:

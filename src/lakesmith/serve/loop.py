@@ -35,6 +35,7 @@ from lakesmith.serve.told import (
     missed_in_words,
     table_states,
 )
+from lakesmith.serve.upkeep import Done, Rounds, in_words
 from lakesmith.serve.work import Work, next_work
 
 _SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
@@ -50,6 +51,9 @@ class Lake(Protocol):
 
     def run(self, *select: str, on_event: Listener | None = None) -> RunResult:
         """Brings tables up to date."""
+
+    def keep_up(self, name: str) -> Done:
+        """Puts a table's small files together and lets old snapshots go."""
 
     def close(self) -> None:
         """Ends its Spark."""
@@ -106,6 +110,7 @@ class Loop:
     _firings: dict[str, Firing] = field(default_factory=dict)
     _failing: dict[str, Failing] = field(default_factory=dict)
     _batches: dict[str, Batch] = field(default_factory=dict)
+    _rounds: Rounds = field(default_factory=Rounds)
     _nothing_runs: Failing | None = None
     _look_at: float = float("-inf")
     _begun: float = float("-inf")
@@ -204,6 +209,26 @@ class Loop:
         self._renew_spark([problem for problems in result.failed.values() for problem in problems])
         self.around.tidy(result)
         self._show_run(result)
+        self._rounds.count(result.published)
+        if (due_now := self._rounds.due()) is not None:
+            self._keep_up(due_now)
+
+    def _keep_up(self, name: str) -> None:
+        """Whatever goes wrong is told and tried again a round later: the table's rows do not depend on it."""
+        self.board.put(doing=f"looking after {name}")
+        self.is_running = True
+        said: str | None
+        try:
+            said = in_words(name, self._living_lake().keep_up(name))
+        except LakesmithError as error:
+            said = f"{name} was not looked after: {error.problems[0].what}"
+        except Exception as error:  # noqa: BLE001 - the next batch must come
+            said = f"{name} was not looked after: {self.around.explain(error).what}"
+        finally:
+            self.is_running = False
+        if said is not None:
+            self.voice.tell(said)
+        self._show()
 
     def _show_run(self, result: RunResult) -> None:
         ended = self.clock.now()

@@ -188,13 +188,10 @@ class _Around:
             if str(each.table.name) not in {*result.published, *result.current}:
                 continue
             ledger = lake.ledger(each.table.name, lake.facts(each.table.name))
-            taken = [
-                Path(path).name
-                for path, entry in ledger.items()
-                if entry.source == each.source.name and entry.action is FileAction.TAKEN
-            ]
-            there = {path.name for path in each.folder.glob(PATTERN)}
-            remove_taken(each.folder, there.intersection(taken))
+            there = [path.name for path in each.folder.glob(PATTERN)]
+            entries = {name: ledger.get(f"{each.source.path}/{name}") for name in there}
+            taken = {name for name, entry in entries.items() if entry and entry.action is FileAction.TAKEN}
+            remove_taken(each.folder, taken)
 
     def explain(self, error: Exception) -> Problem:
         """What to say of an error that nobody foresaw; its stack trace goes to the logs."""

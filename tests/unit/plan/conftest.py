@@ -104,3 +104,9 @@ def cities() -> Table:
 def customers() -> Table:
     """The derived table that is planned: not there yet."""
     return Table("silver.customers")
+
+
+@pytest.fixture
+def new_table() -> type[Table]:
+    """Makes tables that are not there yet."""
+    return Table

@@ -20,6 +20,7 @@ from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.loop import Clock, Loop, Pace
 from lakesmith.serve.retries import PARKED_AFTER
 from lakesmith.serve.tables import Tables
+from lakesmith.spark.upkeep import Upkeep
 
 START = datetime(2026, 11, 23, 5, 0, tzinfo=UTC)
 BAD = Problem("LS601", "Spark failed: no number", Place("tables/silver/b.sql", 1))
@@ -65,6 +66,7 @@ class World:
     board: dict[str, Any] = field(default_factory=dict)
     opened: int = 0
     closed: int = 0
+    kept_up: list[str] = field(default_factory=list)
 
     def read(self) -> Tables:
         if isinstance(self.raises, ProjectError):
@@ -81,6 +83,12 @@ class World:
 
     def tidy(self, result: RunResult) -> None:
         pass
+
+    def keep_up(self, name: str) -> Upkeep:
+        if self.fails:
+            raise LakesmithError([*self.fails.values()])
+        self.kept_up.append(name)
+        return Upkeep(files=40, into=1, snapshots=1200)
 
     def explain(self, error: Exception) -> Problem:
         return Problem("LS900", str(error))
@@ -360,3 +368,25 @@ def test_the_board_has_what_there_is_to_know(world: World) -> None:
     assert (found["bronze.a"].last_rows, found["gold.c"].last_rows) == (5, None)
     assert world.board["last_run"].published == ("bronze.a", "bronze.x", "silver.b", "gold.d")
     assert world.board["doing"] == "waiting"
+
+
+def test_a_table_is_looked_after_every_so_many_batches_one_at_a_time(world: World) -> None:
+    loop = world.loop(every=1)
+    world.pass_by(loop, 50, step=1)
+    assert sorted(world.kept_up) == ["bronze.a", "bronze.x", "gold.d", "silver.b"]
+    assert world.said[0] == "gold.d: 40 small files were put together into 1, 1,200 old snapshots left"
+
+    world.kept_up.clear()
+    world.pass_by(loop, 400, step=1)
+    assert {name: world.kept_up.count(name) for name in world.kept_up} == dict.fromkeys(
+        ("bronze.a", "bronze.x", "gold.d", "silver.b"), 4
+    )
+
+
+def test_a_table_that_cannot_be_looked_after_is_told_and_its_batches_go_on(world: World) -> None:
+    loop = world.loop(every=1)
+    world.pass_by(loop, 30, step=1)
+    world.fails = {"gold.nothing": BAD}
+    runs = world.pass_by(loop, 10, step=1)
+    assert len(runs) == 10
+    assert "gold.d was not looked after: Spark failed: no number" in world.said

@@ -6,7 +6,7 @@ rolled back. It is a compare-and-swap on freshly read metadata instead (see ``pu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -159,6 +159,15 @@ class JavaTables:
                 raise
             return False
         return True
+
+    def expire(self, name: TableName, snapshots: Collection[int]) -> None:
+        """Expires these snapshots and no others, and deletes the files that no other one has."""
+        if not snapshots:
+            return
+        expiry = self.load(name).expireSnapshots().expireOlderThan(0)
+        for snapshot in snapshots:
+            expiry.expireSnapshotId(snapshot)
+        expiry.commit()
 
     def settle_sidecar(self, name: TableName, branch: str) -> None:
         """Moves a sidecar's main to what the published record pins, and drops the working branches.

@@ -12,10 +12,12 @@ from pyspark.sql.types import DataType
 
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.catalog.state import MAIN
+from lakesmith.errors import Problem, RunError
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.tree import Plans
 from lakesmith.spark.iceberg.commits import JavaTables, physical
+from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.jvm.gateway import elements
 
 
@@ -34,6 +36,36 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
     if snapshot is None:
         return spark.table(physical(name)).limit(0)
     return _as_newest(spark, JavaTables(spark).load(name), snapshot)
+
+
+def read_since(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
+    """The rows that were appended after snapshot ``start`` up to ``end``, in a range in which nothing else happened to rows.
+
+    Where snapshots in between have left, they are told by their ids, which grow with each append. Raises RunError LS613 where the table
+    has none.
+    """
+    table, jvm = JavaTables(spark).load(name), spark._jvm
+    assert jvm is not None
+    if jvm.org.apache.iceberg.util.SnapshotUtil.isParentAncestorOf(table, end, start):
+        reader = spark.read.format("iceberg").option("start-snapshot-id", start)
+        return reader.option("end-snapshot-id", end).load(physical(name))
+    first = table.snapshot(start)
+    if first is None or first.firstRowId() is None:
+        raise _gap(name, start, end)
+    rows = _as_newest(spark, table, end)
+    columns = [quoted(column) for column in rows.columns]
+    return rows.where(f"{ROW_ID} >= {int(first.firstRowId()) + int(first.addedRows())}").select(columns)
+
+
+def _gap(name: TableName, start: int, end: int) -> RunError:
+    return RunError(
+        Problem(
+            "LS613",
+            f"it cannot be told any more which rows {name} got between two of its snapshots",
+            expected=f"the snapshots between {start} and {end}, or rows with ids (format version 3)",
+            found="snapshots that have expired",
+        )
+    )
 
 
 def read_as_it_was(spark: SparkSession, name: TableName, snapshot: int) -> DataFrame:

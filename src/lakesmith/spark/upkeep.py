@@ -1,0 +1,95 @@
+"""A slice of upkeep for a table that got many batches: small files are put together, old snapshots leave. Iceberg does both.
+
+Readers see the same rows before and after. It is done between batches, under the project's lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.family import family
+from lakesmith.catalog.record import Record
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import RunError
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.upkeep import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, physical
+from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.start.session import SessionHandle
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What was done for a table and its sidecars: ``files`` were put together into ``into``, ``snapshots`` left."""
+
+    files: int = 0
+    into: int = 0
+    snapshots: int = 0
+
+
+def keep_up(session: SessionHandle, lake: Lake, name: TableName) -> Upkeep:
+    """Does one slice for table ``name``. Raises RunError with the root cause; whatever was done until then stays, and is right."""
+    try:
+        files, into = _put_together(session.spark, lake, name)
+        return Upkeep(files, into, _expire(session.spark, lake, name))
+    except (Py4JError, PySparkException) as error:
+        raise RunError(explain_failure(error, session.log_path, lake.project.secrets)) from error
+
+
+def _put_together(spark: SparkSession, lake: Lake, name: TableName) -> tuple[int, int]:
+    table = physical(name)
+    state = lake.catalog.table(name.layer, name.name)
+    if state is None or state.head is None:
+        return 0, 0
+    files = spark.sql(f"SELECT file_size_in_bytes AS size FROM {table}.data_files").collect()
+    below = fresh_files_below([int(file["size"]) for file in files])
+    if below is None:
+        return 0, 0
+    settings = {"min-input-files": "2", "min-file-size-bytes": str(below)}
+    options = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in settings.items())
+    of = literal(table.removeprefix(f"{quoted(CATALOG)}."))
+    done = spark.sql(
+        f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, strategy => 'binpack', options => map({options}))"
+    ).collect()[0]
+    return int(done["rewritten_data_files_count"]), int(done["added_data_files_count"])
+
+
+def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
+    """Expires what nobody needs of the table, and then of each sidecar what no record pins that is left."""
+    tables = {table.name: table for table in lake.project.tables}
+    states = {
+        each: state for each in tables if (state := lake.catalog.table(each.layer, each.name)) is not None
+    }
+    if name not in states:
+        return 0
+    needed = needed_by_others(tables.values(), states)[name]
+    gone = old_snapshots(states[name], needed, time.time_ns() // 1_000_000)
+    java = JavaTables(spark)
+    java.expire(name, gone)
+    return len(gone) + _expire_sidecars(java, lake, name)
+
+
+def _expire_sidecars(java: JavaTables, lake: Lake, name: TableName) -> int:
+    state = lake.catalog.table(name.layer, name.name)
+    records = [record for each in state.snapshots.values() if (record := each.record)] if state else []
+    found = 0
+    for sidecar in family(name)[1:]:
+        there = lake.catalog.table(sidecar.layer, sidecar.name)
+        if there is not None and records:
+            gone = old_of_sidecar(there, _pinned(records, there))
+            java.expire(sidecar, gone)
+            found += len(gone)
+    return found
+
+
+def _pinned(records: Collection[Record], sidecar: TableState) -> set[int]:
+    pins = (pin for record in records for pin in record.sidecars.values())
+    return {pin.snapshot for pin in pins if pin.uuid == sidecar.uuid and pin.snapshot is not None}
