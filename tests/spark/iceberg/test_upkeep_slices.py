@@ -115,7 +115,7 @@ def test_a_day_of_small_batches(
     assert done["gold.by_name"].files == 0 and done["gold.by_name"].snapshots > 5
     assert done["bronze.sales"].snapshots > 5
     assert lake.keep_up("bronze.products") == Upkeep()
-    
+
     # Consumers still read only what is new.
     land(shop, 5)
     ran = shop.must_run()
