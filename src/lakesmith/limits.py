@@ -131,6 +131,9 @@ FILE_CHUNK_BYTES: Final = 8 * 1024 * 1024
 LEDGER_FILES_UP_TO: Final = 32
 """Data files of a ledger's pinned version; when there are more, the next append writes one in their place."""
 
+LONG_LEDGER_LINES: Final = 5_000
+"""Lines of a ledger from which on its cache on the disk is added to, and a process keeps it in memory."""
+
 SQL_ANALYSES_KEPT: Final = 5_000
 """Analyses of queries in the cache: those of queries long gone make room."""
 

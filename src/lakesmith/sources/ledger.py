@@ -79,7 +79,7 @@ class LedgerStore:
         before = self.read(table, pin)
         branch = ledger_table.new_branch(entries)
         new = _retry(table, lambda: self._append_once(table, pin, entries, branch))
-        self._cache.save(new, before.plus(entries))
+        self._cache.save_next(new, before.plus(entries), pin, [entry.file.path for entry in entries])
         return new
 
     def ever_taken(self, table: TableName, pin: Pin | None, paths: Sequence[str]) -> bool:

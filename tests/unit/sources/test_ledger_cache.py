@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from lakesmith import limits
 from lakesmith.project.definitions import TableName
+from lakesmith.sources import ledger_cache
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import LedgerEntry
 
@@ -55,3 +57,67 @@ def test_only_the_newest_cache_files_of_a_ledger_are_kept(
     assert before is not None and pin is not None
     names = sorted(file.name.split(".")[0] for file in (tmp_path / "cache").iterdir())
     assert names == sorted(f"{kept.uuid}-{kept.snapshot}" for kept in (other, before, pin))
+
+
+@pytest.fixture
+def long_from_30_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LONG_LEDGER_LINES", 30)
+
+
+@pytest.mark.usefixtures("long_from_30_lines")
+def test_a_long_ledger_is_added_to(store: LedgerStore, catalog: Any, tmp_path: Path, entry: Entry) -> None:
+    names = [f"f{number}" for number in range(40)]
+    pin = store.append(ORDERS, None, [entry(name) for name in names])
+    whole = max(file.stat().st_size for file in (tmp_path / "cache").iterdir())
+    for batch in range(2, 9):
+        names.append(f"g{batch}")
+        pin = store.append(ORDERS, pin, [entry(f"g{batch}", batch), entry("f1", batch)])
+        ledger_cache._IN_MEMORY.clear()
+        read = LedgerStore(NoCatalog(), tmp_path / "cache").read(ORDERS, pin)
+        assert dict(read) == dict(LedgerStore(catalog, tmp_path / "elsewhere").read(ORDERS, pin))
+        assert (set(read), read["f1"].batch) == (set(names), batch)
+    sizes = sorted(file.stat().st_size for file in (tmp_path / "cache").iterdir())
+    assert len(sizes) <= 3, "what is not needed any more goes"
+    assert sizes[0] < whole / 8, "a batch writes what is new"
+
+
+class NoCatalog:
+    """Nothing but the cache may be read."""
+
+    def reader(self) -> Any:
+        raise AssertionError("the ledger was read from the lake")
+
+    writer = reader
+
+
+@pytest.mark.usefixtures("long_from_30_lines")
+@pytest.mark.parametrize("gone", ["whole", "added"])
+def test_a_long_ledger_with_a_file_that_is_gone_or_damaged_is_read_from_the_lake(
+    store: LedgerStore, catalog: Any, tmp_path: Path, entry: Entry, gone: str
+) -> None:
+    first = store.append(ORDERS, None, [entry(f"f{number}") for number in range(40)])
+    pin = store.append(ORDERS, first, [entry("new", 2)])
+    ledger_cache._IN_MEMORY.clear()
+    (added,) = (tmp_path / "cache").glob("*.on-*")
+    (whole,) = set((tmp_path / "cache").iterdir()) - {added}
+    if gone == "whole":
+        whole.unlink()
+    else:
+        added.write_bytes(added.read_bytes()[:-2])
+    assert "new" in LedgerStore(catalog, tmp_path / "cache").read(ORDERS, pin)
+    assert len(LedgerStore(catalog, tmp_path / "cache").read(ORDERS, pin)) == 41
+
+
+@pytest.mark.usefixtures("long_from_30_lines")
+def test_a_long_ledger_is_kept_in_memory_by_what_it_is(
+    store: LedgerStore, tmp_path: Path, entry: Entry
+) -> None:
+    first = store.append(ORDERS, None, [entry(f"f{number}") for number in range(40)])
+    second = store.append(ORDERS, first, [entry("new", 2)])
+    for file in (tmp_path / "cache").iterdir():
+        file.unlink()
+    asks_nobody = LedgerStore(NoCatalog(), tmp_path / "cache")
+    assert (len(asks_nobody.read(ORDERS, first)), len(asks_nobody.read(ORDERS, second))) == (40, 41)
+    store.append(ORDERS, second, [entry("newer", 3)])
+    with pytest.raises(AssertionError, match="read from the lake"):
+        asks_nobody.read(ORDERS, first)
