@@ -18,16 +18,21 @@ from lakesmith.plan.stretches import last_of_stretches
 from lakesmith.project.definitions import TableDefinition, TableName
 
 _MS: Final = 1000
+_AGE_KEPT: Final = "history.expire.max-snapshot-age-ms"
+"""Iceberg's own property of a table, for who goes on from snapshots and is no table of the project."""
 
 
 def old_snapshots(state: TableState, needed: Collection[int], now_ms: int) -> tuple[int, ...]:
     """The snapshots of ``state`` that nobody has to find again, oldest first.
 
     What stays: what branches and tags are on, what is ``needed``, the newest points of the table's past and some of the older ones
-    (``limits.PAST_KEPT``), and, for readers that are under way, what had the files that a compaction has lately replaced.
+    (``limits.PAST_KEPT``), all that is younger than the table's own setting says, and, for readers that are under way, what had the files
+    that a compaction has lately replaced.
     """
     kept = {*state.refs.values(), *needed, *_kept_points(state, now_ms), *_before_compactions(state, now_ms)}
-    gone = [snapshot for snapshot in state.snapshots.values() if snapshot.snapshot_id not in kept]
+    since = now_ms - int(state.properties.get(_AGE_KEPT, 0))
+    old = (snapshot for snapshot in state.snapshots.values() if snapshot.committed_ms <= since)
+    gone = [snapshot for snapshot in old if snapshot.snapshot_id not in kept]
     return tuple(
         snapshot.snapshot_id for snapshot in sorted(gone, key=lambda snapshot: snapshot.sequence_number)
     )

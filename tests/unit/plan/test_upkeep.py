@@ -65,6 +65,11 @@ def test_the_newest_points_stay_and_what_is_needed_or_named(past: TableState) ->
     assert left_of(named, 11) == [4, 11, 36, 38, 40]
 
 
+def test_what_the_table_itself_asks_for_stays(past: TableState) -> None:
+    asked = replace(past, properties={"history.expire.max-snapshot-age-ms": "8000"})
+    assert left_of(asked, now=40_000) == [33, 34, 35, 36, 37, 38, 39, 40]
+
+
 def test_of_older_points_one_of_each_stretch_of_time_stays(
     past: TableState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
