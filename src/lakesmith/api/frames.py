@@ -47,7 +47,8 @@ class Rows:
     def _frame(self) -> DataFrame:
         from lakesmith.spark.ask import query_frame
 
-        return query_frame(self._session, self._question.sql, self._question.as_of, self._secrets)
+        asked = self._question
+        return query_frame(self._session, asked.sql, asked.as_of, self._secrets, asked.others)
 
     def _computed(self) -> pyarrow.Table:
         from lakesmith.spark.ask import arrow_table

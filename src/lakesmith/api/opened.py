@@ -61,6 +61,9 @@ class Opened:
 
     def _require_derived(self, name: TableName) -> None:
         definition = self.graph.node(name).definition
+        if definition.external is not None:
+            what = f"{name} cannot be rebuilt: it is a table of others"
+            raise UsageError(Problem("LS220", what, definition.place, "a derived table", "a table of others"))
         if definition.is_sourced:
             raise UsageError(
                 Problem(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lakesmith import limits
 from lakesmith.api.opened import Opened
 from lakesmith.catalog.history import resolve_as_of
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.size import table_bytes
 from lakesmith.graph.check_references import nearest_table
@@ -20,11 +21,15 @@ _SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is what it reads."""
+    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is what it reads.
+
+    ``others``: where the metadata is of tables that are others'.
+    """
 
     sql: str
     as_of: Mapping[TableName, int] | None
     little: bool
+    others: Mapping[TableName, str] = field(default_factory=dict)
 
 
 def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
@@ -35,8 +40,21 @@ def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
     """
     _require_select(sql)
     analysis = _analysed(sql, strict=as_of is not None)
-    snapshots = _resolved(opened, analysis, as_of)
-    return Question(sql, snapshots, _is_little(opened, analysis))
+    states = _states(opened, analysis)
+    external = {table.name for table in opened.project.tables if table.external}
+    others = {name: state.metadata_location for name, state in states.items() if name in external}
+    if others and as_of is None:
+        # What Spark's catalog does not name is read as any table of the past is.
+        analysis = _analysed(sql, strict=True)
+        snapshots = {name: _head(opened, name, state) for name, state in states.items()}
+        return Question(sql, snapshots, _is_little(opened, analysis), others)
+    return Question(sql, _resolved(states, analysis, as_of), _is_little(opened, analysis), others)
+
+
+def _head(opened: Opened, name: TableName, state: TableState) -> int:
+    if state.head is None:
+        raise UsageError(_missing(opened, name))
+    return state.head.snapshot_id
 
 
 def _require_select(sql: str) -> None:
@@ -70,15 +88,26 @@ def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
         raise UsageError(Problem("LS243", what, None, found=found, hint=error.hint)) from error
 
 
-def _resolved(opened: Opened, analysis: SqlAnalysis | None, as_of: str | None) -> dict[TableName, int] | None:
-    """The snapshot of each table that ``as_of`` means, None without one. All tables must be there."""
-    found: dict[TableName, int] = {}
+def _states(opened: Opened, analysis: SqlAnalysis | None) -> dict[TableName, TableState]:
+    """The tables of the query. Raises UsageError LS240 unless all are there."""
+    found: dict[TableName, TableState] = {}
     for name in _tables(analysis) if analysis else ():
         state = opened.lake.catalog.table(name.layer, name.name)
         if state is None:
             raise UsageError(_missing(opened, name))
-        if as_of is not None:
-            found[name] = resolve_as_of(state, as_of, datetime.now(UTC))
+        found[name] = state
+    return found
+
+
+def _resolved(
+    states: Mapping[TableName, TableState], analysis: SqlAnalysis | None, as_of: str | None
+) -> dict[TableName, int] | None:
+    """The snapshot of each table that ``as_of`` means, None without one."""
+    found = {
+        name: resolve_as_of(state, as_of, datetime.now(UTC))
+        for name, state in states.items()
+        if as_of is not None
+    }
     if as_of is not None and analysis and any(reference.time_travel for reference in analysis.references):
         raise UsageError(
             Problem(

@@ -12,8 +12,10 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,6 +25,7 @@ from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError
+from lakesmith.project.definitions import TableName
 from lakesmith.project.scratch import can_write
 
 if TYPE_CHECKING:
@@ -49,17 +52,31 @@ class LocalCatalog:
         db: the SQLite file; it need not exist, and reading never makes it.
         warehouse: the folder below which tables are made.
         busy_seconds: how long to wait for another process that keeps the file locked.
+        elsewhere: tables of others, by the names that they have here: how to read their states. They are not in the file.
     """
 
-    def __init__(self, db: Path, warehouse: Path, busy_seconds: float = busy.WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        db: Path,
+        warehouse: Path,
+        busy_seconds: float = busy.WAIT_SECONDS,
+        elsewhere: Mapping[TableName, Callable[[], TableState | None]] = MappingProxyType({}),
+    ) -> None:
         self.db = db
         self.warehouse = warehouse
         self.busy_seconds = busy_seconds
+        self.elsewhere = elsewhere
         # A metadata file never changes, so a state stays right for as long as the catalog names the same file.
         self._states: dict[str, TableState] = {}
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
+        if (read := self.elsewhere.get(TableName(layer, name))) is not None:
+            return read()
+        return self.own_table(layer, name)
+
+    def own_table(self, layer: str, name: str) -> TableState | None:
+        """As ``table``, of those that are in this catalog."""
         location = self.location(layer, name)
         while location is not None:
             try:

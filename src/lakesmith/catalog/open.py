@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from lakesmith.catalog.elsewhere import elsewhere
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.errors import EnvironmentProblem, Problem
@@ -19,7 +20,8 @@ def open_catalog(project: Project) -> Catalog:
     Raises EnvironmentProblem LS326 for a type of catalog that cannot be used.
     """
     if project.target.type == "local":
-        return LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
+        files = (project.state_dir / "catalog.db", project.state_dir / "warehouse")
+        return LocalCatalog(*files, elsewhere=elsewhere(project, LocalCatalog(*files)))
     from lakesmith.catalog.remote import RemoteCatalog
 
     return RemoteCatalog(pyiceberg_properties(project.target), project.secrets)

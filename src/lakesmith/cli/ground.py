@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -85,7 +85,8 @@ def open_ground(root: Path, target: str | None) -> Ground:
     if not loaded.project.name:
         raise ProjectError(loaded.problems)
     remember(loaded.project)
-    catalog = open_catalog(loaded.project)
+    # Tables of others are none that could be dropped or renamed here.
+    catalog = open_catalog(replace(loaded.project, tables=()))
     if not isinstance(catalog, LocalCatalog):
         raise EnvironmentProblem(
             Problem(

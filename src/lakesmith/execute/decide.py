@@ -11,6 +11,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
+from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.planner import plan_derived, plan_sourced
@@ -21,7 +22,7 @@ from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, Waiting
 from lakesmith.plan.without_bad import without_bad_files
-from lakesmith.project.definitions import Project, PythonQuery, TableDefinition, TableName
+from lakesmith.project.definitions import ExternalTable, Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.names import printable
 from lakesmith.sql.model import ShapeKind
@@ -45,6 +46,8 @@ class Decider:
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
         node, facts = self.graph.node(name), self.lake.facts(name)
+        if node.definition.external is not None:
+            return of_others(node.definition, facts)
         return with_setting_notes(self._decide(node, facts), facts)
 
     def _decide(self, node: Node, facts: TableFacts) -> Decision:
@@ -58,7 +61,16 @@ class Decider:
         inputs: dict[TableName, TableFacts] = {
             upstream: self.lake.facts(upstream) for upstream in query.inputs
         }
-        return plan_derived(table, query, facts, inputs, full)
+        others = self._external(query.inputs)
+        if (
+            problem := next((inputs[each].problem for each in others if inputs[each].problem), None)
+        ) is not None:
+            return Refused(table, problem)
+        return from_begin(plan_derived(table, query, facts, inputs, full), others, inputs)
+
+    def _external(self, names: Iterable[TableName]) -> dict[TableName, ExternalTable]:
+        found = ((name, self.graph.node(name).definition.external) for name in names)
+        return {name: external for name, external in found if external is not None}
 
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
         """The whole plan: a table whose inputs have work waits for them, as its own step is only known then."""
@@ -114,13 +126,21 @@ def around(node: Node, project: Project) -> Around:
     """What decides the rows of a derived table besides its files."""
     query = node.definition.query
     modules = project_modules(query, project.root) if isinstance(query, PythonQuery) else {}
-    return Around(modules, dict(project.target.spark))
+    begins = {
+        str(table.name): table.external.begin
+        for table in project.tables
+        if table.external and table.external.begin and table.name in node.inputs
+    }
+    return Around(modules, dict(project.target.spark), begins)
 
 
 def query_of(node: Node, besides: Around = NOTHING) -> Query:
     """What planning has to know of a table's query, from its text and what decides its rows ``besides``."""
     table = node.definition
     query = replace(_shaped(node, besides), trusted=table.trusts_python)
+    if besides.begins:
+        # What changed in an input tells of all its rows, and not of those that came after a snapshot.
+        query = replace(query, not_by_keys=f"{next(iter(besides.begins))} is read from a snapshot on")
     return replace(query, definition=definition_parts(table, besides))
 
 

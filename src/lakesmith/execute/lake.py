@@ -13,9 +13,10 @@ from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.unfinished import require_finished
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.others import external_facts
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
+from lakesmith.project.definitions import ExternalTable, FileSource, Project, TableDefinition, TableName
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
@@ -46,6 +47,8 @@ class Lake:
 
         Raises StateError LS513 for a table whose drop or rename was begun and not finished.
         """
+        if (external := self._external(name)) is not None:
+            return external_facts(name, external, self.catalog.table(name.layer, name.name))
         require_finished(self.project.state_dir, name)
         state = self.catalog.table(name.layer, name.name)
         if state is None:
@@ -57,6 +60,9 @@ class Lake:
             return TableFacts(state, find_progress(state, can_rebuild=not self._is_sourced(name)))
         except LakesmithError as error:
             return TableFacts(state, problem=error.problems[0])
+
+    def _external(self, name: TableName) -> ExternalTable | None:
+        return next((table.external for table in self.project.tables if table.name == name), None)
 
     def _is_sourced(self, name: TableName) -> bool:
         return any(table.name == name and table.is_sourced for table in self.project.tables)

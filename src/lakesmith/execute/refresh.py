@@ -47,6 +47,8 @@ def refresh_of(
     ``besides``: what decides its rows besides its files. ``types``: those of the columns of its inputs that are there.
     """
     node = graph.node(name)
+    if node.definition.external is not None:
+        return Refresh(Strategy.EXTERNAL, "it is a table of others, which is read as it is and never written")
     if node.definition.is_sourced:
         return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
     query = query_of(node, besides)
@@ -195,6 +197,9 @@ def _better(node: Node, query: Query) -> str | None:
 def appends_only(graph: Graph, name: TableName) -> bool:
     """Whether a table, as it is declared, only ever gains rows (as long as nobody deletes any)."""
     definition = graph.node(name).definition
+    if definition.external is not None:
+        # Nothing is declared of it: what its snapshots did, each plan sees.
+        return True
     if definition.is_sourced:
         return all(source.on_changed_file is not OnChangedFile.REPLACE for source in definition.sources)
     if definition.key:

@@ -10,6 +10,7 @@ from lakesmith.catalog.progress import Reason
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
+from lakesmith.plan.begin import begun
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.planner import changed_columns
@@ -78,6 +79,8 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     """The step that would compute a derived table from the very snapshots it has consumed, or why that cannot be."""
     node, facts = decider.graph.node(name), decider.lake.facts(name)
     record, table = facts.base.record, node.definition
+    if table.external is not None:
+        return skipped(name, "it is a table of others")
     if table.is_sourced:
         return skipped(name, "its rows come from files, which are taken once")
     if record is None:
@@ -88,10 +91,11 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if record.fingerprint != query.fingerprint:
         changed = what_changed(record.definition, query.definition)
         return skipped(name, f"{changed} since its last batch: run it first")
+    inputs = {upstream: decider.lake.facts(upstream) for upstream in query.inputs}
     states: dict[TableName, TableState] = {}
     ranges: list[InputRange] = []
     for upstream in query.inputs:
-        pin, state = record.inputs.get(str(upstream)), decider.lake.facts(upstream).state
+        pin, state = record.inputs.get(str(upstream)), inputs[upstream].state
         if state is None or pin is None or pin.uuid != state.uuid:
             return skipped(name, f"{upstream} was dropped or created again since: run it first")
         if pin.snapshot is not None and pin.snapshot not in state.snapshots:
@@ -103,7 +107,20 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if (why := changed_columns(table, query, states, record)) is not None:
         return skipped(name, f"{why}: run it first")
     step = TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
-    return _as_looked_up(step, facts, states) if query.lookups else step
+    found = _as_looked_up(step, facts, states) if query.lookups else step
+    return _from_begin(found, inputs) if isinstance(found, TableStep) else found
+
+
+def _from_begin(step: TableStep, inputs: Mapping[TableName, TableFacts]) -> TableStep | Verification:
+    """The step with tables of others read from where they begin."""
+    lines: list[tuple[InputRange, ...]] = []
+    for line in (step.inputs, *step.stretches):
+        found = [begun(item, inputs[item.table]) for item in line]
+        for each, item in zip(found, line, strict=True):
+            if isinstance(each, Reason):
+                return skipped(step.name, f"{item.table}: {each.text}")
+        lines.append(tuple(each for each in found if isinstance(each, InputRange)))
+    return replace(step, inputs=lines[0], stretches=tuple(lines[1:]))
 
 
 def _as_looked_up(

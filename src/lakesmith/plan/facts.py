@@ -12,11 +12,15 @@ from lakesmith.plan.steps import Base, FileIntake
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table as it is: ``state`` None when it does not exist, ``problem`` when what it has consumed cannot be told."""
+    """A table as it is: ``state`` None when it does not exist, ``problem`` when what it has consumed cannot be told.
+
+    ``begin``: of a table of others, the snapshot whose rows do not count; None: all count.
+    """
 
     state: TableState | None = None
     progress: Progress | None = None
     problem: Problem | None = None
+    begin: int | None = None
 
     @property
     def base(self) -> Base:

@@ -32,6 +32,7 @@ _WORDS: Final = {
     "history": "its history",
     "track": "its tracked columns",
     "lookups": "its lookups",
+    "begins": "the point from which its inputs are read",
     "settings": "the target's Spark settings",
 }
 _SETTINGS: Final = "spark.sql."
@@ -70,10 +71,11 @@ _MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", 
 @dataclass(frozen=True, slots=True)
 class Around:
     """What decides the rows of a derived table besides its files: ``modules``, the project's own that a Python query imports, source by
-    name, and the target's Spark ``settings``."""
+    name, the target's Spark ``settings``, and from which points on tables of others are read (``begins``)."""
 
     modules: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    begins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def deciding(self) -> dict[str, str]:
@@ -101,6 +103,7 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
         "history": table.history.value,
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
         **({"lookups": _lookups(table)} if table.lookups else {}),
+        **({"begins": dict(around.begins)} if around.begins else {}),
         **({"settings": around.deciding} if around.deciding else {}),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
@@ -163,6 +166,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
     yield "history", None if table.history is History.TYPE1 else table.history.value
     yield "track", sorted(name.lower() for name in table.track)
     yield "lookups", _lookups(table)
+    yield "begins", sorted(around.begins.items())
     yield "settings", around.deciding
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())
 

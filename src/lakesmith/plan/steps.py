@@ -33,6 +33,8 @@ class Strategy(StrEnum):
     """The query runs over its whole inputs; the result replaces the table in one commit."""
     REPLAY = "replay"
     """Rows are taken out of quarantine and judged again: good ones are appended, bad ones go back."""
+    EXTERNAL = "external"
+    """Nothing is ever done: the table is another's, and is read as it is."""
     DROP = "drop"
     """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
 

@@ -222,6 +222,21 @@ class FileSource:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalTable:
+    """An Iceberg table of others, which is read and never written: ``table`` of the project in the folder ``project``, or of this
+    project's own catalog; or the one whose metadata file is ``metadata``.
+
+    ``begin``: a snapshot's id or a moment; what was there then does not count. None: all rows count.
+    """
+
+    place: Place
+    table: TableName
+    project: str | None = None
+    metadata: str | None = None
+    begin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """When ``lakesmith up`` brings a table up to date: at the times of a ``cron`` expression, meant in ``time_zone``, or
     ``every`` so many seconds. One of the two is set.
@@ -270,7 +285,7 @@ class AsOf(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """One table as declared. Sourced (``sources``) or derived (``query``), never both.
+    """One table as declared. Sourced (``sources``), derived (``query``) or of others (``external``): just one of them.
 
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
@@ -283,6 +298,7 @@ class TableDefinition:
     place: Place
     sources: tuple[FileSource, ...] = ()
     query: SqlQuery | PythonQuery | None = None
+    external: ExternalTable | None = None
     columns: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
     latest_by: tuple[str, ...] = ()

@@ -374,14 +374,44 @@ class EmitSettings(Settings):
     )
 
 
+class ExternalSettings(Settings):
+    """An Iceberg table of another project or tool, as an input: see [tables of others](../external.md). It is never written."""
+
+    project: str | None = Field(
+        None,
+        description="The folder of the lakesmith project that it belongs to, relative to this one's. Default: it is in the catalog of this "
+        "project's target.",
+        min_length=1,
+    )
+    table: TableReference | None = Field(
+        None, description="What it is called there, such as `bronze.sales`. Default: as the file is."
+    )
+    metadata: str | None = Field(
+        None,
+        description="In place of `project` and `table`: the path of an Iceberg metadata file, `*.metadata.json`, relative to the project's "
+        "folder.",
+        min_length=1,
+    )
+    from_: str | int | None = Field(
+        None,
+        alias="from",
+        description="The id of a snapshot, or a moment such as `2026-01-31T12:30:00Z`: only rows that came after it count. The table must "
+        "only have gained rows since. Default: all rows count.",
+    )
+
+
 class TableFile(SharedSettings):
-    """A table: `tables/LAYER/NAME.yaml`. It is either sourced (`source`) or derived (a query, `from`)."""
+    """A table: `tables/LAYER/NAME.yaml`. It is sourced (`source`), derived (a query, `from`), or of others (`external`)."""
 
     description: str | None = Field(None, description="What the table holds; written into the Iceberg table.")
     source: SourceForm | None = Field(
         None,
         description="Where rows enter the lake: `{files: {...}}`, or several sources by name, "
         "`{web: {files: {...}}, shop: {files: {...}}}`, each with its own progress.",
+    )
+    external: ExternalSettings | None = Field(
+        None,
+        description="An Iceberg table of another project or tool, which this one reads: see [tables of others](../external.md).",
     )
     query: str | None = Field(
         None,

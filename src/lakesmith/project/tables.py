@@ -15,6 +15,7 @@ from lakesmith.project.definitions import (
     READ_COLUMNS,
     AsOf,
     Column,
+    ExternalTable,
     FileSource,
     History,
     OnBadRow,
@@ -26,6 +27,7 @@ from lakesmith.project.definitions import (
     is_taken,
 )
 from lakesmith.project.durations import seconds
+from lakesmith.project.externals import external_table
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
 from lakesmith.project.models import DefaultsFile, EmitSettings, SharedSettings, TableFile
@@ -99,6 +101,8 @@ class TableBuilder:
         """The definition; not to be used when there are ``problems``."""
         draft = self._draft
         own = draft.settings
+        if (external := external_table(draft.files.name, draft.own, self.problems)) is not None:
+            return self._of_others(external)
         self._check_kind()
         columns = self._columns()
         sources = self._sources(columns)
@@ -118,6 +122,22 @@ class TableBuilder:
             tags=tuple(self._value("tags", ())),
             schedule=self._schedule(),
             settings_from=tuple(self._settings_from()),
+        )
+
+    def _of_others(self, external: ExternalTable) -> TableDefinition:
+        files, own = self._draft.files, self._draft.settings
+        if queries := [path for path in (files.sql, files.py) if path]:
+            what = f"{files.name} is a table of others and has a query"
+            self._problem("LS112", what, external.place, expected="one of the two", found=queries[0])
+        tags = tuple(self._value("tags", ()))
+        owner = self._value("owner", None)
+        return TableDefinition(
+            files.name,
+            self._draft.place,
+            external=external,
+            description=own.description,
+            owner=owner,
+            tags=tags,
         )
 
     def _sources(self, columns: Sequence[Column]) -> tuple[FileSource, ...]:
@@ -184,7 +204,7 @@ class TableBuilder:
             self._problem("LS112", what, self._draft.place, expected="source, or a query", found=found)
         elif own.source is None and not queries:
             what = f"{files.name} is neither sourced nor derived"
-            expected = f"source: or a query ({files.name.name}.sql beside it, query:, from:)"
+            expected = f"source:, external: or a query ({files.name.name}.sql beside it, query:, from:)"
             self._problem("LS112", what, self._draft.place, expected=expected)
         elif len(queries) > 1 and not (files.sql and files.py and len(queries) == 2):
             what = f"{files.name} has more than one query"

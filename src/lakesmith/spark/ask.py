@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
+from types import MappingProxyType
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
@@ -20,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.start.session import SessionHandle
@@ -56,6 +58,7 @@ def run_query(
     as_of: Mapping[TableName, int] | None = None,
     limit: int | None = None,
     secrets: Sequence[str] = (),
+    others: Mapping[TableName, str] = MappingProxyType({}),
 ) -> Iterator[QueryResult]:
     """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
 
@@ -66,22 +69,27 @@ def run_query(
             they are now.
         limit: the most rows to compute; None: all.
         secrets: values that no error may show.
+        others: of the tables of ``as_of`` that are others', where their metadata is.
 
     Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
     with _root_cause_told(session, secrets):
-        frame = _frame(session, sql, as_of)
+        frame = _frame(session, sql, as_of, others)
         with _utc():
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
 
 
 def query_frame(
-    session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, secrets: Sequence[str] = ()
+    session: SessionHandle,
+    sql: str,
+    as_of: Mapping[TableName, int] | None,
+    secrets: Sequence[str] = (),
+    others: Mapping[TableName, str] = MappingProxyType({}),
 ) -> DataFrame:
     """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as ``run_query``."""
     with _root_cause_told(session, secrets):
-        return _frame(session, sql, as_of)
+        return _frame(session, sql, as_of, others)
 
 
 def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str] = ()) -> Any:
@@ -90,8 +98,11 @@ def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str]
         return frame.toArrow()
 
 
-def _frame(session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None) -> DataFrame:
+def _frame(
+    session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, others: Mapping[TableName, str]
+) -> DataFrame:
     spark = session.spark
+    meet(spark, {name: others.get(name) for name in as_of or ()})
     spark.sql(f"USE {CATALOG_NAME}")
     _require_query(spark, sql)
     return spark.sql(sql) if as_of is None else _at(spark, sql, as_of)

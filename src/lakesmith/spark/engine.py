@@ -69,6 +69,7 @@ class SparkEngine:
         spark = self.sessions.of(step, self.lake.project.root)
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
+            batch.meet_inputs()
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)

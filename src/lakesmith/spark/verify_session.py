@@ -32,6 +32,7 @@ def verify_steps(
 def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verification:
     batch = Batch(session.spark, lake.catalog, lake.project, step, lambda _event: None)
     try:
+        batch.meet_inputs()
         return verify_table(batch)
     except LakesmithError as error:
         return failed(step.name, error)

@@ -17,9 +17,14 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
+from lakesmith.execute.decide import Decider
 from lakesmith.execute.faults import arrange, clear
+from lakesmith.execute.lake import Lake
+from lakesmith.execute.verify import Verdict, verification_of
+from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.verify_session import verify_steps
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
@@ -221,6 +226,20 @@ def test_a_dropped_table_is_built_anew(shop: ProjectHarness, cli: Cli) -> None:
     assert shop.rows("silver.orders", "id", "at") == [(2, 2)]
     catalog = LocalCatalog(shop.root / ".lakesmith/catalog.db", shop.root / ".lakesmith/warehouse")
     assert catalog.table(*_parts("bronze.orders")) is not None
+
+
+def test_silver_and_gold_are_made_of_bronze_alone(shop: ProjectHarness, cli: Cli) -> None:
+    before = {name: shop.rows(name) for name in ("silver.orders", "gold.number")}
+    shutil.rmtree(shop.root / "landing")
+    for name in before:
+        assert cli("drop", name, "--purge", "--yes", "--project", shop.root)[0] == 0
+    shop.must_run(*before)
+    assert {name: shop.rows(name) for name in before} == before
+    project, graph = shop.load()
+    lake = Lake.open(project)
+    steps = [verification_of(Decider(graph, lake), TableName.parse(name)) for name in before]
+    found = verify_steps(shop.handle, lake, [step for step in steps if isinstance(step, TableStep)])
+    assert {str(name): each.verdict for name, each in found.items()} == dict.fromkeys(before, Verdict.SAME)
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -97,7 +97,7 @@ def _sourced(opened: Opened, name: TableName) -> TableDefinition:
             f"{name} takes no files",
             definition.place,
             "a table with a source",
-            "a derived table",
+            "a table of others" if definition.external else "a derived table",
             f"its rows come from files of {', '.join(sourced)}" if sourced else None,
         )
     )

@@ -84,7 +84,8 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
         most = options.most
         # One row more than is shown tells whether there are more.
         limit = None if most is None else most + 1
-        with run_query(session, sql, question.as_of, limit, opened.project.secrets) as result:
+        secrets = opened.project.secrets
+        with run_query(session, sql, question.as_of, limit, secrets, question.others) as result:
             write_result(result, options.output, most, sys.stdout)
     return 0
 

@@ -21,6 +21,7 @@ from lakesmith.project.models import (
     DefaultsFile,
     EmitSettings,
     EngineSettings,
+    ExternalSettings,
     FileOptions,
     FilesSettings,
     HttpSettings,
@@ -80,6 +81,7 @@ def _table_page() -> Iterator[str]:
     yield from _section("source: files", {**where, **options})
     yield from _section("source: http", HttpSettings.model_fields)
     yield from _section("source: postgres", PostgresSettings.model_fields)
+    yield from _section("external", ExternalSettings.model_fields)
     yield from _section("emit", EmitSettings.model_fields)
     yield from _section("lookups", LookupSettings.model_fields)
     yield from _section("columns: the long form", ColumnSettings.model_fields)

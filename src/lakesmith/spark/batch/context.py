@@ -35,6 +35,7 @@ from lakesmith.spark.iceberg.commits import (
     branch_of,
     physical,
 )
+from lakesmith.spark.iceberg.others import meet_inputs
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,12 @@ class Batch:
     def java(self) -> JavaTables:
         """Iceberg's Java API."""
         return JavaTables(self.spark)
+
+    def meet_inputs(self) -> None:
+        """Has the session know which of the tables that it is about to read are others'."""
+        meet_inputs(
+            self.spark, self.catalog, self.project, (self.name, *(item.table for item in self.step.inputs))
+        )
 
     def say(self, phase: str) -> None:
         """Tells the listener what the batch is doing now."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -181,11 +182,15 @@ class Plans:
         session: Any = self._spark
         return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
 
-    def scan(self, table: Any) -> Any:
-        """A table of Spark's, which no catalog has to know, as a plan."""
+    def scan(self, table: Any, options: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """A table of Spark's, which no catalog has to know, as a plan; ``options``: how it is read."""
         none = self._jvm.scala.Option.empty()
+        java = self._jvm.java.util.HashMap()
+        for name, value in options.items():
+            java.put(name, value)
+        read = self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(java)
         relation = self._jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-        return relation.create(table, none, none)
+        return relation.create(table, none, none, read, none)
 
     def over(self, node: Any, children: Sequence[Any]) -> Any:
         """The same node over other children, which have the same columns."""

@@ -33,6 +33,7 @@ from lakesmith.spark.frames.rounding import grouped_exactly
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletion_vectors import Vectors
 from lakesmith.spark.iceberg.file_difference import Bound, Differing, compare, have_ids, too_dear
+from lakesmith.spark.iceberg.others import place_of
 from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
@@ -81,6 +82,9 @@ def changed_rows(
     differing = compare(then.files, now.files)
     if bound is not None and (said := too_dear(differing, then.files, now.files, bound)):
         raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")
+    if differing.masked and place_of(spark, name) is not None:
+        # To read just the rows that differ takes a file beside the table's, which is another's.
+        raise NotIncremental(f"rows of {name}, a table of others, were deleted, so it is computed as a whole")
     touched = _touched(then, now, differing)
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)

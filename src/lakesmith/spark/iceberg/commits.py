@@ -18,6 +18,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
+from lakesmith.spark.iceberg.others import load_other, place_of
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
@@ -70,6 +71,8 @@ class JavaTables:
 
     def load(self, name: TableName) -> Any:
         """The Java table. Raises Py4JJavaError when there is none."""
+        if (place := place_of(self._spark, name)) is not None:
+            return load_other(self._spark, name, place)
         full_name = physical(name)
         return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
             self._spark._jsparkSession, full_name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,22 +34,22 @@ def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataTy
 
 def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
     """The rows of a snapshot in the columns that the table has now; no rows where there is none (None)."""
-    if snapshot is None:
-        return spark.table(physical(name)).limit(0)
-    return _as_newest(spark, JavaTables(spark).load(name), snapshot)
+    table = JavaTables(spark).load(name)
+    return _scan(spark, table).limit(0) if snapshot is None else _as_newest(spark, table, snapshot)
 
 
-def read_since(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
-    """The rows that were appended after snapshot ``start`` up to ``end``, in a range in which nothing else happened to rows.
+def read_appended(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
+    """The rows that came after snapshot ``start`` up to ``end``, which only appended some.
 
     Where snapshots in between have left, they are told by their ids, which grow with each append. Raises RunError LS613 where the table
     has none.
     """
     table, jvm = JavaTables(spark).load(name), spark._jvm
     assert jvm is not None
+    if start == end:
+        return _scan(spark, table).limit(0)
     if jvm.org.apache.iceberg.util.SnapshotUtil.isParentAncestorOf(table, end, start):
-        reader = spark.read.format("iceberg").option("start-snapshot-id", start)
-        return reader.option("end-snapshot-id", end).load(physical(name))
+        return _scan(spark, table, {"start-snapshot-id": str(start), "end-snapshot-id": str(end)})
     first = table.snapshot(start)
     if first is None or first.firstRowId() is None:
         raise _gap(name, start, end)
@@ -104,8 +105,13 @@ def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | Non
         metadata = metadata.setDefaultSortOrder(iceberg.SortOrder.unsorted())
         metadata = metadata.setCurrentSchema(schema.schemaId())
     then = iceberg.StaticTableOperations(metadata.build(), table.io())
+    return _scan(spark, iceberg.BaseTable(then, table.name()))
+
+
+def _scan(spark: SparkSession, table: Any, options: Mapping[str, str] = MappingProxyType({})) -> DataFrame:
+    jvm: Any = spark._jvm
     plans = Plans(spark)
-    return plans.frame(plans.scan(iceberg.spark.source.SparkTable(iceberg.BaseTable(then, table.name()))))
+    return plans.frame(plans.scan(jvm.org.apache.iceberg.spark.source.SparkTable(table), options))
 
 
 def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:

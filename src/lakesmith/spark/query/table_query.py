@@ -24,7 +24,7 @@ from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
 from lakesmith.spark.iceberg.commits import CATALOG
-from lakesmith.spark.iceberg.snapshots import read_since, read_version
+from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.jvm.failures import explain_failure, redact
 from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
@@ -94,7 +94,7 @@ def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
     """The rows of an input in a planned range, and no newer ones."""
     if input_range.start is None or input_range.end is None:
         return read_version(spark, input_range.table, input_range.end)
-    return read_since(spark, input_range.table, input_range.start, input_range.end)
+    return read_appended(spark, input_range.table, input_range.start, input_range.end)
 
 
 def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:

@@ -1,0 +1,56 @@
+"""Tables of others as inputs: read from a snapshot on where that is declared, and never brought up to date. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lakesmith.catalog.progress import Reason, append_only_since
+from lakesmith.errors import Problem
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.steps import Decision, InputRange, Refused, TableStep, UpToDate
+from lakesmith.project.definitions import ExternalTable, TableDefinition, TableName
+
+
+def of_others(table: TableDefinition, facts: TableFacts) -> Decision:
+    """The decision for a table of others: there is nothing that could be done to it."""
+    if facts.problem is not None:
+        return Refused(table, facts.problem)
+    head = facts.state.head if facts.state else None
+    at = f"now at snapshot {head.snapshot_id}" if head else "nothing was written to it yet"
+    return UpToDate(table, f"it is a table of others, read as it is: {at}")
+
+
+def from_begin(
+    decision: Decision, others: Mapping[TableName, ExternalTable], inputs: Mapping[TableName, TableFacts]
+) -> Decision:
+    """The decision with its inputs read from where they begin; refused where rows since then cannot be told."""
+    if not isinstance(decision, TableStep):
+        return decision
+    ranges: list[InputRange] = []
+    for item in decision.inputs:
+        found = begun(item, inputs[item.table])
+        if isinstance(found, Reason):
+            return Refused(decision.table, no_such_begin(item.table, others[item.table], found.text))
+        ranges.append(found)
+    return replace(decision, inputs=tuple(ranges))
+
+
+def begun(item: InputRange, facts: TableFacts) -> InputRange | Reason:
+    """A range that would be all of a table, without the rows that do not count."""
+    if facts.begin is None or facts.state is None or item.start is not None or item.end is None:
+        return item
+    found = append_only_since(facts.state, facts.begin, item.end)
+    return found if isinstance(found, Reason) else replace(item, start=facts.begin, rows=found.added_records)
+
+
+def no_such_begin(name: TableName, external: ExternalTable, found: str) -> Problem:
+    """LS515: the rows since ``begin`` cannot be told."""
+    return Problem(
+        "LS515",
+        f"{name} cannot be read from {external.begin} on",
+        external.place,
+        expected="a point of its past, since which it only gained rows",
+        found=found,
+        hint="name a later one, or none to read all its rows: either way tables that read it are computed anew",
+    )

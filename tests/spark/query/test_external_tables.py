@@ -1,0 +1,185 @@
+"""Tables of others as inputs: another project's bronze, or one by its metadata file, read as they were planned and never written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness, refresh_by_keys
+
+from lakesmith.api.opened import read_project
+from lakesmith.api.question import ask
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.verify import Verdict, verification_of
+from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.ask import run_query
+from lakesmith.spark.verify_session import verify_steps
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+SHOP = {
+    "tables/bronze/sales.yaml": """
+        source: {files: {path: landing/, format: csv}}
+        columns: {id: int, city: string}
+        """,
+}
+REPORTS = {
+    "tables/shop/sales.yaml": "external: {project: ../shop, table: bronze.sales}\n",
+    "tables/silver/sales.sql": "SELECT id, upper(city) AS city FROM shop.sales\n",
+    "tables/gold/cities.sql": "SELECT city, count(*) AS sales FROM shop.sales GROUP BY city\n",
+}
+
+
+class Two:
+    """A shop, and the reports that are made of its sales."""
+
+    def __init__(self, folder: Path, session: SessionHandle) -> None:
+        self.shop = ProjectHarness(folder / "shop", session, SHOP)
+        self.reports = ProjectHarness(folder / "reports", session, REPORTS)
+
+    def sell(self, *sales: tuple[int, str]) -> int:
+        """Lands sales in the shop and takes them; the snapshot that has them."""
+        number = len(list(self.shop.root.glob("landing/*")))
+        lines = "".join(f"{id},{city}\n" for id, city in sales)
+        self.shop.land(f"landing/{number}.csv", "id,city\n" + lines)
+        self.shop.must_run()
+        head = self.shop.state("bronze.sales").head
+        assert head is not None
+        return head.snapshot_id
+
+    def kinds(self) -> dict[str, str]:
+        """Runs the reports; how each table was brought up to date."""
+        return {name: record.kind for name, record in self.reports.must_run().published.items()}
+
+    def verified(self) -> dict[str, Verdict]:
+        """What verify finds of the tables that are derived."""
+        graph = self.reports.load()[1]
+        lake = self.reports.lake()
+        found = [
+            verification_of(Decider(graph, lake), TableName.parse(t)) for t in ("silver.sales", "gold.cities")
+        ]
+        assert all(isinstance(step, TableStep) for step in found), found
+        done = verify_steps(
+            self.reports.handle, lake, [step for step in found if isinstance(step, TableStep)]
+        )
+        return {str(name): each.verdict for name, each in done.items()}
+
+    def asked(self, sql: str) -> list[tuple[Any, ...]]:
+        """What ``lakesmith query`` would show."""
+        question = ask(read_project(self.reports.root, None), sql, None)
+        with run_query(self.reports.handle, sql, question.as_of, others=question.others) as result:
+            return list(result.rows)
+
+
+@pytest.fixture
+def two(tmp_path: Path, session: SessionHandle) -> Iterator[Two]:
+    yield Two(tmp_path, session)
+
+
+SAME = {"silver.sales": Verdict.SAME, "gold.cities": Verdict.SAME}
+
+
+def test_another_projects_bronze_is_read_as_any_input(two: Two) -> None:
+    two.sell((1, "oslo"), (2, "bonn"))
+    before = catalog_and_metadata(two.shop)
+    assert two.kinds() == {"silver.sales": "full", "gold.cities": "full"}
+    assert catalog_and_metadata(two.shop) == before
+    two.sell((3, "oslo"))
+    assert two.kinds() == {"silver.sales": "append", "gold.cities": "full"}
+    assert two.kinds() == {}
+    assert two.reports.rows("silver.sales") == [(1, "OSLO"), (2, "BONN"), (3, "OSLO")]
+    assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 2)]
+    assert two.verified() == SAME
+    sql = "SELECT count(*) FROM shop.sales s JOIN gold.cities c ON c.city = s.city"
+    assert two.asked(sql) == [(3,)]
+
+
+def test_what_changed_in_it_is_read_from_its_files(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh_by_keys(monkeypatch)
+    two.sell((1, "oslo"), (2, "bonn"), (3, "oslo"))
+    two.kinds()
+    two.sell((4, "oslo"))
+    assert two.kinds() == {"silver.sales": "append", "gold.cities": "sums"}
+    two.shop.spark.sql(
+        "ALTER TABLE lake.bronze.sales SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+    )
+    two.shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 1")
+    before = catalog_and_metadata(two.shop)
+    two.kinds()
+    assert catalog_and_metadata(two.shop) == before
+    assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 2)]
+    assert two.reports.rows("silver.sales") == [(2, "BONN"), (3, "OSLO"), (4, "OSLO")]
+    assert two.verified() == SAME
+
+
+def test_rows_from_a_snapshot_on(two: Two) -> None:
+    two.sell((1, "oslo"))
+    begin = two.sell((2, "bonn"))
+    two.reports.write(
+        {"tables/shop/sales.yaml": external(project="../shop", table="bronze.sales", start=begin)}
+    )
+    assert two.kinds() == {"silver.sales": "full", "gold.cities": "full"}
+    assert two.reports.rows("silver.sales") == []
+    two.sell((3, "oslo"))
+    assert two.kinds() == {"silver.sales": "append", "gold.cities": "full"}
+    two.sell((4, "bonn"))
+    two.kinds()
+    assert two.reports.rows("silver.sales") == [(3, "OSLO"), (4, "BONN")]
+    assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 1)]
+    assert two.verified() == SAME
+    two.reports.must_run(full=["silver.sales"])
+    assert two.reports.rows("silver.sales") == [(3, "OSLO"), (4, "BONN")]
+    # Another point is another definition.
+    two.reports.write({"tables/shop/sales.yaml": REPORTS["tables/shop/sales.yaml"]})
+    assert two.kinds() == {"silver.sales": "full", "gold.cities": "full"}
+    assert two.reports.count("silver.sales") == 4
+
+
+def test_rows_that_changed_since_then_cannot_be_told_from_new_ones(two: Two) -> None:
+    begin = two.sell((1, "oslo"))
+    two.sell((2, "bonn"))
+    two.reports.write(
+        {"tables/shop/sales.yaml": external(project="../shop", table="bronze.sales", start=begin)}
+    )
+    two.kinds()
+    two.shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 2")
+    result = two.reports.run()
+    assert {problem.code for problem in result.problems} == {"LS515"}
+    assert two.reports.rows("silver.sales") == [(2, "BONN")]
+    # Without it, what went goes here too.
+    two.reports.write({"tables/shop/sales.yaml": REPORTS["tables/shop/sales.yaml"]})
+    two.kinds()
+    assert two.reports.rows("silver.sales") == [(1, "OSLO")]
+
+
+def test_a_table_by_its_metadata_file_and_one_that_is_not_there(two: Two) -> None:
+    two.sell((1, "oslo"))
+    place = two.shop.state("bronze.sales").metadata_location
+    two.sell((2, "bonn"))
+    two.reports.write(
+        {"tables/shop/sales.yaml": f"external: {{metadata: '{place.removeprefix('file:')}'}}\n"}
+    )
+    two.kinds()
+    assert two.reports.rows("silver.sales") == [(1, "OSLO")]
+    two.reports.write({"tables/shop/sales.yaml": external(project="../shop", table="bronze.sold")})
+    result = two.reports.run()
+    assert [problem.code for problem in result.problems] == ["LS514"]
+    assert two.reports.rows("silver.sales") == [(1, "OSLO")]
+
+
+def external(start: int | None = None, **settings: str) -> str:
+    return json.dumps({"external": {**settings, **({"from": start} if start else {})}})
+
+
+def catalog_and_metadata(project: ProjectHarness) -> tuple[str, list[str]]:
+    """Where the table's metadata is, and the files of its table."""
+    state = project.state("bronze.sales")
+    folder = project.root / ".lakesmith" / "warehouse"
+    return state.metadata_location, sorted(str(path) for path in folder.rglob("*"))
