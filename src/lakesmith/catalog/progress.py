@@ -216,6 +216,20 @@ def append_only_since(state: TableState, start: int | None, end: int) -> AppendR
     return AppendRange(start, end, tuple(reversed(appends)))
 
 
+def last_change_ms(state: TableState) -> int | None:
+    """When readers last saw main's rows change (since the epoch), None where nothing was ever written.
+
+    Where older snapshots have expired, it may have been earlier.
+    """
+    shown, found = dict(reversed(state.published)), None
+    for snapshot in state.ancestors(state.refs.get(MAIN)):
+        # What a batch writes before its last snapshot was seen with that.
+        found = shown.get(snapshot.snapshot_id, found or snapshot.committed_ms)
+        if snapshot.operation != "replace" and not _is_empty(snapshot, state):
+            break
+    return found
+
+
 def _between(state: TableState, start: int | None, end: int) -> Iterator[Snapshot | Reason]:
     """The snapshots of (start, end], newest first, and at the end a reason if ``start`` is not met."""
     at: int | None = end

@@ -93,6 +93,7 @@ class Record:
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
     ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their
     field ids, as the publish leaves them; older records have none.
+    ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept.
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
 
@@ -113,6 +114,8 @@ class Record:
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, int] = field(default_factory=dict)
+    idle: tuple[str, ...] = ()
+    closed: str | None = None
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""
@@ -137,4 +140,5 @@ class Record:
         for name in ("inputs", "sidecars"):
             data[name] = {key: Pin(**pin) for key, pin in data[name].items()}
         data["notes"] = tuple(data["notes"])
+        data["idle"] = tuple(data.get("idle", ()))
         return cls(**data)

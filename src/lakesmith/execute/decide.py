@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,7 @@ from lakesmith.graph.graph import Graph, Node
 from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
+from lakesmith.plan.idle import idle_inputs
 from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
@@ -42,6 +44,7 @@ class Decider:
     refused: dict[TableName, dict[Strategy, NotIncremental]] = field(default_factory=dict)
     bad: dict[TableName, tuple[BadFile, ...]] = field(default_factory=dict)
     unread: dict[TableName, Problem] = field(default_factory=dict)
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
@@ -66,6 +69,7 @@ class Decider:
             problem := next((inputs[each].problem for each in others if inputs[each].problem), None)
         ) is not None:
             return Refused(table, problem)
+        query = replace(query, idle=idle_inputs(table, inputs, self.now_ms()))
         return from_begin(plan_derived(table, query, facts, inputs, full), others, inputs)
 
     def _external(self, names: Iterable[TableName]) -> dict[TableName, ExternalTable]:

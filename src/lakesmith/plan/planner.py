@@ -15,6 +15,7 @@ from lakesmith.plan.adding import why_not_sums
 from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
+from lakesmith.plan.idle import newly_idle
 from lakesmith.plan.input_columns import columns_that_count, how_they_differ
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
@@ -209,6 +210,8 @@ def _incremental(
     moved = {
         name: state for name, state in driving.items() if _head(state) != record.inputs[str(name)].snapshot
     }
+    if (quiet := newly_idle(record, query.idle)) is not None:
+        return _step(table, query, facts, _whole(states), Strategy.FULL, quiet)
     if not moved:
         return UpToDate(table, "its inputs have not changed")
     ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
@@ -348,6 +351,7 @@ def _step(
         refused=query.refused,
         row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
         definition=query.definition,
+        idle=query.idle,
     )
 
 

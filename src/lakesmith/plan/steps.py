@@ -133,6 +133,7 @@ class TableStep:
     ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
     ``refused``: by strategy, why the query does not allow it, for the record.
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
+    ``idle``: inputs whose watermarks do not count.
     ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
@@ -149,6 +150,7 @@ class TableStep:
     bad_rows: BadRows = BadRows()
     definition: Mapping[str, str] = field(default_factory=dict)
     stretches: tuple[tuple[InputRange, ...], ...] = ()
+    idle: tuple[TableName, ...] = ()
 
     @property
     def driving(self) -> tuple[InputRange, ...]:

@@ -276,6 +276,34 @@ class PythonQuery:
     deterministic: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The greatest value of a column of an input, less a delay."""
+
+    table: TableName
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Which rows of ``query`` a table has: those whose window, which ends at ``closed``, all of the ``watermarks`` have passed.
+
+    ``idle_after_seconds``: of an input to which nothing came for so long, the watermark does not count; None: all count always.
+    """
+
+    query: SqlQuery
+    closed: str
+    watermarks: tuple[Watermark, ...]
+    delay_seconds: float = 0.0
+    idle_after_seconds: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.closed} by {', '.join(map(str, self.watermarks))}"
+
+
 class AsOf(StrEnum):
     """Which values of a looked-up table the rows of a derived table have."""
 
@@ -290,7 +318,7 @@ class TableDefinition:
     ``latest_by`` orders the versions of a ``key``: the greatest wins. ``delete_when`` is a Spark SQL condition over the
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
     ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``lookups``: the inputs whose values
-    stay as they were when a row of the other input arrived. ``schedule`` is None for a table that ``lakesmith up``
+    stay as they were when a row of the other input arrived. ``emit`` is in ``query`` already. ``schedule`` is None for a table that ``lakesmith up``
     brings up to date as soon as something arrived; it is no part of what its rows are. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
@@ -309,6 +337,7 @@ class TableDefinition:
     history: History = History.TYPE1
     track: tuple[str, ...] = ()
     lookups: tuple[TableName, ...] = ()
+    emit: Emit | None = None
     description: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 PATH_PATTERN = r"^(/[A-Za-z0-9_.-]+)+$"
+COLUMN_PATTERN = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
 
 Scalar = str | bool | int | float
@@ -275,6 +276,12 @@ ScheduleForm = Annotated[
     Annotated[str, Tag("short form")] | Annotated[ScheduleSettings, Tag("long form")],
     Discriminator(_kind_of_column),
 ]
+ColumnOfTable = Annotated[str, Field(pattern=COLUMN_PATTERN)]
+WatermarkForm = Annotated[
+    Annotated[ColumnOfTable, Tag("one")]
+    | Annotated[list[ColumnOfTable], Field(min_length=1), Tag("several")],
+    Discriminator(lambda value: "several" if isinstance(value, list) else "one"),
+]
 SourceForm = Annotated[
     Annotated[SourceSettings, Tag("one source")]
     | Annotated[dict[SourceName, SourceSettings], Tag("named sources")],
@@ -363,14 +370,19 @@ class EmitSettings(Settings):
     closed: ColumnName = Field(
         description="A column of the query with the end of the window. Its row is there once the watermark has passed that."
     )
-    watermark: str = Field(
-        description="Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`.",
-        pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$",
+    watermark: WatermarkForm = Field(
+        description="Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`. Several, in a list: the "
+        "least of them counts.",
     )
     delay: str = Field(
         "0 seconds",
         description="How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`. What comes later still "
         "corrects its window.",
+    )
+    idle_after: str | None = Field(
+        None,
+        description="Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open until something comes. "
+        "Default: it holds them for ever.",
     )
 
 

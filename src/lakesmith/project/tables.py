@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -26,11 +26,10 @@ from lakesmith.project.definitions import (
     TableName,
     is_taken,
 )
-from lakesmith.project.durations import seconds
 from lakesmith.project.externals import external_table
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
-from lakesmith.project.models import DefaultsFile, EmitSettings, SharedSettings, TableFile
+from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.schedules import ScheduleProblem, schedule_of
@@ -38,9 +37,9 @@ from lakesmith.project.settings import Level, Setting, find
 from lakesmith.project.sources import file_sources, other_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
+from lakesmith.project.windows import closed_windows, emit_of
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
-from lakesmith.quoting import quoted
 
 _KEYED_ONLY: Final = ("key", "latest_by", "delete_when", "track")
 _OWN_ONLY: Final = (
@@ -106,11 +105,14 @@ class TableBuilder:
         self._check_kind()
         columns = self._columns()
         sources = self._sources(columns)
+        query = self._query()
+        emit = emit_of(query, draft.own, self.problems) if isinstance(query, SqlQuery) else None
         return TableDefinition(
             name=draft.files.name,
             place=draft.place,
             sources=sources,
-            query=self._query(),
+            query=closed_windows(emit) if emit else query,
+            emit=emit,
             columns=(*columns, *self._read_columns(sources, columns)),
             lookups=self._lookups(),
             **self._versions(),
@@ -219,31 +221,11 @@ class TableBuilder:
                 self._problem("LS112", f"{name} is for Python queries", setting.place, expected=expected)
 
     def _query(self) -> SqlQuery | PythonQuery | None:
-        query, emit = self._whole_query(), self._draft.settings.emit
-        if emit is None or query is None:
-            return query
-        place = self._draft.own.document.place("emit")
-        if isinstance(query, PythonQuery):
+        query = self._whole_query()
+        if isinstance(query, PythonQuery) and self._draft.settings.emit is not None:
+            place = self._draft.own.document.place("emit")
             self._problem("LS112", "emit is for SQL queries", place, expected="a SELECT")
-            return query
-        return self._of_closed_windows(query, emit)
-
-    def _of_closed_windows(self, query: SqlQuery, emit: EmitSettings) -> SqlQuery:
-        """The rows of windows that the watermark has passed: in SQL, so that they are what any query gives, late rows and all.
-
-        The text begins on the line on which the author's does, so that messages name its lines.
-        """
-        layer, table, column = emit.watermark.split(".")
-        try:
-            delay = seconds(emit.delay)
-        except ValueError:
-            place = self._draft.own.document.place("emit", "delay")
-            expected = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day"
-            self._problem("LS105", "delay is no duration", place, expected=expected, found=repr(emit.delay))
-            return query
-        watermark = f"SELECT max({quoted(column)}) - INTERVAL '{delay:.6f}' SECOND FROM {quoted(layer)}.{quoted(table)}"
-        text = f"SELECT * FROM ({query.text.rstrip().rstrip(';')}\n) WHERE {quoted(emit.closed)} <= ({watermark})"
-        return replace(query, text=text)
+        return query
 
     def _whole_query(self) -> SqlQuery | PythonQuery | None:
         files = self._draft.files

@@ -10,7 +10,13 @@ from pydantic_core import ErrorDetails
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.model_keys import keys_at
-from lakesmith.project.models import NAME_PATTERN, PATH_PATTERN, REFERENCE_PATTERN, VARIABLE_PATTERN
+from lakesmith.project.models import (
+    COLUMN_PATTERN,
+    NAME_PATTERN,
+    PATH_PATTERN,
+    REFERENCE_PATTERN,
+    VARIABLE_PATTERN,
+)
 from lakesmith.project.nearest import did_you_mean, nearest
 from lakesmith.project.yaml_reader import Document, YamlPath, describe
 
@@ -32,6 +38,7 @@ _PATTERNS = {
     NAME_PATTERN: "lower-case letters, digits and _, a letter first",
     VARIABLE_PATTERN: "letters, digits and _, a letter first",
     REFERENCE_PATTERN: "a table, layer.name",
+    COLUMN_PATTERN: "a column of a table, layer.name.column",
     PATH_PATTERN: "a path of letters, digits, _, . and -, such as /sales",
 }
 _SCALARS = frozenset({"str", "bool", "int", "float"})

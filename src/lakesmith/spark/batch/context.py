@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event as Flag
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -146,7 +147,7 @@ class Draft:
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
     ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the batch chose it; None: the
-    step's.
+    step's. ``closed``: up to where windows were published before.
     """
 
     account: Account
@@ -158,6 +159,7 @@ class Draft:
     warnings: tuple[str, ...] = ()
     schema: SchemaChange = NO_CHANGE
     done: Strategy | None = None
+    closed: str | None = None
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
@@ -204,7 +206,16 @@ def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
         definition=step.definition
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
         columns=_columns(state, draft.schema),
+        **_windows(step, draft),
     )
+
+
+def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:
+    """What decided which windows are there; where no row was computed, as before."""
+    base = step.base.record
+    if step.strategy is Strategy.ADVANCE and base is not None:
+        return {"idle": base.idle, "closed": base.closed}
+    return {"idle": tuple(map(str, step.idle)), "closed": draft.closed}
 
 
 def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:

@@ -19,6 +19,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
+from lakesmith.project.windows import with_windows
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.frames.sql_types import sql_type
@@ -32,6 +33,7 @@ from lakesmith.spark.iceberg.ddl import (
     widen_table,
 )
 from lakesmith.spark.judge.validity import as_rows
+from lakesmith.spark.kinds.window_ends import closed_before
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
 from lakesmith.spark.refresh.by_keys import refresh_keys
 from lakesmith.spark.write.plain import write_plain
@@ -45,6 +47,13 @@ _HOW_TO_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     """Writes the batch of a derived table to its branch, creating or widening the table first."""
+    closed = closed_before(batch)
+    table = with_windows(batch.step.table, batch.step.idle, closed)
+    table_uuid, draft = _derive(replace(batch, step=replace(batch.step, table=table)))
+    return table_uuid, replace(draft, closed=closed)
+
+
+def _derive(batch: Batch) -> tuple[str, Draft]:
     table = batch.step.table
     batch.say("planning the query")
     rows = query_rows(batch, with_arrival=bool(table.key))
