@@ -145,7 +145,8 @@ def _text(state: TableState, snapshot: Snapshot, record: Record | None, kind: Hi
     if kind is HistoryKind.ROLLBACK:
         return f"set back to {f'batch {record.batch}' if record else f'snapshot {snapshot.snapshot_id}'}"
     if record is not None:
-        return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}"
+        unknown = "".join(f"; {count:,} without {name}" for name, count in record.unknown.items() if count)
+        return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}{unknown}"
     engine = engine_of(snapshot)
     if kind is HistoryKind.COMPACTION:
         by = f" by {engine}" if engine else ""

@@ -94,6 +94,7 @@ class Record:
     ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their
     field ids, as the publish leaves them; older records have none.
     ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept.
+    ``unknown``: by lookup as of arrival how many of the rows that were computed found nothing there.
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
 
@@ -116,6 +117,7 @@ class Record:
     columns: Mapping[str, int] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
     closed: str | None = None
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""

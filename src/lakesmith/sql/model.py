@@ -126,10 +126,14 @@ class SqlSums:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A table that a query joins to the rows of another, and its columns (in lower case) that the join equates with columns of those."""
+    """A table that a query joins to the rows of another, and its columns (in lower case) that the join equates with columns of those.
+
+    ``level``: the place of the SELECT that joins it on the path of ``select_lists``; None where that is not told.
+    """
 
     table: str
     columns: tuple[str, ...]
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,11 @@ class _QueryPaths:
             raise _NotRowWiseError("a SELECT that reads no table")
         self._check_expressions(select)
         source = from_.this
-        if self.with_joins:
-            self.joined += joined_tables(select) or ()
         below = self._of_source(source)
+        if self.with_joins:
+            level = None if below[0] is None else len(below[0])
+            found = joined_tables(select) or ()
+            self.joined += ((table, replace(joined, level=level)) for table, joined in found)
         here = _select_list(self.parsed, select, source)
         return [None if path is None or here is None else (*path, here) for path in below]
 

@@ -13,18 +13,18 @@ Replacements = Mapping[str, str | tuple[str, ...]]
 """By a table's name (in any case) what stands for it; a tuple has one for each reference to it, in the order of the text."""
 
 
-def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements) -> str:
+def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements, more: Iterable[Edit] = ()) -> str:
     """``sql`` with each table reference replaced by what ``replacements`` says for it.
 
     A replacement is put in as it is: a view's name, or a table's with ``VERSION AS OF n`` behind it. Where a reference
-    has no alias, its own name becomes one, so that ``orders.city`` and ``bronze.orders.city`` still resolve.
+    has no alias, its own name becomes one, so that ``orders.city`` and ``bronze.orders.city`` still resolve. ``more``: other edits.
 
     Raises:
         KeyError: a table has no replacement.
         SqlParseError: a reference travels in time by itself.
         ValueError: ``analysis`` is of another text.
     """
-    return _apply(sql, analysis, _table_edits(analysis, replacements))
+    return _apply(sql, analysis, (*_table_edits(analysis, replacements), *more))
 
 
 def add_projection(
@@ -33,6 +33,7 @@ def add_projection(
     columns: Sequence[str],
     prefix: str = "",
     replacements: Replacements | None = None,
+    more: Iterable[Edit] = (),
 ) -> str | None:
     """``sql`` with ``columns`` of its input (of each input of a union) added at the end of its SELECT list, each
     called ``prefix`` + its name; and spliced, if ``replacements`` are given.
@@ -48,7 +49,32 @@ def add_projection(
         return None
     added = (edit for path in paths for edit in _path_edits(path, columns, prefix))
     tables = () if replacements is None else _table_edits(analysis, replacements)
-    return _apply(sql, analysis, (*tables, *added))
+    return _apply(sql, analysis, (*tables, *added, *more))
+
+
+def mark_projection(analysis: SqlAnalysis, joined: Mapping[str, str], prefix: str) -> tuple[Edit, ...]:
+    """The edits that have the query give a column of tables that it joins: by the table's name the column, which no other table has.
+
+    In the result it is called ``prefix`` + its name. A table that is joined twice, or at a place that is not told, has none.
+    """
+    driven = analysis.driven
+    if driven is None or driven.select_lists is None or len(driven.select_lists) != 1:
+        return ()
+    names = [each.table.lower() for each in driven.joined]
+    (path,), edits = driven.select_lists, list[Edit]()
+    for each in driven.joined:
+        column = joined.get(each.table.lower())
+        if column is not None and each.level is not None and names.count(each.table.lower()) == 1:
+            edits += _marked(path[each.level :], column, prefix)
+    return tuple(edits)
+
+
+def _marked(path: Sequence[SelectList], column: str, prefix: str) -> Iterator[Edit]:
+    for number, select in enumerate(path):
+        # A star above passes on what the list below it was given.
+        if number == 0 or not select.star:
+            read = quoted(column) if number == 0 else quoted(prefix + column)
+            yield Edit(select.at, select.at, f", {read} AS {quoted(prefix + column)}")
 
 
 def _table_edits(analysis: SqlAnalysis, replacements: Replacements) -> Iterator[Edit]:

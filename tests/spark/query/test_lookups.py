@@ -94,7 +94,11 @@ def verified(shop: ProjectHarness, table: str) -> Verification:
 
 def test_a_story(shop: ProjectHarness, postgres: str) -> None:
     shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
-    shop.must_run()
+    ran = shop.must_run()
+    # Sale 3 is of a product that nobody knows; where it is only joined, it is left out.
+    assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
+    assert ran.published["silver.enriched"].notes == ("1 row found nothing in silver.products",)
+    assert ran.published["silver.by_sale"].unknown == {"silver.products": 0}
     assert shop.rows("silver.products", "product_id", "name", "weight") == [
         (1, "pen", Decimal("0.015")),
         (2, 'ink "blue"', Decimal("1.500")),
@@ -116,6 +120,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
     shop.land("landing/sales/2.csv", HEADER + "4,1,5.00\n5,2,6.00\n6,9,7.00\n1,1,1.00\n")
     ran = shop.must_run()
     assert ran.published["silver.enriched"].kind == "append"
+    assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
     assert ran.published["silver.by_sale"].kind == "upsert"
     later = [(1, "quill"), (4, "quill"), (5, None), (6, "cap")]
     assert shop.rows("silver.enriched", "sale_id", "name") == sorted([*first, *later], key=str)
@@ -190,6 +195,29 @@ def test_what_was_read_is_kept_on_the_way(shop: ProjectHarness, postgres: str) -
         (2, "delete"),
         (2, "insert"),
     ]
+
+
+STARS = """
+    WITH sold AS (SELECT sale_id, product_id AS of FROM bronze.sales),
+         named AS (SELECT *, upper(name) AS loud FROM sold LEFT JOIN silver.products p ON p.product_id = sold.of)
+    SELECT * FROM named WHERE sale_id < 3
+    """
+
+
+def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
+    query = "".join(f"  {line}\n" for line in STARS.strip().splitlines())
+    shop.write(
+        {
+            "tables/silver/enriched.yaml": f"query: |\n{query}lookups: {{silver.products: {{as_of: arrival}}}}\n"
+        }
+    )
+    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,8,3.00\n3,9,4.00\n")
+    ran = shop.must_run("silver.enriched", "+silver.enriched")
+    assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
+    assert shop.rows("silver.enriched", "sale_id", "loud") == [(1, "PEN"), (2, None)]
+    columns = [column.name for column in shop.state("silver.enriched").columns]
+    assert not [name for name in columns if "_lakesmith" in name], columns
+    assert verified(shop, "silver.enriched").verdict is Verdict.SAME
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,8 @@ class Draft:
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
     ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the batch chose it; None: the
-    step's. ``closed``: up to where windows were published before.
+    step's. ``closed``: up to where windows were published before. ``unknown``: by lookup the rows that found
+    nothing there.
     """
 
     account: Account
@@ -160,6 +161,7 @@ class Draft:
     schema: SchemaChange = NO_CHANGE
     done: Strategy | None = None
     closed: str | None = None
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
@@ -206,6 +208,7 @@ def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
         definition=step.definition
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
         columns=_columns(state, draft.schema),
+        unknown=draft.unknown,
         **_windows(step, draft),
     )
 

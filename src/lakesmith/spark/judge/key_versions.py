@@ -13,7 +13,7 @@ between rows of one arrival, the values themselves settle them, in the same orde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -48,6 +48,7 @@ class Judged:
     table: TableDefinition
     columns: tuple[str, ...]
     hidden: tuple[str, ...]
+    marks: tuple[tuple[str, str], ...] = ()
 
     @property
     def good(self) -> DataFrame:
@@ -65,11 +66,16 @@ class Judged:
             F.count(F.lit(1)).alias("out"),
             F.count_if(F.size(REASONS) > 0).alias("bad"),
             *rule_counts(self.table.checks),
+            *(F.count_if(F.col(quoted(mark)).isNull()).alias(mark) for _, mark in self.marks),
         ]
+
+    def unknown(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """By lookup the rows that found nothing there, of ``counts``."""
+        return {name: counts[mark] for name, mark in self.marks}
 
     def observed(self, seen: Observation) -> Judged:
         """The same rows, counted into ``seen`` when they are read."""
-        return Judged(self.frame.observe(seen, *self.counts()), self.table, self.columns, self.hidden)
+        return replace(self, frame=self.frame.observe(seen, *self.counts()))
 
     def winners(self) -> DataFrame:
         """The newest good version of each key: the table's columns, ``DELETE`` and ``ARRIVED``."""
@@ -128,7 +134,7 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     reasons = (
         F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.checks))
     )
-    return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden)
+    return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
 
 
 def version(alias: str, columns: Sequence[str], kinds: Mapping[str, DataType]) -> SparkColumn:

@@ -41,7 +41,7 @@ def judged_rows(rows: QueryRows, table: TableDefinition) -> Judged:
     if table.key:
         return judge(rows, table)
     reasoned = add_reasons(rows.frame, rule_reasons(table.checks), table.checks)
-    return Judged(reasoned, table, rows.columns, rows.hidden)
+    return Judged(reasoned, table, rows.columns, rows.hidden, rows.marks)
 
 
 def outcome_of(judged: Judged) -> Outcome:

@@ -70,11 +70,16 @@ def _derive(batch: Batch) -> tuple[str, Draft]:
     table_uuid = batch.open_branch()
     draft = _write(batch, replace(_with_gone(rows, gone), retyped=retyped))
     said = [f"column {column.name} is no longer in the query and was dropped" for column in gone]
+    said += [f"{_rows(count)} found nothing in {name}" for name, count in draft.unknown.items() if count]
     schema = SchemaChange(
         drop=(*(column.name for column in gone), *(change.name for change in retyped)),
         rename=tuple((change.stand_in, change.name) for change in retyped),
     )
     return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), schema=schema)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:

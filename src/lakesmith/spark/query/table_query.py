@@ -29,7 +29,7 @@ from lakesmith.spark.jvm.failures import explain_failure, redact
 from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
 from lakesmith.sql.analysis import analyse
-from lakesmith.sql.splice import add_projection, splice
+from lakesmith.sql.splice import add_projection, mark_projection, splice
 
 ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
 """The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
@@ -39,6 +39,9 @@ _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 
 _HIDDEN: Final = "_arrival"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
+
+_MARK: Final = "_lakesmith_known_"
+"""What the columns are called that say of rows of lookups that they are there."""
 
 _MADE_HERE: Final = frozenset(
     {"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan", "CTERelationRef"}
@@ -64,7 +67,8 @@ class Retyped:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table.
+    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table; so are ``marks``, by the
+    lookups whose rows they tell of: NULL where a row found none there.
 
     ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
     the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called.
@@ -76,11 +80,12 @@ class QueryRows:
     occurrences: Occurrences = field(default_factory=dict)
     keys: Keys | None = None
     acted: bool = False
+    marks: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The table's own columns, in order."""
-        return tuple(name for name in self.frame.columns if name not in self.hidden)
+        return tuple(name for name in self.frame.columns if name not in self.hidden and _MARK not in name)
 
     def stored(self, rows: DataFrame) -> DataFrame:
         """Rows with the table's columns, as the table has to be written until the publish changes its columns."""
@@ -168,23 +173,27 @@ def _sql_rows(
     batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame], with_arrival: bool
 ) -> QueryRows:
     names: dict[str, tuple[str, ...]] = {}
+    marked = {str(name): f"{_MARK}{number}" for number, name in enumerate(batch.step.table.lookups)}
     for number, (occurrence, frame) in enumerate(views.items()):
-        view = batch.view(str(number))
-        frame.createOrReplaceTempView(view)
+        view, mark = batch.view(str(number)), marked.get(str(occurrence.table))
+        (frame.withColumn(mark, F.lit(True)) if mark else frame).createOrReplaceTempView(view)
         names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
+    marks = mark_projection(analysis, marked, _HIDDEN)
     if batch.step.table.lookups and analysis.driven is not None:
         analysis = replace(analysis, select_lists=analysis.driven.select_lists)
     carried = _carried(batch, views) if with_arrival else ()
-    carrying = add_projection(query.text, analysis, carried, _HIDDEN, names) if carried else None
+    carrying = add_projection(query.text, analysis, carried, _HIDDEN, names, marks) if carried else None
     try:
-        frame = batch.spark.sql(splice(query.text, analysis, names) if carrying is None else carrying)
+        frame = batch.spark.sql(splice(query.text, analysis, names, marks) if carrying is None else carrying)
     except AnalysisException as error:
         raise _refused(batch, query, error) from error
     finally:
         for view in chain.from_iterable(names.values()):
             batch.spark.catalog.dropTempView(view)
-    return QueryRows(frame, () if carrying is None else tuple(_HIDDEN + name for name in carried))
+    hidden = () if carrying is None else tuple(_HIDDEN + name for name in carried)
+    given = tuple((name, _HIDDEN + mark) for name, mark in marked.items() if _HIDDEN + mark in frame.columns)
+    return QueryRows(frame, hidden, marks=given)
 
 
 def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:

@@ -34,6 +34,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
         by_row=batch.step.row_wise,
         sidecars=set_aside(batch, judged.bad, rows.columns, counts["bad"]),
         checks=checks_of(judged.table.checks, counts),
+        unknown=judged.unknown(counts),
     )
 
 

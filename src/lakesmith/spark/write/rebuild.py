@@ -65,6 +65,7 @@ def _draft(
         by_row=batch.step.row_wise,
         sidecars=pins,
         checks=checks_of(judged.table.checks, counts),
+        unknown=judged.unknown(counts),
     )
 
 

@@ -62,6 +62,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
             account=_account(rows_read(batch), counts, fates),
             sidecars=pins,
             checks=checks_of(judged.table.checks, counts),
+            unknown=judged.unknown(counts),
         )
 
 
