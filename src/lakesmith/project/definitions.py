@@ -311,6 +311,13 @@ class AsOf(StrEnum):
     NOW = "now"
 
 
+class OnUnknown(StrEnum):
+    """What becomes of a row that finds nothing in a lookup as of arrival."""
+
+    KEEP = "keep"
+    HEAL = "heal"
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """One table as declared. Sourced (``sources``), derived (``query``) or of others (``external``): just one of them.

@@ -19,6 +19,7 @@ from lakesmith.project.definitions import (
     OnInexact,
     OnNewColumn,
     OnTypeChange,
+    OnUnknown,
 )
 from lakesmith.project.formats import FileFormat
 
@@ -361,6 +362,11 @@ class LookupSettings(Settings):
     as_of: Annotated[AsOf, Loose] = Field(
         description="`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change there "
         "changes the rows that it touches, as with any other input."
+    )
+    unknown: Annotated[OnUnknown, Loose] = Field(
+        OnUnknown.KEEP,
+        description="With `arrival`, what becomes of a row that finds nothing: `keep` leaves the lookup's columns NULL for ever, and counts it. "
+        "`heal` is refused: a table of its own does that, see [unknown products](../lookups.md#unknown-products). Default: `keep`.",
     )
 
 

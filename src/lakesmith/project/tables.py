@@ -19,6 +19,7 @@ from lakesmith.project.definitions import (
     FileSource,
     History,
     OnBadRow,
+    OnUnknown,
     PythonQuery,
     Schedule,
     SqlQuery,
@@ -166,9 +167,21 @@ class TableBuilder:
             if self._is_sourced:
                 place = self._draft.own.document.place("lookups", name)
                 self._problem("LS112", "lookups are for derived tables", place, expected="a query")
+            if settings.unknown is OnUnknown.HEAL:
+                self._no_healing(name)
             if settings.as_of is AsOf.ARRIVAL:
                 found.append(TableName.parse(name))
         return tuple(found)
+
+    def _no_healing(self, name: str) -> None:
+        """The rows that wait are not told from others by what a table has, so none could be found again without reading all."""
+        hint = (
+            "keep the looked-up key as a column, and let a table that reads this one fill in what is NULL by a join as of now:"
+            " docs/lookups.md, Unknown products"
+        )
+        what = f"rows of {self._draft.files.name} that wait for {name} cannot be healed in their place"
+        place = self._draft.own.document.place("lookups", name, "unknown")
+        self._problem("LS137", what, place, expected="unknown: keep", found="heal", hint=hint)
 
     def _find(self, name: str) -> Setting | None:
         return find(self._draft.levels, name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.decide import Decider
@@ -195,6 +195,44 @@ def test_what_was_read_is_kept_on_the_way(shop: ProjectHarness, postgres: str) -
         (2, "delete"),
         (2, "insert"),
     ]
+
+
+HEALED = {
+    "tables/silver/enriched.yaml": """
+        query: |
+          SELECT s.sale_id, s.product_id, p.name
+          FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id
+        lookups: {silver.products: {as_of: arrival}}
+        """,
+    "tables/silver/healed.sql": """
+        SELECT e.sale_id, e.product_id, coalesce(e.name, p.name) AS name
+        FROM silver.enriched AS e LEFT JOIN silver.products AS p ON p.product_id = e.product_id
+        """,
+}
+
+
+def test_a_table_behind_it_heals_what_was_unknown(
+    shop: ProjectHarness, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recipe of the page: what was known stays, what was not is filled in when it appears, by the keys that changed."""
+    refresh_by_keys(monkeypatch)
+    shop.write(HEALED)
+    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n")
+    shop.must_run("+silver.healed")
+    do(
+        postgres,
+        "UPDATE products SET name = 'quill' WHERE product_id = 1",
+        "INSERT INTO products VALUES (9, 'cap', 1, now())",
+    )
+    ran = shop.must_run("+silver.healed")
+    assert ran.published["silver.healed"].kind == "keys"
+    assert "silver.enriched" not in ran.published
+    assert shop.rows("silver.healed", "sale_id", "name") == [(1, "pen"), (2, "cap"), (3, None)]
+    shop.land("landing/sales/2.csv", HEADER + "4,9,5.00\n5,1,5.00\n")
+    shop.must_run("+silver.healed")
+    healed = [(1, "pen"), (2, "cap"), (3, None), (4, "cap"), (5, "quill")]
+    assert shop.rows("silver.healed", "sale_id", "name") == healed
+    assert verified(shop, "silver.healed").verdict is Verdict.SAME
 
 
 STARS = """
