@@ -143,9 +143,19 @@ def query_of(node: Node, besides: Around = NOTHING) -> Query:
     table = node.definition
     query = replace(_shaped(node, besides), trusted=table.trusts_python)
     if besides.begins:
-        # What changed in an input tells of all its rows, and not of those that came after a snapshot.
-        query = replace(query, not_by_keys=f"{next(iter(besides.begins))} is read from a snapshot on")
+        query = _from_a_snapshot_on(table, query, next(iter(besides.begins)))
     return replace(query, definition=definition_parts(table, besides))
+
+
+def _from_a_snapshot_on(table: TableDefinition, query: Query, name: str) -> Query:
+    """The query without what would look at rows of an input that do not count: what changed in it, and all versions of a key."""
+    against = f"{name} is read from a snapshot on"
+    query = replace(query, not_by_keys=against)
+    return (
+        replace(query, row_wise=False, why_not=f"it keeps versions, and {against}")
+        if table.keeps_versions
+        else query
+    )
 
 
 def _shaped(node: Node, besides: Around) -> Query:

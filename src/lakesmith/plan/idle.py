@@ -33,4 +33,4 @@ def _last(facts: TableFacts) -> float:
 def newly_idle(record: Record, idle: tuple[TableName, ...]) -> str | None:
     """Why a table whose inputs have not changed has work all the same; None: it has none."""
     names = [str(name) for name in idle if str(name) not in record.idle]
-    return f"nothing came to {' and '.join(names)} for a while: its windows are closed" if names else None
+    return f"{' and '.join(names)} went quiet, and holds no window open" if names else None

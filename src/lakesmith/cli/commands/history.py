@@ -83,6 +83,8 @@ def _read(point: HistoryLine, before: Mapping[str, Record]) -> Iterator[str]:
     parent = before.get(record.parent or "")
     for table, pin in record.inputs.items():
         yield f"read {table} {_range(record, pin, parent.inputs.get(table) if parent else None)}"
+    if record.idle:
+        yield f"{' and '.join(record.idle)} had gone quiet"
 
 
 def _range(record: Record, pin: Pin, seen: Pin | None) -> str:
