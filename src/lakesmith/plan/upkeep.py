@@ -50,7 +50,7 @@ def needed_by_others(
     """For each table the snapshots that tables of the project stand on: what they go on from, and what ``verify`` computes them with."""
     needed: dict[TableName, set[int]] = {name: set() for name in states}
     for table in tables:
-        state = states.get(table.name)
+        state = states.get(table.name) if table.external is None else None
         progress = find_progress(state, can_rebuild=not table.is_sourced) if state else None
         if state is None or progress is None:
             continue

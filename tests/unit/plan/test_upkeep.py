@@ -16,7 +16,7 @@ from lakesmith.errors import Place
 from lakesmith.plan.steps import Strategy
 from lakesmith.plan.stretches import last_of_stretches
 from lakesmith.plan.upkeep import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
-from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.definitions import ExternalTable, TableDefinition, TableName
 
 if TYPE_CHECKING:
     from conftest import Table
@@ -131,6 +131,11 @@ def test_what_a_reader_of_new_rows_has_still_to_read_stays(new_table: type[Table
     tables = [definition(str(name)) for name in names]
     states = dict(zip(names, map(state_of, (orders, sales)), strict=True))
     assert needed_by_others(tables, states)[names[0]] == set(range(2, 23))
+
+    tables.append(replace(definition("shop.sales"), external=ExternalTable(Place("tables/shop/sales.yaml", 1), TableName.parse("bronze.sales"))))
+    states[TableName.parse("shop.sales")] = state_of(foreign := new_table("shop.sales"))
+    foreign.add(5)
+    assert needed_by_others(tables, states)[names[0]] == set(range(2, 23)), "a table of others has no record"
 
     groups = replace(as_kind(last_record(states[names[1]])), by_row=False)
     states[names[1]] = with_record(states[names[1]], groups)
