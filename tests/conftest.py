@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith.spark.start.jars import KAFKA_JARS
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 if TYPE_CHECKING:
@@ -125,7 +126,12 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         "spark.sql.ui.retainedExecutions": "10",
     }
     settings = SessionSettings(
-        catalogs=catalogs, log_path=lake_paths.log_path, driver_memory_mb=3072, little=True, conf=forgetful
+        catalogs=catalogs,
+        log_path=lake_paths.log_path,
+        driver_memory_mb=3072,
+        little=True,
+        conf=forgetful,
+        more_coordinates=KAFKA_JARS,
     )
     started = start_session(settings)
     yield started.result()

@@ -115,6 +115,9 @@ BAD_ROWS_CARRIED_SURELY_BYTES: Final = 64 * 1024 * 1024
 BAD_ROWS_CARRIED_OF_HEAP_ONE_IN: Final = 32
 """Of so many bytes of the heap one may be taken by bad rows; one is usually a fifth as long as it may be."""
 
+RECORD_BYTES: Final = 512
+"""What a record of a topic is taken to have, where only their number is known."""
+
 # How files are read without Spark.
 
 FILE_THREADS: Final = 8

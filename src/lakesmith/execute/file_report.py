@@ -16,6 +16,7 @@ from lakesmith.project.definitions import FileSource, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
+from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import Listing, list_files
 from lakesmith.sources.model import FileAction, FileIdentity
@@ -73,7 +74,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     lines: dict[str, FileLine] = {}
     problems: list[Problem] = []
     notes: list[str] = []
-    for source in table.sources:
+    for source in (each for each in table.sources if each.kafka is None):
         try:
             listing = list_files(source, lake.project.root, time.time_ns())
             lines |= _source_lines(lake, source, listing, ledger)
@@ -82,7 +83,8 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
             problems += error.problems
     for path in ledger:
         if path not in lines:
-            lines[path] = _gone(ledger, path)
+            # A partition is there as long as nobody has asked the brokers, which no list of what was taken has to.
+            lines[path] = _gone(ledger, path, there=is_slice(path))
     return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes))
 
 
@@ -124,9 +126,9 @@ _GONE_STATES = {
 }
 
 
-def _gone(ledger: LedgerView, path: str) -> FileLine:
+def _gone(ledger: LedgerView, path: str, there: bool) -> FileLine:
     entry = ledger[path]
-    return FileLine(entry.file, entry.source, _GONE_STATES[entry.action], False, entry.batch, entry.at_ms)
+    return FileLine(entry.file, entry.source, _GONE_STATES[entry.action], there, entry.batch, entry.at_ms)
 
 
 def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path) -> tuple[FileLine, ...]:

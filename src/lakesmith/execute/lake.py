@@ -20,6 +20,8 @@ from lakesmith.project.definitions import ExternalTable, FileSource, Project, Ta
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
+from lakesmith.sources.kafka.broker import topic_state
+from lakesmith.sources.kafka.slices import choose_slices
 from lakesmith.sources.ledger import LedgerStore, LedgerView
 from lakesmith.sources.listing import Listing, list_files
 
@@ -75,17 +77,20 @@ class Lake:
         """What the table's sources have to give it now; what is wrong with them is in ``problems``."""
         try:
             ledger = self.ledger(table.name, facts)
-            listings = [(source, self._list(source)) for source in table.sources]
-            choices = [
-                (source, listing, self._choose(table, source, listing, ledger))
-                for source, listing in listings
-            ]
+            choices = [(source, *self._chosen(table, source, ledger)) for source in table.sources]
         except LakesmithError as error:
             return SourceFacts(problems=error.problems)
         return _gathered(choices)
 
-    def _list(self, source: FileSource) -> Listing:
-        return list_files(source, self.project.root, time.time_ns())
+    def _chosen(
+        self, table: TableDefinition, source: FileSource, ledger: LedgerView
+    ) -> tuple[Listing, FileChoice]:
+        if source.kafka is None:
+            listing = list_files(source, self.project.root, time.time_ns())
+            return listing, self._choose(table, source, listing, ledger)
+        state = topic_state(source)
+        choice = choose_slices(source, source.kafka, state, ledger)
+        return Listing(()), choice
 
     def _choose(
         self, table: TableDefinition, source: FileSource, listing: Listing, ledger: LedgerView

@@ -10,6 +10,7 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.planner import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.sources.kafka.slices import is_slice
 
 
 def ledger_step(
@@ -60,6 +61,9 @@ def _sources(table: TableDefinition, lines: Sequence[FileLine]) -> tuple[FileSou
 def _check(
     table: TableDefinition, facts: TableFacts, skip: Sequence[FileLine], forget: Sequence[FileLine]
 ) -> None:
+    for line in (*skip, *forget):
+        if is_slice(line.path):
+            raise UsageError(_of_a_topic(line))
     both = {line.path for line in skip} & {line.path for line in forget}
     if both:
         what = f"{min(both)} can be skipped or forgotten, not both"
@@ -79,6 +83,16 @@ def _nothing_to_forget(line: FileLine) -> Problem:
         "a file that was taken or skipped",
         line.state.value,
         "it is taken by the next run" if line.there else None,
+    )
+
+
+def _of_a_topic(line: FileLine) -> Problem:
+    return Problem(
+        "LS216",
+        f"{line.path} is a partition of a topic, of which nothing can be skipped or forgotten",
+        None,
+        "a landing file",
+        hint="bad records go to quarantine with `on_bad_row: quarantine`; what was taken may not be in the topic any more",
     )
 
 

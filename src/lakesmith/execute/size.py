@@ -47,7 +47,7 @@ def _is_large_part(lake: Lake, item: InputRange) -> bool:
 def _file_bytes(decision: TableStep | Waiting) -> int:
     if isinstance(decision, Waiting):
         return 0
-    return sum(file.size for intake in decision.intakes for file in intake.files)
+    return sum(intake.size for intake in decision.intakes)
 
 
 def table_bytes(lake: Lake, names: Iterable[TableName]) -> int:

@@ -69,7 +69,7 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
 
 
 def _of_files(step: TableStep) -> Cost:
-    size = sum(file.size for intake in step.intakes for file in intake.files)
+    size = sum(intake.size for intake in step.intakes)
     deletes = any(intake.replace or intake.forget for intake in step.intakes)
     return Cost(step.file_count, Amount(None, size), replaces=UNKNOWN if deletes else None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -44,20 +44,31 @@ def plan_sourced(
         return _none_readable(table, fingerprint, facts, sources)
     if not files and facts.base.record is not None:
         return UpToDate(table, _no_files(sources), sources.notes)
+    if not files and all(source.kafka for source in table.sources):
+        return UpToDate(table, "no record has arrived yet", sources.notes)
     if not files:
         waiting = f" ({sources.waiting} too young)" if sources.waiting else ""
         return UpToDate(table, f"no file has arrived yet{waiting}", sources.notes)
-    reason = f"{files} new file{'s' if files > 1 else ''}"
     return TableStep(
         table=table,
         strategy=Strategy.FILES,
-        reason=reason,
+        reason=" and ".join(_what_is_new(sources)),
         base=facts.base,
         fingerprint=fingerprint,
         intakes=sources.intakes,
         notes=sources.notes,
         row_wise=True,
     )
+
+
+def _what_is_new(sources: SourceFacts) -> Iterator[str]:
+    files = sum(len(intake.files) for intake in sources.intakes if intake.source.kafka is None)
+    if files:
+        yield f"{files} new file{'s' if files > 1 else ''}"
+    for intake in sources.intakes:
+        if intake.source.kafka is not None and intake.files:
+            records = sum(file.size for file in intake.files)
+            yield f"{records} new record{'' if records == 1 else 's'} of topic {intake.source.kafka.topic}"
 
 
 def _none_readable(
@@ -123,6 +134,8 @@ def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
 
 def _no_files(sources: SourceFacts) -> str:
     waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
+    if not sources.known and any(intake.source.kafka for intake in sources.intakes):
+        return f"all records were taken already{waiting}"
     return f"{_no_new_files(sources.known - sources.skipped, sources.skipped)}{waiting}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakesmith import limits
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileSource, TableDefinition, TableName
@@ -103,6 +104,12 @@ class FileIntake:
     def files(self) -> tuple[FileIdentity, ...]:
         """All files that are read."""
         return self.take + self.replace
+
+    @property
+    def size(self) -> int:
+        """Their bytes; of slices of a topic, which say how many records they have, about that."""
+        each = limits.RECORD_BYTES if self.source.kafka else 1
+        return sum(file.size for file in self.files) * each
 
 
 @dataclass(frozen=True, slots=True)

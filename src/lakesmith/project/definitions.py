@@ -5,7 +5,7 @@ Nothing here reads a file or knows a default that depends on one: ``loader`` bui
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -191,6 +191,37 @@ class PostgresTable:
     overlap: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic in Kafka. ``connection``: the environment variable that says how its brokers are reached.
+
+    ``avro_schema``: what its values are written with, as JSON; None: they are JSON objects. ``schema_ids``: the numbers of that schema in a
+    registry, one of which stands before each value; none: values are bare. ``json_keys``: a tombstone's columns are those of its key.
+    ``from_end``: the first batch leaves out what is there. ``skips_gone`` and ``restarts``: what is done about records that are gone, and
+    about a topic that was made again, where it is not to be refused.
+    """
+
+    connection: str
+    topic: str
+    avro_schema: str | None = None
+    schema_ids: tuple[int, ...] = ()
+    json_keys: bool = False
+    from_end: bool = False
+    skips_gone: bool = False
+    restarts: bool = False
+
+
+KAFKA_PATH: Final = "kafka:"
+"""How the names of a topic's slices begin, where a file's path would stand."""
+
+TOMBSTONE: Final = "_tombstone"
+KAFKA_COLUMNS: Final = (
+    ("_key", "string"),
+    ("_headers", "array<struct<name:string,value:string>>"),
+    (TOMBSTONE, "boolean"),
+)
+"""What a table that takes a topic has besides its declared columns: the record's key and headers, and whether it has no value."""
+
 READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_key", "string"))
 """What a table that is read from PostgreSQL has besides its declared columns: ``insert``, ``update`` or ``delete``, when that was seen,
 and the key as JSON."""
@@ -203,6 +234,7 @@ class FileSource:
     ``min_age_seconds``: a file whose modification time is younger is left for a later run (0: none is).
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
     ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
+    ``kafka``: there are none: records are read from a topic, and slices of its partitions stand for files.
     """
 
     name: str
@@ -219,6 +251,7 @@ class FileSource:
     on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
     http: HttpEndpoint | None = None
     postgres: PostgresTable | None = None
+    kafka: KafkaTopic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +392,10 @@ class TableDefinition:
     @property
     def checks(self) -> tuple[Rule, ...]:
         """What every good row of the table meets: its rules, and that its required columns are not null."""
-        required = (column for column in self.columns if column.required)
-        return (*self.rules, *(_required(column, self.place) for column in required))
+        required = (_required(column, self.place) for column in self.columns if column.required)
+        every = (*self.rules, *required)
+        has_tombstones = any(source.kafka for source in self.sources)
+        return tuple(map(_or_tombstone, every)) if has_tombstones else every
 
     @property
     def keeps_versions(self) -> bool:
@@ -383,6 +418,11 @@ class TableDefinition:
 def _required(column: Column, place: Place) -> Rule:
     text = f"column {column.name} is required"
     return Rule(text, column.place or place, (column.name,), (), f"{quoted(column.name)} IS NOT NULL")
+
+
+def _or_tombstone(rule: Rule) -> Rule:
+    """A record that says that its key is deleted has no values to be judged."""
+    return replace(rule, predicate=f"(coalesce({TOMBSTONE}, false) OR ({rule.predicate}))")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ def _kind_of_source(value: Any) -> str:
     if not isinstance(value, dict) or not value:
         return "one source"
     named = any(
-        isinstance(item, dict) and {"files", "http", "postgres"} & item.keys() for item in value.values()
+        isinstance(item, dict) and {"files", "http", "postgres", "kafka"} & item.keys()
+        for item in value.values()
     )
     return "named sources" if named else "one source"
 
@@ -219,12 +220,58 @@ class PostgresSettings(Settings):
     )
 
 
+class KafkaSettings(Settings):
+    """A topic in Kafka, of which each record is a row: see [Kafka](../kafka.md)."""
+
+    connection: str = Field(
+        description="The name of the environment variable that says how the brokers are reached: `host:9092,host2:9092`, or properties, "
+        "one `name=value` a line or a JSON object, such as `bootstrap.servers`, `security.protocol` and `sasl.password`. Its value is "
+        "never shown.",
+        pattern=VARIABLE_PATTERN,
+    )
+    topic: str = Field(description="The topic's name.", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    values: Literal["json", "avro"] = Field(
+        "json",
+        description="What a record's value is: a `json` object, or a record in `avro` of the table's `avro_schema`. Default: `json`.",
+    )
+    schema_ids: list[int] | None = Field(
+        None,
+        description="With `avro`: values begin with the number that a schema registry gave to their schema (a zero byte and four more), and these are the "
+        "numbers of the table's `avro_schema`. Values of another number are bad rows. Default: values are bare.",
+        min_length=1,
+    )
+    keys: Literal["text", "json"] = Field(
+        "text",
+        description="What a record's key is. All keys are in `_key` as text; of a tombstone, the fields of a `json` object are put into the table's columns. "
+        "Default: `text`.",
+    )
+    start: Literal["earliest", "latest"] = Field(
+        "earliest",
+        description="Where the first batch begins: at the `earliest` record that is there, or after the `latest`. Default: `earliest`.",
+    )
+    on_gone: Literal["fail", "skip"] = Field(
+        "fail",
+        description="What to do when records that were not taken yet are gone from the topic: stop, or go on with what is there, and say what is missing. "
+        "Default: `fail`.",
+    )
+    on_recreated: Literal["fail", "restart"] = Field(
+        "fail",
+        description="What to do when the topic was deleted and made again: stop, or take the new one from its beginning, besides the rows that "
+        "are there. Default: `fail`.",
+    )
+    on_new_column: Annotated[OnNewColumn, Loose] = Field(
+        OnNewColumn.FAIL,
+        description="What to do with fields that are no columns: stop, leave them out, or add columns for them. Default: `fail`.",
+    )
+
+
 class SourceSettings(Settings):
     """Where rows enter the lake: files, events, or a table in PostgreSQL."""
 
     files: FilesSettings | None = Field(None, description="Files in a folder.")
     http: HttpSettings | None = Field(None, description="Events that are posted over HTTP.")
     postgres: PostgresSettings | None = Field(None, description="A table in PostgreSQL.")
+    kafka: KafkaSettings | None = Field(None, description="A topic in Kafka.")
 
 
 class SourceDefaults(Settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -26,6 +27,7 @@ from lakesmith.project.durations import seconds
 from lakesmith.project.encodings import usual_name
 from lakesmith.project.endpoint import http_endpoint
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
+from lakesmith.project.kafka import kafka_source
 from lakesmith.project.models import (
     DefaultsFile,
     FileOptions,
@@ -40,10 +42,18 @@ from lakesmith.project.yaml_reader import YamlPath
 INTAKE_FOLDER: Final = ".lakesmith/intake"
 """Where events wait to be taken, in the project's folder; below it a folder for each source."""
 
-_KINDS: Final = ("files", "http", "postgres")
-_HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL"}
+_KINDS: Final = ("files", "http", "postgres", "kafka")
+_HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL", "kafka": "records of Kafka"}
 
 _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """What a table says that its sources have to know. ``takes_bad``: see HttpEndpoint; ``avro_schema``: its text, None without one."""
+
+    takes_bad: bool = False
+    avro_schema: str | None = None
 
 
 def file_sources(
@@ -91,12 +101,12 @@ def other_sources(
     own: Level[TableFile],
     table: TableName,
     columns: Sequence[Column],
-    takes_bad: bool,
+    besides: Besides,
     problems: list[Problem],
 ) -> tuple[FileSource, ...]:
-    """The sources of a table for which lakesmith writes the files: of events, and of what changed in PostgreSQL.
+    """The sources of a table that are no folders of the user's: of events, of what changed in PostgreSQL, of records of Kafka.
 
-    ``takes_bad``: see HttpEndpoint. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared, and
+    ``besides``: what else the table says. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared, and
     LS105 for values that cannot be.
     """
     found = []
@@ -112,11 +122,14 @@ def other_sources(
             problems.append(Problem("LS104", what, place, "columns: the names and types"))
         elif source.http is not None:
             level = Level(own.document, source.http, (*path, "http"))
-            endpoint = http_endpoint(level, columns, takes_bad, problems)
+            endpoint = http_endpoint(level, columns, besides.takes_bad, problems)
             found.append(_http_source(name or "http", endpoint, table, place))
         elif source.postgres is not None:
             read = Level(own.document, source.postgres, (*path, "postgres"))
             found.append(_postgres_source(name or "postgres", read, own, table, problems))
+        elif source.kafka is not None:
+            taken = Level(own.document, source.kafka, (*path, "kafka"))
+            found.append(kafka_source(name or "kafka", taken, besides.avro_schema, problems))
     return tuple(found)
 
 

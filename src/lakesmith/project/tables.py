@@ -12,6 +12,7 @@ from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
     ADDED_COLUMNS,
+    KAFKA_COLUMNS,
     READ_COLUMNS,
     AsOf,
     Column,
@@ -35,7 +36,7 @@ from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.schedules import ScheduleProblem, schedule_of
 from lakesmith.project.settings import Level, Setting, find
-from lakesmith.project.sources import file_sources, other_sources, source_settings
+from lakesmith.project.sources import Besides, file_sources, other_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.project.windows import closed_windows, emit_of
@@ -146,17 +147,19 @@ class TableBuilder:
     def _sources(self, columns: Sequence[Column]) -> tuple[FileSource, ...]:
         draft, bad = self._draft, self._find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
-        others = other_sources(draft.own, draft.files.name, columns, takes_bad, self.problems)
+        besides = Besides(takes_bad, self._avro_schema())
+        others = other_sources(draft.own, draft.files.name, columns, besides, self.problems)
         return (*file_sources(draft.own, draft.defaults, bool(columns), self.problems), *others)
 
     def _read_columns(self, sources: Sequence[FileSource], columns: Sequence[Column]) -> Iterator[Column]:
-        """What the rows of a table in PostgreSQL have besides."""
-        if not any(source.postgres for source in sources):
-            return
+        """What the rows of a table in PostgreSQL, and of a topic in Kafka, have besides."""
+        of_postgres = READ_COLUMNS if any(source.postgres for source in sources) else ()
+        of_kafka = KAFKA_COLUMNS if any(source.kafka for source in sources) else ()
         declared = {column.name.lower(): column for column in columns}
-        for name, kind in READ_COLUMNS:
+        for name, kind in (*of_postgres, *of_kafka):
             if (taken := declared.get(name)) is not None:
-                what = f"the column {taken.name!r} is what lakesmith adds to rows of PostgreSQL"
+                origin = "rows of PostgreSQL" if (name, kind) in of_postgres else "records of Kafka"
+                what = f"the column {taken.name!r} is what lakesmith adds to {origin}"
                 self._problem("LS105", what, taken.place or self._draft.place, hint="leave it out")
             yield Column(name, kind)
 
@@ -282,6 +285,10 @@ class TableBuilder:
             columns = tuple(self._column(name, form) for name, form in (own.columns or {}).items())
         self._check_column_names(columns)
         return columns
+
+    def _avro_schema(self) -> str | None:
+        path = self._draft.settings.avro_schema
+        return self._files.read(path) if path is not None and self._files.exists(path) else None
 
     def _avro_columns(self, path: str) -> tuple[Column, ...]:
         place = self._draft.own.document.place("avro_schema")

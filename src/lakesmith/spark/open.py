@@ -17,6 +17,7 @@ from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.spark.start.jars import KAFKA_JARS
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
@@ -53,7 +54,12 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
         log_path=scratch_folder(project.root) / "logs" / "spark.log",
         conf=dict(project.target.spark),
         little=little,
+        more_coordinates=KAFKA_JARS if _has_topics(project) else (),
     )
+
+
+def _has_topics(project: Project) -> bool:
+    return any(source.kafka for table in project.tables for source in table.sources)
 
 
 def _require_plain(folder: Path) -> None:

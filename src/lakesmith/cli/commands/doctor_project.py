@@ -19,6 +19,8 @@ from lakesmith.cli.commands.doctor_checks import Check, Verdict, disk_check
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.project.definitions import FileSource
+from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.listing import list_files
 
 
@@ -101,13 +103,21 @@ def _writable(db: Path) -> Check | None:
 def _sources(opened: Opened) -> Iterator[Check]:
     for node in opened.graph.nodes:
         for source in node.definition.sources:
-            name = f"{node.name} files"
+            name = f"{node.name} {'topic' if source.kafka else 'files'}"
             try:
+                if source.kafka is not None:
+                    yield _topic(name, source)
+                    continue
                 listing = list_files(source, opened.project.root, time.time_ns())
             except LakesmithError as error:
                 yield _problem(name, error)
             else:
                 yield Check(name, Verdict.OK, f"{source.path}: {count(len(listing.found), 'file')}")
+
+
+def _topic(name: str, source: FileSource) -> Check:
+    found = topic_state(source)
+    return Check(name, Verdict.OK, f"{source.path}: {count(len(found.partitions), 'partition')}")
 
 
 def _tables(opened: Opened) -> Iterator[Check]:

@@ -28,6 +28,7 @@ from lakesmith.execute.size import table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.names import printable
 from lakesmith.spark.jvm.failures import explain_failure
 
@@ -127,7 +128,9 @@ def _shown(report: FileReport) -> tuple[FileLine, ...]:
 def _row(line: FileLine) -> tuple[str, ...]:
     taken = "-" if line.at_ms is None else moment(line.at_ms)
     batch = "-" if line.batch is None else str(line.batch)
-    return (printable(line.path), _state(line), batch, taken, size(line.file.size), line.source)
+    # Of a topic's partition it is the offsets of the newest batch.
+    extent = line.file.etag if is_slice(line.path) else size(line.file.size)
+    return (printable(line.path), _state(line), batch, taken, extent, line.source)
 
 
 def _state(line: FileLine) -> str:
@@ -165,7 +168,8 @@ def _line_as_dict(line: FileLine) -> dict[str, Any]:
         "batch": line.batch,
         "at": None if line.at_ms is None else iso(line.at_ms),
         "size": line.file.size,
-        "modified_at": iso(line.file.modified_ns // 1_000_000),
+        "modified_at": None if is_slice(line.path) else iso(line.file.modified_ns // 1_000_000),
+        **({"offsets": line.file.etag} if is_slice(line.path) else {}),
     }
 
 

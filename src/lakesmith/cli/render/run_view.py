@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from lakesmith.cli.render.run_json import event_as_dict
 from lakesmith.cli.render.run_summary import summary_lines
-from lakesmith.cli.render.text import count, duration
+from lakesmith.cli.render.text import duration
 from lakesmith.execute.events import (
     EngineStarted,
     EngineStarting,
@@ -170,7 +170,7 @@ def said(event: Event) -> list[str]:
 def _doing(step: TableStep) -> str:
     match step.strategy:
         case Strategy.FILES:
-            return f"taking {count(step.file_count, 'new file')}"
+            return f"taking {step.reason}"
         case Strategy.UPSERT:
             return f"merging {'versions ' if step.table.keeps_versions else ''}by key, {step.reason}"
         case Strategy.APPEND:

@@ -25,6 +25,7 @@ from lakesmith.project.models import (
     FileOptions,
     FilesSettings,
     HttpSettings,
+    KafkaSettings,
     LookupSettings,
     PostgresSettings,
     ProjectFile,
@@ -81,6 +82,7 @@ def _table_page() -> Iterator[str]:
     yield from _section("source: files", {**where, **options})
     yield from _section("source: http", HttpSettings.model_fields)
     yield from _section("source: postgres", PostgresSettings.model_fields)
+    yield from _section("source: kafka", KafkaSettings.model_fields)
     yield from _section("external", ExternalSettings.model_fields)
     yield from _section("emit", EmitSettings.model_fields)
     yield from _section("lookups", LookupSettings.model_fields)

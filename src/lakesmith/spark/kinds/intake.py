@@ -23,8 +23,10 @@ from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of
 from lakesmith.spark.kinds.intake_fields import Held, match_fields, of_good_records, widen_columns
+from lakesmith.spark.kinds.slices import slice_shapes, with_records
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files
 from lakesmith.spark.read.formats.registry import reader_of
+from lakesmith.spark.read.request import SOURCE_FILE
 
 _PREFIX = ("_source_", "_ingested_at", "_batch")
 
@@ -74,7 +76,9 @@ def open_intake(batch: Batch) -> Intake:
     Raises SourceError when a file cannot be read or has columns, or fields in them, that its source does not allow.
     """
     groups = {
-        intake: group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
+        intake: slice_shapes(intake)
+        if intake.source.kafka
+        else group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
         for intake in _with_files(batch)
     }
     columns = known_columns(batch.step.table, batch.there())
@@ -98,7 +102,8 @@ def _only(request: ReadRequest, paths: Collection[str]) -> ReadRequest:
         replace(group, files=tuple(file for file in group.files if file.path in paths))
         for group in request.groups
     )
-    return replace(request, groups=tuple(group for group in kept if group.files))
+    records = None if request.records is None else request.records.where(F.col(SOURCE_FILE).isin(*paths))
+    return replace(request, groups=tuple(group for group in kept if group.files), records=records)
 
 
 def _agreed(
@@ -187,7 +192,14 @@ def _matched(
 
 
 def _matches(source: FileSource, found: Sequence[Held], columns: Sequence[Column]) -> list[ColumnMatch]:
-    return [match_columns(columns, shape, source.on_new_column) for shape, _ in found]
+    matches = [match_columns(columns, shape, source.on_new_column) for shape, _ in found]
+    if source.kafka is None:
+        return matches
+    # A few records need not have all columns; whether one has what it has to have is judged row by row.
+    return [
+        match_columns([it for it in columns if it.name not in match.missing], shape, source.on_new_column)
+        for match, (shape, _) in zip(matches, found, strict=True)
+    ]
 
 
 def _that_get_in(found: Sequence[Held], matches: Sequence[ColumnMatch], good: Collection[str]) -> list[Held]:
@@ -253,7 +265,7 @@ def _request(
     elif landing_format(source).has_header and not source.csv.header:
         names = tuple(column.name for column in columns)
         groups = tuple(replace(group, file_columns=names) for group in groups)
-    return ReadRequest(source, batch.project.root, groups, typed)
+    return with_records(batch, ReadRequest(source, batch.project.root, groups, typed))
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:

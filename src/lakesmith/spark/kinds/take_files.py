@@ -29,6 +29,7 @@ from lakesmith.quoting import quoted
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
+from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
@@ -47,6 +48,7 @@ from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_w
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
 from lakesmith.spark.kinds.intake import Intake, open_intake
 from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
+from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_topics, slice_notes
 from lakesmith.spark.kinds.type_misfits import judge_types
 from lakesmith.spark.read.records import where_last
 
@@ -75,7 +77,7 @@ def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    batch.say(f"reading {batch.step.file_count} file{'s' if batch.step.file_count > 1 else ''}")
+    batch.say(f"reading {batch.step.reason}")
     intake = open_intake(batch)
     files = _fingerprinted(batch)
     require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
@@ -87,13 +89,14 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     replaced = _delete_replaced(batch, lake)
     draft = _write(batch, intake, replaced)
     _require_same(batch, files)
+    require_same_topics(batch)
     return table_uuid, Draft(
         account=draft.account,
         sidecars={**draft.sidecars, LEDGER_PIN: intent.pin},
         checks=draft.checks,
         files=len(files),
         ledger_hash=intent.lines_hash,
-        warnings=(*warnings, *draft.warnings, *ledger_notes(batch.step)),
+        warnings=(*slice_notes(batch), *warnings, *draft.warnings, *ledger_notes(batch.step)),
     )
 
 
@@ -116,6 +119,7 @@ def bad_files_told(batch: Batch) -> Iterator[None]:
         bad = [
             damaged
             for intake in batch.step.intakes
+            if intake.source.kafka is None
             for damaged in damaged_files(intake.files, intake.source, root, batch.name)
         ]
         bad = bad or _refused(batch, error)
@@ -145,7 +149,8 @@ def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
     """Each file of the batch with a fingerprint of its content, and the source it belongs to."""
     found: dict[FileIdentity, str] = {}
     for intake in batch.step.intakes:
-        for file in with_fingerprints(intake.files, batch.project.root):
+        are_slices = intake.source.kafka is not None
+        for file in intake.files if are_slices else with_fingerprints(intake.files, batch.project.root):
             found[file] = intake.source.name
     return found
 
@@ -187,15 +192,22 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     found = counts_of(seen)
     pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
-    read = found["read"] if counted is None else counted
+    most = most_records(batch)
+    if counted is None:
+        # More records than offsets would be some that came twice: the account has to show it.
+        counted = found["read"] if most is None else min(most, found["read"])
     account = Account(
-        read=read,
+        read=counted,
         inserted=written,
         deleted=replaced,
         quarantined=found["bad"],
         rounded=found.get("rounded", 0),
     )
-    notes = (*rounded_note(names, found), *(judge_types(batch, pins) if found["bad"] else ()))
+    notes = (
+        *rounded_note(names, found),
+        *(judge_types(batch, pins) if found["bad"] else ()),
+        *fewer_note(most, found["read"]),
+    )
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
 
@@ -211,11 +223,13 @@ def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observatio
 
 
 def _counted(batch: Batch) -> int | None:
-    """The records of the batch's files, counted apart from Spark; None where that cannot be done.
+    """The records of the batch's files, counted apart from Spark; None where that cannot be done, as of topics.
 
     A file that is gone by now is told of when the files are looked at again.
     """
     root = batch.project.root
+    if any(intake.source.kafka for intake in batch.step.intakes):
+        return None
     try:
         counts = [count_records(intake.files, intake.source, root) for intake in batch.step.intakes]
     except FileNotFoundError:
@@ -248,7 +262,7 @@ def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataF
 
 def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
     """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
-    changed = changed_files(files, batch.project.root)
+    changed = changed_files([file for file in files if not is_slice(file.path)], batch.project.root)
     if changed:
         first = changed[0]
         more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""

@@ -28,6 +28,8 @@ SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
 # The newest spark-avro that Maven Central gives for Spark 4.1; patch versions are compatible.
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 LOCAL_JARS = (ICEBERG, SQLITE, AVRO)
+# Of a project with topics alone, and in a folder of its own. 4.1.1 for the same reason.
+KAFKA_JARS = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",)
 
 MANIFEST = "jars.json"
 RESOLVE_SECONDS = 900

@@ -16,6 +16,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
 from lakesmith.spark.start.cache_folder import cache_folder
 from lakesmith.spark.start.class_archive import archive_for
+from lakesmith.spark.start.jars import jars_folder
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import LaunchError
 from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of
@@ -74,7 +75,10 @@ def _start(settings: SessionSettings) -> SessionHandle:
             return found
         notes = (found,) if found else ()
     plan = launch_plan(settings)
-    archive = archive_for(cache_folder(), plan.java, plan.class_path)
+    # Java takes an archive of the beginning of a class path as well.
+    besides = jars_folder(settings.more_coordinates)
+    archived = [jar for jar in plan.class_path if jar.parent != besides]
+    archive = archive_for(cache_folder(), plan.java, archived)
     conf = session_conf(settings, plan.folder.spark_local)
     handle = first_that_works(plan, conf, attempts(plan, archive))
 
@@ -89,7 +93,8 @@ def _start(settings: SessionSettings) -> SessionHandle:
 def kept_settings(settings: SessionSettings) -> list[object]:
     """What a warm JVM has to have been started with, as JSON data."""
     maps = [sorted(settings.catalogs.items()), sorted(settings.conf.items())]
-    return [*maps, settings.cores, settings.driver_memory_mb, settings.coordinates, str(settings.log_path)]
+    jars = [*settings.coordinates, *settings.more_coordinates]
+    return [*maps, settings.cores, settings.driver_memory_mb, jars, str(settings.log_path)]
 
 
 def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:

@@ -72,6 +72,7 @@ class SessionSettings:
         driver_memory_mb: the largest heap in MiB; None: half of the memory this process may use, 1 to 16 GiB.
         conf: more Spark settings; they win over the defaults.
         coordinates: Maven coordinates of the jars beside Spark's own.
+        more_coordinates: of those that not every project needs.
         little: the session is for little data: code is compiled quickly rather than well, and shuffles are small.
         keep: where a warm JVM is looked for, and left; None: nowhere.
     """
@@ -82,6 +83,7 @@ class SessionSettings:
     driver_memory_mb: int | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     coordinates: tuple[str, ...] = LOCAL_JARS
+    more_coordinates: tuple[str, ...] = ()
     little: bool = False
     keep: KeepWarm | None = None
 
@@ -138,10 +140,11 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
     """
     java = find_java()
     class_path = spark_class_path(ensure_jars(java, settings.coordinates))
+    more = ensure_jars(java, settings.more_coordinates) if settings.more_coordinates else ()
     options = [settings.conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
     return LaunchPlan(
         java=java,
-        class_path=(*class_path, *_more_class_path(settings.conf)),
+        class_path=(*class_path, *more, *_more_class_path(settings.conf)),
         memory_mb=memory_mb(settings),
         folder=new_session_folder(),
         log_path=settings.log_path.absolute(),

@@ -1,0 +1,180 @@
+"""Asks brokers what a topic is now: its id, and what its partitions hold. Without a JVM, in milliseconds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from lakesmith.errors import LakesmithError, Problem, SourceError
+from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.sources.kafka.connection import WrongConnection, java_properties, read_connection, secrets_of
+from lakesmith.sources.kafka.slices import Bounds, TopicState
+
+_SECONDS: Final = 8.0
+_LOOK_SECONDS: Final = 0.05
+_UNREACHABLE_FOR: Final = 5.0
+"""So many seconds after brokers did not answer, nobody waits for them again: a run asks for each table several times."""
+
+_QUIET: Final = logging.getLogger("lakesmith.kafka")
+_QUIET.setLevel(logging.CRITICAL + 1)
+
+_clients: dict[tuple[tuple[str, str], ...], _Client] = {}
+_failed: dict[str, tuple[float, Problem]] = {}
+
+
+def topic_state(source: FileSource, environment: Mapping[str, str] = os.environ) -> TopicState:
+    """What the source's topic is now.
+
+    Raises SourceError: LS312 no client is installed, LS460 nobody says how brokers are reached, LS461 they do not answer or refuse,
+    LS466 there is no such topic.
+    """
+    topic = source.kafka
+    assert topic is not None
+    properties, known = connection_of(source, environment), f"{topic.connection} {topic.topic}"
+    at, problem = _failed.get(known, (0.0, None))
+    if problem is not None and time.monotonic() - at < _UNREACHABLE_FOR:
+        raise SourceError(problem)
+    try:
+        found = _ask(source, topic, properties)
+    except SourceError as error:
+        _failed[known] = (time.monotonic(), error.problems[0])
+        raise
+    _failed.pop(known, None)
+    return found
+
+
+def connection_of(source: FileSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The properties to reach the brokers with, by librdkafka's names. Raises SourceError LS312 and LS460."""
+    assert source.kafka is not None
+    if find_spec("confluent_kafka") is None:
+        what = f"source {source.name!r} is a topic in Kafka, and the package confluent-kafka is not installed"
+        hint = "pip install 'lakesmith[kafka]'"
+        raise SourceError(Problem("LS312", what, source.place, "lakesmith with its extra `kafka`", hint=hint))
+    name, fault = source.kafka.connection, "it is not set"
+    try:
+        if text := environment.get(name):
+            return read_connection(text)
+    except WrongConnection as error:
+        fault = str(error)
+    raise _no_connection(source, name, fault)
+
+
+def java_connection(source: FileSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The same by the names that Java's client has. Raises as ``connection_of``."""
+    assert source.kafka is not None
+    try:
+        return java_properties(connection_of(source, environment))
+    except WrongConnection as error:
+        raise _no_connection(source, source.kafka.connection, str(error)) from error
+
+
+def _no_connection(source: FileSource, name: str, fault: str) -> LakesmithError:
+    what = f"source {source.name!r}: the environment does not say how the brokers are reached"
+    expected = f"in {name}: host:9092, or properties"
+    return SourceError(
+        Problem("LS460", what, source.place, expected, fault, f"export {name}=host:9092,host2:9092")
+    )
+
+
+def _ask(source: FileSource, topic: KafkaTopic, properties: Mapping[str, str]) -> TopicState:
+    from confluent_kafka import KafkaError, KafkaException
+
+    known = tuple(sorted(properties.items()))
+    is_kept = known in _clients
+    try:
+        client = _clients[known] = _clients.get(known) or _Client(properties)
+        return _state(client, topic.topic)
+    except (KafkaException, TimeoutError) as error:
+        code = error.args[0].code() if isinstance(error, KafkaException) else None
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise _no_topic(source, topic) from error
+        _clients.pop(known, None)
+        if is_kept:
+            # What was wrong may have been wrong while nobody asked.
+            return _ask(source, topic, properties)
+        raise _unreachable(source, topic, error, secrets_of(properties)) from error
+
+
+def _state(client: _Client, topic: str) -> TopicState:
+    from confluent_kafka import TopicCollection
+
+    described = client.admin.describe_topics(TopicCollection([topic]), request_timeout=_SECONDS)
+    found = client.result(described[topic])
+    numbers = [partition.id for partition in found.partitions]
+    first, end = (_offsets(client, topic, numbers, at_end) for at_end in (False, True))
+    # As Kafka's own tools write it: in letters that may stand in a path.
+    topic_id = str(found.topic_id).replace("+", "-").replace("/", "_")
+    return TopicState(topic_id, {it: Bounds(first[it], end[it]) for it in numbers})
+
+
+class _Client:
+    """A connection that is kept. What is wrong with it librdkafka tells beside its answers, which then only fail to come."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._errors: list[Any] = []
+        settings: dict[str, Any] = {**properties, "error_cb": self._errors.append}
+        # Without a logger of its own, what librdkafka has to say of brokers that are away goes to the screen.
+        self.admin = AdminClient(settings, logger=_QUIET)
+
+    def result(self, future: Future[Any]) -> Any:
+        """What the future gives. Raises KafkaException, as soon as it is known that nothing will come, and TimeoutError."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        until = time.monotonic() + _SECONDS + 1
+        while not wait([future], _LOOK_SECONDS).done:
+            self.admin.poll(0)
+            # The others say more than that all brokers are down.
+            final = [error for error in self._errors if error.code() == KafkaError._ALL_BROKERS_DOWN]
+            said = [error for error in self._errors if error not in final]
+            if final or any(error.code() == KafkaError._AUTHENTICATION for error in said):
+                raise KafkaException((said or final)[-1])
+            if time.monotonic() > until:
+                raise TimeoutError
+        return future.result()
+
+
+def _offsets(client: _Client, topic: str, numbers: list[int], at_end: bool) -> dict[int, int]:
+    """The first offset of each partition, or the one after the last record of a finished transaction."""
+    from confluent_kafka import IsolationLevel, TopicPartition
+
+    specs: Any = import_module("confluent_kafka.admin").OffsetSpec  # which has no types
+    wanted = specs.latest() if at_end else specs.earliest()
+    asked = client.admin.list_offsets(
+        {TopicPartition(topic, number): wanted for number in numbers},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=_SECONDS,
+    )
+    return {partition.partition: client.result(each).offset for partition, each in asked.items()}
+
+
+def _no_topic(source: FileSource, topic: KafkaTopic) -> SourceError:
+    what = f"source {source.name!r}: there is no topic {topic.topic}"
+    hint = "make the topic, or mend its name; where it is there, this user may not see it"
+    return SourceError(Problem("LS466", what, source.place, "a topic of this name", "none", hint))
+
+
+def _unreachable(
+    source: FileSource, topic: KafkaTopic, error: Exception, secrets: tuple[str, ...]
+) -> SourceError:
+    said = _in_words(error)
+    for secret in secrets:
+        said = said.replace(secret, "***")
+    what = f"source {source.name!r}: the brokers do not say what is in the topic {topic.topic}"
+    expected = f"an answer within {_SECONDS:g} s from those that {topic.connection} names"
+    hint = "nothing was taken and nothing is lost; the next run asks again"
+    return SourceError(Problem("LS461", what, source.place, expected, said, hint))
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer"
+    inner = error.args[0]
+    return f"{inner.name()}: {inner.str()}"

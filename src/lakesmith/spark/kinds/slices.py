@@ -1,0 +1,62 @@
+"""A batch's slices of topics: what is done with them where files would be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakesmith.execute.engine import Outdated
+from lakesmith.plan.steps import FileIntake
+from lakesmith.sources.headers import ShapeGroup
+from lakesmith.sources.kafka.broker import java_connection, topic_state
+from lakesmith.sources.kafka.slices import slice_of
+from lakesmith.sources.shape import FileShape
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.read.kafka import read_slices
+from lakesmith.spark.read.request import ReadRequest
+
+
+def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
+    """As ``group_by_shape``, of those that have records: like lines of JSON, they name their own columns."""
+    some = tuple(file for file in intake.files if file.size)
+    return (ShapeGroup(FileShape(empty=not some), some),)
+
+
+def with_records(batch: Batch, request: ReadRequest) -> ReadRequest:
+    """The request for the records of its slices, if it is one for slices."""
+    topic, files = request.source.kafka, [file for group in request.groups for file in group.files]
+    if topic is None:
+        return request
+    if not files:
+        return ReadRequest(request.source, request.root, (), request.columns)
+    records = read_slices(batch.spark, topic, files, java_connection(request.source))
+    return ReadRequest(request.source, request.root, request.groups, request.columns, records)
+
+
+def most_records(batch: Batch) -> int | None:
+    """How many offsets the slices have, each of one record at most; None where the batch takes files as well."""
+    intakes = [intake for intake in batch.step.intakes if intake.files]
+    if any(intake.source.kafka is None for intake in intakes):
+        return None
+    return sum(file.size for intake in intakes for file in intake.files)
+
+
+def fewer_note(most: int | None, read: int) -> Iterator[str]:
+    """What is said where there is not a record at each offset."""
+    if most is not None and read < most:
+        yield (
+            f"{most - read} of {most} offsets have no record: the topic is compacted, or they are of transactions"
+            " (their marks, or what was given up)"
+        )
+
+
+def slice_notes(batch: Batch) -> tuple[str, ...]:
+    """What planning said, for the record: which records are missing is known nowhere else."""
+    return batch.step.notes if any(intake.source.kafka for intake in batch.step.intakes) else ()
+
+
+def require_same_topics(batch: Batch) -> None:
+    """Raises Outdated where a topic was made again since the batch was planned: what was read may be of either."""
+    for intake in batch.step.intakes:
+        planned = {each.topic_id for file in intake.files if (each := slice_of(file))}
+        if planned and planned != {topic_state(intake.source).id}:
+            raise Outdated(f"topic {intake.source.path} was made again while it was read")

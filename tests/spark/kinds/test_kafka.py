@@ -1,0 +1,272 @@
+"""Topics of a real Kafka become bronze tables, each record once, whatever happens to the run or the topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from harness import ProjectHarness
+
+from kafka_server import PASSWORD, Server, running
+from lakesmith.execute import faults
+from lakesmith.execute.decide import Decider
+from lakesmith.plan.steps import UpToDate
+from lakesmith.project.definitions import TableName
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "name", "type": ["null", "string"]},
+        {"name": "sold", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2}},
+    ],
+}
+ORDERS = """
+    source: {kafka: {connection: SHOP_KAFKA, topic: TOPIC, SETTINGS}}
+    columns: {id: {type: bigint, required: true}, price: "decimal(10,2)", page: string}
+    on_bad_row: quarantine
+    """
+
+
+def table(topic: str, settings: str = "values: json") -> str:
+    return ORDERS.replace("TOPIC", topic).replace("SETTINGS", settings)
+
+
+FILES = {
+    "schemas/order.avsc": json.dumps(SCHEMA),
+    "tables/bronze/clicks.yaml": table("clicks", "keys: json"),
+    "tables/bronze/bare.yaml": """
+        source: {kafka: {connection: SHOP_KAFKA, topic: bare, values: avro}}
+        avro_schema: schemas/order.avsc
+        on_bad_row: quarantine
+        """,
+    "tables/bronze/framed.yaml": """
+        source: {kafka: {connection: SHOP_KAFKA, topic: framed, values: avro, schema_ids: [7, 300]}}
+        avro_schema: schemas/order.avsc
+        on_bad_row: quarantine
+        """,
+    "tables/silver/current.yaml": """
+        query: SELECT id, price, _tombstone, _source_position AS at FROM bronze.clicks
+        key: [id]
+        latest_by: [at]
+        delete_when: _tombstone
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shop(
+    tmp_path_factory: pytest.TempPathFactory, session: SessionHandle, server: Server
+) -> Iterator[ProjectHarness]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOP_KAFKA", server.connection)
+        yield ProjectHarness(tmp_path_factory.mktemp("kafka") / "shop", session, FILES)
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left() -> Iterator[None]:
+    yield
+    faults.clear()
+
+
+def decided(shop: ProjectHarness, name: str) -> object:
+    """What a run would do with the table."""
+    return Decider(shop.load()[1], shop.lake()).decide(TableName.parse(name))
+
+
+def test_json(shop: ProjectHarness, server: Server) -> None:
+    """Values are as exact as those of files; what is no such object is in quarantine as it came; a tombstone deletes its key."""
+    for topic in ("clicks", "bare", "framed"):
+        server.make(topic, 2)
+    first = '{"id": 1, "price": 0.10, "page": "\\u00e9"}'
+    server.send("clicks", [('{"id": 1}', first)], headers=[("till", b"4"), ("x", None), ("till", b"\xff")])
+    server.send("clicks", [(None, "{ }"), (None, "no json"), (b"\xff\x00", '{"id": "1"}')])
+    server.send("clicks", [(None, '{"id": 3, "page": "\ud83d"}'.encode("utf-8", "surrogatepass"))])
+    server.send("clicks", [("k", ' \n{ "id": 12345678901234567, "price": 99999999.99}')], partition=1)
+    record = shop.must_run().published["bronze.clicks"]
+    assert (record.account.read, record.account.inserted, record.account.quarantined) == (6, 2, 4)
+    headers = [("till", "4"), ("x", None), ("till", "0xff")]
+    assert shop.rows("bronze.clicks", "id", "price", "page", "_key", "_headers", "_tombstone") == [
+        (1, Decimal("0.10"), "é", '{"id": 1}', headers, False),
+        (12345678901234567, Decimal("99999999.99"), None, "k", None, False),
+    ]
+    bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in shop.quarantine("bronze.clicks")}
+    assert bad[1] == (None, ["column id is required"])
+    assert bad[2] == ("no json", ["not one JSON object"])
+    assert bad[3] == (
+        '{"_key":"0xff00","_headers":null,"_tombstone":false, "id": "1"}',
+        ["id: not a bigint: '1'"],
+    )
+    assert bad[4][1] == ["not valid UTF-8"]
+    assert isinstance(decided(shop, "bronze.clicks"), UpToDate)
+    server.send("clicks", [('{"id": 1}', None), ("no json", None)])
+    record = shop.must_run().published["bronze.clicks"]
+    assert (record.account.read, record.account.inserted, record.account.quarantined) == (2, 1, 1)
+    assert shop.rows("silver.current", "id") == [(12345678901234567,)]
+    assert shop.rows("bronze.clicks", "_source_position", "id", "_tombstone")[-1] == (5, 1, True)
+
+
+def test_killed_between_intent_and_publishing(shop: ProjectHarness, server: Server) -> None:
+    """What a batch that died had taken is taken again, with what came since; each record is there once."""
+    server.make("killed", 3)
+    shop.write({"tables/bronze/killed.yaml": table("killed")})
+    for partition in range(3):
+        server.send("killed", [(None, f'{{"id": {partition}}}')], partition)
+
+    def fail() -> None:
+        raise RuntimeError("killed")
+
+    for number, point in enumerate(("after-intent", "before-publish")):
+        faults.arrange(point, fail, "bronze.killed")
+        assert shop.run("bronze.killed").code == 1
+        faults.clear()
+        server.send("killed", [(None, f'{{"id": {number}}}')], 1)
+    shop.must_run("bronze.killed")
+    assert [row[0] for row in shop.rows("bronze.killed", "_source_position")] == [0, 0, 0, 1, 2]
+    assert shop.record("bronze.killed").account.read == 5
+
+
+def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
+    """New partitions are told; records that are gone, and a topic that was made again, stop the table until somebody chooses."""
+    server.make("moving", 1)
+    server.send("moving", [(None, '{"id": 1}')])
+    shop.write({"tables/bronze/moving.yaml": table("moving")})
+    shop.must_run("bronze.moving")
+    server.add_partitions("moving", 2)
+    server.send("moving", [(None, '{"id": 2}')], partition=1)
+    step = decided(shop, "bronze.moving")
+    assert step.notes == ("source 'kafka': partition 1 is new and taken from its beginning",)  # type: ignore[attr-defined]
+    shop.must_run("bronze.moving")
+
+    server.send("moving", [(None, f'{{"id": {number}}}') for number in (3, 4, 5)])
+    server.forget_before("moving", 3)
+    (problem,) = shop.run("bronze.moving").problems
+    assert problem.code == "LS463"
+    assert problem.found == "partition 0 begins at 3, 2 offsets are gone"
+    shop.write({"tables/bronze/moving.yaml": table("moving", "on_gone: skip")})
+    record = shop.must_run("bronze.moving").published["bronze.moving"]
+    gap = "source 'kafka': partition 0: offsets 1 to 2 are gone and were not taken (on_gone: skip)"
+    assert gap in record.notes
+    assert shop.rows("bronze.moving", "id") == [(1,), (2,), (5,)]
+
+    server.make("moving", 1)
+    server.send("moving", [(None, '{"id": 6}')])
+    (problem,) = shop.run("bronze.moving").problems
+    assert problem.code == "LS462"
+    shop.write({"tables/bronze/moving.yaml": table("moving", "on_recreated: restart")})
+    shop.must_run("bronze.moving")
+    assert shop.rows("bronze.moving", "id") == [(1,), (2,), (5,), (6,)]
+    assert isinstance(decided(shop, "bronze.moving"), UpToDate)
+
+
+@pytest.mark.in_turn
+def test_transactions(shop: ProjectHarness, server: Server) -> None:
+    """What was given up is not taken, and offsets without a record are told; so is where a table began at the end."""
+    server.make("paid", 1)
+    shop.write({"tables/bronze/paid.yaml": table("paid", "start: latest")})
+    server.send("paid", [(None, '{"id": 1}')])
+    shop.must_run("bronze.paid")
+    assert shop.rows("bronze.paid") == []
+    server.send("paid", [(None, '{"id": 2}')], more={"transactional.id": "a"})
+    producer = Producer({**server.properties, "transactional.id": "b"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce("paid", '{"id": 3}')
+    producer.flush(20)
+    producer.abort_transaction(20)
+    record = shop.must_run("bronze.paid").published["bronze.paid"]
+    assert shop.rows("bronze.paid", "id") == [(2,)]
+    assert record.account.read == 1
+    assert "3 of 4 offsets have no record" in record.notes[0]
+
+
+def zigzag(number: int) -> bytes:
+    left, found = (number << 1) ^ (number >> 63), bytearray()
+    while left > 127:
+        found.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def avro(order: int, name: str | None, sold: int, cents: int) -> bytes:
+    """A record of SCHEMA, by Avro's specification."""
+    text = b"\0" if name is None else b"\2" + zigzag(len(name.encode())) + name.encode()
+    price = cents.to_bytes(9, "big", signed=True)
+    return zigzag(order) + text + zigzag(sold) + zigzag(len(price)) + price
+
+
+def test_avro(shop: ProjectHarness, server: Server) -> None:
+    """Bare, and behind the number of a schema; what is of no such schema goes to quarantine, and nothing is read as something else."""
+    sold = 1_700_000_000_123_456
+    good, plain = avro(2**62, "né\u2028", sold, -(10**19)), avro(1, None, 0, 5)
+    server.send("bare", [("a", good), (None, plain), (None, b"\xff"), (None, b""), ("d", None)])
+    framed = [
+        b"\0\0\0\0\7" + good,
+        b"\0\0\0\1\54" + plain,
+        b"\0\0\0\0\10" + plain,
+        b"\1\0\0\0\7" + plain,
+        good,
+    ]
+    server.send("framed", [(None, value) for value in framed])
+    shop.must_run("bronze.bare", "bronze.framed")
+    rows = [
+        (1, None, datetime.fromtimestamp(0, UTC), Decimal("0.05")),
+        (
+            2**62,
+            "né\u2028",
+            datetime.fromtimestamp(1_700_000_000, UTC).replace(microsecond=123_456),
+            -Decimal(10**17),
+        ),
+    ]
+    names = ("id", "name", "to_utc_timestamp(sold, 'UTC')", "price")
+    expected = [(*row[:2], row[2].replace(tzinfo=None), row[3]) for row in rows]
+    assert shop.frame("bronze.framed").orderBy("id").selectExpr(*names).collect() == expected
+    bare = shop.frame("bronze.bare").where("NOT _tombstone").orderBy("id").selectExpr(*names)
+    assert bare.collect() == expected
+    assert ("d", None, True) in shop.rows("bronze.bare", "_key", "id", "_tombstone")
+    assert [row["raw"] for row in shop.quarantine("bronze.bare")] == [
+        "no record of the schema: 0xFF",
+        "no record of the schema: 0x",
+    ]
+    assert [row["source_position"] for row in shop.quarantine("bronze.framed")] == [2, 3, 4]
+
+
+@pytest.mark.in_turn
+def test_what_is_kept_of_a_topic(
+    shop: ProjectHarness, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers that are away fail their table alone; nothing that is kept or said has the password."""
+    server.make("away")
+    server.send("away", [(None, '{"id": 1}'), (None, '{"id": 2, "price": "x"}')])
+    shop.write({"tables/bronze/away.yaml": table("away")})
+    shop.must_run("bronze.away")
+    monkeypatch.setenv("SHOP_KAFKA", server.connection.replace(f":{server.port}", ":1"))
+    shop.write({"tables/bronze/files.yaml": "source: {files: {path: landing, format: csv}}\n"})
+    shop.land("landing/a.csv", "id\n1\n")
+    result = shop.run("bronze.away", "bronze.files")
+    assert [problem.code for problem in result.problems] == ["LS461"]
+    assert set(result.published) == {"bronze.files"}
+    kept = [
+        path for path in shop.root.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()
+    ]
+    assert kept == []
+    assert PASSWORD not in str(result.events) + Path(shop.session.log_path).read_text()
