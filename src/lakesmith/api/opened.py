@@ -65,14 +65,18 @@ class Opened:
             what = f"{name} cannot be rebuilt: it is a table of others"
             raise UsageError(Problem("LS220", what, definition.place, "a derived table", "a table of others"))
         if definition.is_sourced:
+            of_topic = any(source.kafka for source in definition.sources)
+            origin = "records of a topic, and they" if of_topic else "files, and files"
+            again = f"to take files again, forget them: lakesmith files {name} --forget FILE"
+            afresh = f"lakesmith drop {name} has the next run take what the topic still has"
             raise UsageError(
                 Problem(
                     "LS220",
-                    f"{name} cannot be rebuilt: its rows came from files, and files may be gone by now",
+                    f"{name} cannot be rebuilt: its rows came from {origin} may be gone by now",
                     place=definition.place,
                     expected="a derived table",
                     found="a table with a source",
-                    hint=f"to take files again, forget them: lakesmith files {name} --forget FILE",
+                    hint=afresh if of_topic else again,
                 )
             )
 

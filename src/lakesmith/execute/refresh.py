@@ -50,7 +50,9 @@ def refresh_of(
     if node.definition.external is not None:
         return Refresh(Strategy.EXTERNAL, "it is a table of others, which is read as it is and never written")
     if node.definition.is_sourced:
-        return Refresh(Strategy.FILES, "each new file is read once and its rows are appended")
+        of_topic = any(source.kafka for source in node.definition.sources)
+        of_files = "each new file is read once and its rows are appended"
+        return Refresh(Strategy.FILES, "each new record is read once and appended" if of_topic else of_files)
     query = query_of(node, besides)
     if not query.inputs:
         return Refresh(

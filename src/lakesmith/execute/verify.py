@@ -83,7 +83,9 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if table.external is not None:
         return skipped(name, "it is a table of others")
     if table.is_sourced:
-        return skipped(name, "its rows come from files, which are taken once")
+        of_topic = any(source.kafka for source in table.sources)
+        what = "records of a topic" if of_topic else "files"
+        return skipped(name, f"its rows come from {what}, which are taken once")
     if record is None:
         return skipped(
             name, "it has not been built yet" if facts.state is None else "it has no progress record"

@@ -26,6 +26,7 @@ from lakesmith.serve.schedule import FILE as FIRINGS
 from lakesmith.serve.state import Board, this_process
 from lakesmith.serve.tables import Tables, tables_of
 from lakesmith.serve.told import Voice
+from lakesmith.serve.topics import TopicWatcher, topics_of
 from lakesmith.serve.watch import PROJECT, Watcher, can_watch, folders_of
 from lakesmith.sources.model import FileAction
 
@@ -88,7 +89,8 @@ class Up:
         intake = IntakeProcess(options.project, options.target, where)
         address = options.url if sources else None
         watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
-        around = _Around(options, arrivals, watcher)
+        topics = TopicWatcher(lambda table: self._notice(table, arrivals))
+        around = _Around(options, arrivals, watcher, topics)
         with Board(state_dir, this_process(address), arrivals.lags) as board:
             loop = Loop(around, arrivals, self.voice, board, state_dir / FIRINGS, options.pace)
             self._loop = loop
@@ -100,6 +102,7 @@ class Up:
                 board.put(doing="ending")
                 try:
                     watcher.end()
+                    topics.end()
                     loop.close()
                 finally:
                     intake.end()
@@ -161,6 +164,7 @@ class _Around:
     options: UpOptions
     arrivals: Arrivals
     watcher: Watcher
+    topics: TopicWatcher
     _opened: Opened | None = None
 
     def read(self) -> Tables:
@@ -170,6 +174,7 @@ class _Around:
         sources = event_sources(self._opened.project)
         self.arrivals.look_in({str(each.table.name): [each.folder] for each in sources})
         self.watcher.watch(folders_of(tables, self._opened.project.root))
+        self.topics.watch(topics_of(tables))
         return tables
 
     def open(self) -> _KeptLake:

@@ -59,7 +59,7 @@ def folders_of(tables: Tables, root: Path) -> Iterator[Folder]:
     """The local folders of all sources of files, and that of the project's tables."""
     for name, table in tables.definitions.items():
         for source in table.sources:
-            if source.http is None and _is_local(source, root):
+            if source.http is None and source.kafka is None and _is_local(source, root):
                 yield Folder(name, _absolute(root / source.path), source.pattern)
     yield Folder(PROJECT, _absolute(root / "tables"), "*")
 

@@ -135,6 +135,8 @@ def _now(status: TableStatus) -> Iterator[str]:
 
 
 def _source(source: FileSource) -> tuple[str, ...]:
+    if source.kafka is not None:
+        return (source.name, f"topic {source.kafka.topic}", "avro" if source.kafka.avro_schema else "json")
     return (
         source.name,
         f"{source.path}{'' if source.path.endswith('/') else '/'}{source.pattern}",

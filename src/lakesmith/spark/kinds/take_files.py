@@ -94,7 +94,7 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         account=draft.account,
         sidecars={**draft.sidecars, LEDGER_PIN: intent.pin},
         checks=draft.checks,
-        files=len(files),
+        files=sum(not is_slice(file.path) for file in files),
         ledger_hash=intent.lines_hash,
         warnings=(*slice_notes(batch), *warnings, *draft.warnings, *ledger_notes(batch.step)),
     )
