@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 from harness import ProjectHarness
+from out_of_quarantine import replay
 
 from kafka_server import PASSWORD, Server, running
 from lakesmith.execute import faults
@@ -270,3 +271,31 @@ def test_what_is_kept_of_a_topic(
     ]
     assert kept == []
     assert PASSWORD not in str(result.events) + Path(shop.session.log_path).read_text()
+
+
+@pytest.mark.in_turn
+def test_ways_back(shop: ProjectHarness, server: Server) -> None:
+    """Out of quarantine without the topic, key and headers too; and a rolled back table takes again what it has not any more."""
+    server.make("back")
+    server.send("back", [("k", '{"page": "a"}'), (None, "{}")], headers=[("h", b"1")])
+    shop.write({"tables/bronze/back.yaml": table("back")})
+    server.send("back", [(None, '{"id": 1}')])
+    shop.must_run("bronze.back")
+    first = shop.state("bronze.back").head
+    assert first is not None
+    server.forget_before("back", 2)
+    shop.write({"tables/bronze/back.yaml": table("back").replace(", required: true", "")})
+    assert replay(shop, table="bronze.back").code == 0
+    expected = [
+        (None, None, None, None, [("h", "1")], False),
+        (None, None, "a", "k", [("h", "1")], False),
+        (1, None, None, None, None, False),
+    ]
+    assert shop.rows("bronze.back") == expected
+    server.send("back", [(None, '{"id": 2}')])
+    shop.must_run("bronze.back")
+    shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('bronze.back', {first.snapshot_id})")
+    assert shop.rows("bronze.back", "id") == [(1,)]
+    shop.must_run("bronze.back")
+    assert shop.rows("bronze.back", "id") == [(1,), (2,)]
+    assert len(shop.quarantine("bronze.back")) == 2

@@ -120,9 +120,11 @@ def _losses(ground: Ground, dropping: _Dropping, purge: bool) -> list[str]:
     lines += [f"  {reader} reads it ({place})" for reader, place in ground.readers(name)]
     definition = next((table for table in ground.project.tables if table.name == name), None)
     if definition is not None and definition.is_sourced:
-        lines.append(
-            f"{definition.place.file} stays: the next run takes every file that is still in its landing folders"
+        of_topic = any(source.kafka for source in definition.sources)
+        still = (
+            "record that is still in its topic" if of_topic else "file that is still in its landing folders"
         )
+        lines.append(f"{definition.place.file} stays: the next run takes every {still}")
     elif definition is not None:
         lines.append(f"{definition.place.file} stays: the next run builds the table anew")
     return lines

@@ -29,6 +29,11 @@ _JSON: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+_ALWAYS: Final = {
+    "kafka.isolation.level": "read_committed",
+    # All that is asked for is there. Brokers would wait half a second for records behind it, at the end of each read.
+    "kafka.fetch.max.wait.ms": "10",
+}
 _OF_SCHEMA: Final = 5
 """Bytes before a value that say by which schema of a registry it is written: a zero, and the schema's number."""
 
@@ -51,7 +56,7 @@ def read_slices(
         includeHeaders="true",
         # What is not there any more is an error: planning has looked what there is.
         failOnDataLoss="true",
-        **{"kafka.isolation.level": "read_committed"},
+        **_ALWAYS,
     ).load()
     paths = F.create_map(*(F.lit(it) for file, each in slices for it in (each.partition, file.path)))
     return (
