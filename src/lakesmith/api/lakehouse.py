@@ -47,6 +47,7 @@ class Lakehouse:
     def __init__(self, folder: str | Path, target: str | None = None) -> None:
         self.folder, self.target = Path(folder).resolve(), target
         self._handle: SessionHandle | None = None
+        self._reads_topics = False
         self._starting = Lock()
         self._calls = Calls()
         self._opened()
@@ -172,6 +173,7 @@ class Lakehouse:
         with self._starting:
             if self._handle is None:
                 self._handle = open_session(opened.project, little)
+                self._reads_topics = opened.project.has_topics
             return self._handle
 
     def _engine(self, opened: Opened, lock: ProjectLock, tell: Listener, little: bool) -> Engine:
@@ -179,8 +181,13 @@ class Lakehouse:
         from lakesmith.spark.open import open_engine
 
         with self._starting:
+            if self._handle is not None and opened.project.has_topics and not self._reads_topics:
+                # The project got its first topic since: a running JVM gets no jars.
+                self._handle.stop()
+                self._handle = None
             if self._handle is None:
                 self._handle = open_engine(opened.lake, lock, tell, little).session
+                self._reads_topics = opened.project.has_topics
             lock.note_jvm(self._handle.jvm_pid)
             return SparkEngine(self._handle, opened.lake, keeps_session=True)
 

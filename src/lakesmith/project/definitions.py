@@ -456,6 +456,11 @@ class Project:
         """Where this project keeps what is its own on this machine: ``.lakesmith/``."""
         return self.root / STATE_DIR
 
+    @property
+    def has_topics(self) -> bool:
+        """Whether a table takes a topic in Kafka: Spark needs more jars then."""
+        return any(source.kafka for table in self.tables for source in table.sources)
+
     def table(self, name: TableName) -> TableDefinition:
         """The definition of ``name``. Raises KeyError when the project has no such table."""
         for table in self.tables:

@@ -54,12 +54,8 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
         log_path=scratch_folder(project.root) / "logs" / "spark.log",
         conf=dict(project.target.spark),
         little=little,
-        more_coordinates=KAFKA_JARS if _has_topics(project) else (),
+        more_coordinates=KAFKA_JARS if project.has_topics else (),
     )
-
-
-def _has_topics(project: Project) -> bool:
-    return any(source.kafka for table in project.tables for source in table.sources)
 
 
 def _require_plain(folder: Path) -> None:
