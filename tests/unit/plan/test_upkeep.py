@@ -132,7 +132,12 @@ def test_what_a_reader_of_new_rows_has_still_to_read_stays(new_table: type[Table
     states = dict(zip(names, map(state_of, (orders, sales)), strict=True))
     assert needed_by_others(tables, states)[names[0]] == set(range(2, 23))
 
-    tables.append(replace(definition("shop.sales"), external=ExternalTable(Place("tables/shop/sales.yaml", 1), TableName.parse("bronze.sales"))))
+    tables.append(
+        replace(
+            definition("shop.sales"),
+            external=ExternalTable(Place("tables/shop/sales.yaml", 1), TableName.parse("bronze.sales")),
+        )
+    )
     states[TableName.parse("shop.sales")] = state_of(foreign := new_table("shop.sales"))
     foreign.add(5)
     assert needed_by_others(tables, states)[names[0]] == set(range(2, 23)), "a table of others has no record"
