@@ -58,6 +58,7 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "query",
         "table",
         "session",
+        "keep_up",
         "close",
     ]
 
