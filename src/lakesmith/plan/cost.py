@@ -71,8 +71,7 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
 def _of_files(step: TableStep) -> Cost:
     size = sum(intake.size for intake in step.intakes)
     deletes = any(intake.replace or intake.forget for intake in step.intakes)
-    files = sum(len(intake.files) for intake in step.intakes if intake.source.kafka is None)
-    records = sum(file.size for intake in step.intakes for file in intake.files)
+    files, records = step.file_count, sum(file.size for intake in step.intakes for file in intake.files)
     return Cost(files, Amount(None if files else records, size), replaces=UNKNOWN if deletes else None)
 
 

@@ -68,7 +68,7 @@ def _what_is_new(sources: SourceFacts) -> Iterator[str]:
     for intake in sources.intakes:
         if intake.source.kafka is not None and intake.files:
             records = sum(file.size for file in intake.files)
-            yield f"{records} new record{'' if records == 1 else 's'} of topic {intake.source.kafka.topic}"
+            yield f"{records:,} new record{'' if records == 1 else 's'} of topic {intake.source.kafka.topic}"
 
 
 def _none_readable(

@@ -171,8 +171,8 @@ class TableStep:
 
     @property
     def file_count(self) -> int:
-        """How many files the batch reads."""
-        return sum(len(intake.files) for intake in self.intakes)
+        """How many files the batch reads; slices of a topic are none."""
+        return sum(len(intake.files) for intake in self.intakes if intake.source.kafka is None)
 
 
 @dataclass(frozen=True, slots=True)
