@@ -174,6 +174,23 @@ def test_a_table_by_its_metadata_file_and_one_that_is_not_there(two: Two) -> Non
     assert two.reports.rows("silver.sales") == [(1, "OSLO")]
 
 
+def test_what_another_tool_made_in_the_catalog_of_the_project(two: Two) -> None:
+    two.reports.spark.sql("CREATE TABLE lake.raw.sales USING iceberg AS SELECT 1 AS id, 'oslo' AS city")
+    two.reports.write({"tables/shop/sales.yaml": external(table="raw.sales")})
+    two.kinds()
+    two.reports.spark.sql("INSERT INTO lake.raw.sales VALUES (2, 'bonn')")
+    assert two.kinds() == {"silver.sales": "append", "gold.cities": "full"}
+    two.reports.spark.sql("UPDATE lake.raw.sales SET city = 'rome' WHERE id = 1")
+    two.kinds()
+    assert two.reports.rows("silver.sales") == [(1, "ROME"), (2, "BONN")]
+    assert two.verified() == SAME
+    # Another table of the same name is another one, and says so.
+    two.reports.spark.sql("DROP TABLE lake.raw.sales")
+    two.reports.spark.sql("CREATE TABLE lake.raw.sales USING iceberg AS SELECT 7 AS id, 'york' AS city")
+    assert two.kinds() == {"silver.sales": "full", "gold.cities": "full"}
+    assert two.reports.rows("silver.sales") == [(7, "YORK")]
+
+
 def external(start: int | None = None, **settings: str) -> str:
     return json.dumps({"external": {**settings, **({"from": start} if start else {})}})
 
