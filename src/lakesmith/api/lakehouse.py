@@ -137,12 +137,13 @@ class Lakehouse:
     def keep_up(self, name: str) -> Upkeep:
         """Puts the small files of a table together and lets old snapshots go, as ``lakesmith up`` does from time to time.
 
-        Raises LockedError while a run holds the project, RunError where it fails: the table's rows are the same in any case.
+        Raises UsageError LS221 for a table of others, LockedError while a run holds the project, RunError where it fails: the table's rows are
+        the same in any case.
         """
         from lakesmith.spark.upkeep import keep_up
 
         opened = self._opened()
-        table = opened.one(name)
+        table = opened.one_of_ours(name)
         with ProjectLock(opened.project.state_dir, "upkeep"):
             session = self._session(opened, little=False)
             return self._calls.do(lambda: keep_up(session, opened.lake, table))

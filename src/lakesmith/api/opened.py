@@ -36,6 +36,15 @@ class Opened:
         names = listed(map(str, found))
         raise UsageError(Problem("LS205", f"{text} is more than one table", None, "one table", names))
 
+    def one_of_ours(self, text: str) -> TableName:
+        """As ``one``. Raises UsageError LS221 for a table of others, which is only read."""
+        name = self.one(text)
+        definition = self.graph.node(name).definition
+        if definition.external is not None:
+            what = f"{name} is a table of others: it is read, and left as it is"
+            raise UsageError(Problem("LS221", what, definition.place, "a table of this project"))
+        return name
+
     def decider(self, full: Sequence[TableName] = ()) -> Decider:
         """Decides on this project's tables."""
         return Decider(self.graph, self.lake, frozenset(full))
