@@ -2,8 +2,8 @@
 
     python benchmarks/live.py --rate 1000 --seconds 60
 
-``lakesmith up`` keeps a project of three tables, ``lakesmith send`` posts to it. Each row of silver has the time when its event was made; the
-snapshot that brought it has the time when it was committed. At the end all that was acknowledged has to be in bronze and silver, once.
+``lakesmith up`` keeps a project of three tables, ``lakesmith send`` posts to it. Each row of silver has the time when its event was made, and the
+number of the batch that it came to bronze with; silver's records say up to which batch it was published, and when. At the end all that was acknowledged has to be in bronze and silver, once.
 Beside it, on the same machine and after it, runs a Spark Structured Streaming job as one would write it by hand (``by_hand``): the same events come as a file of JSON lines each
 half a second, so it has no server to feed; each micro-batch appends to bronze and silver and merges the windows it touches into gold. What counts is the
 ratio of the two.
@@ -22,20 +22,20 @@ import sys
 import tempfile
 import time
 import urllib.request
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
 FILES = {
     "lakesmith.yaml": "name: live\n",
     "tables/bronze/sales_raw.yaml": "source: {http: {path: /sales}}\n"
     "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: bigint}\n",
-    "tables/silver/sales.sql": "SELECT product_id, price, sale_time FROM bronze.sales_raw",
+    "tables/silver/sales.sql": "SELECT product_id, price, sale_time, _batch AS batch FROM bronze.sales_raw",
     "tables/gold/_defaults.yaml": "schedule: {every: 5s}\n",
     "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS total, count(*) AS sales"
     " FROM silver.sales GROUP BY window(sale_time, '1 minute')",
@@ -142,22 +142,32 @@ def job(root: Path) -> None:
 
 
 def latencies(root: Path, since: datetime) -> list[float]:
-    """Seconds from the making of an event to the commit that brought it to silver, of each event made after ``since``."""
+    """Seconds from the making of an event to the commit that published it in silver, of each event made after ``since``."""
+    numbers = {snapshot: record["batch"] for snapshot, _, record in published(root, "bronze.sales_raw")}
+    read = [
+        (numbers[record["inputs"]["bronze.sales_raw"]["snapshot"]], at)
+        for _, at, record in published(root, "silver.sales")
+    ]
     table = catalog(root).load_table("silver.sales")
-    found: list[float] = []
-    for snapshot in table.metadata.snapshots:
-        added = [
-            entry.data_file.file_path
-            for manifest in snapshot.manifests(table.io)
-            if manifest.added_snapshot_id == snapshot.snapshot_id
-            for entry in manifest.fetch_manifest_entry(table.io)
-            if entry.snapshot_id == snapshot.snapshot_id
-        ]
-        committed = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
-        for path in added:
-            made = pq.read_table(path.removeprefix("file:"), columns=["sale_time"]).column(0).to_pylist()
-            found += [(committed - at).total_seconds() for at in made if at >= since]
-    return found
+    rows = table.scan(selected_fields=("sale_time", "batch")).to_arrow()
+    upto, times = [number for number, _ in read], [at for _, at in read]
+    return [
+        (times[bisect_left(upto, batch)] - made).total_seconds()
+        for made, batch in zip(rows["sale_time"].to_pylist(), rows["batch"].to_pylist(), strict=True)
+        if made >= since
+    ]
+
+
+def published(root: Path, table: str) -> list[tuple[int, datetime, dict[str, Any]]]:
+    """The batches of a table, oldest first: the snapshot that published each, when that was, and its record."""
+    snapshots = sorted(
+        catalog(root).load_table(table).metadata.snapshots, key=lambda it: it.sequence_number or 0
+    )
+    return [
+        (each.snapshot_id, datetime.fromtimestamp(each.timestamp_ms / 1000, UTC), json.loads(record))
+        for each in snapshots
+        if each.summary and (record := each.summary.additional_properties.get("lakesmith.record"))
+    ]
 
 
 def catalog(root: Path) -> SqlCatalog:
