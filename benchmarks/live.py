@@ -100,7 +100,7 @@ def by_hand(root: Path, rate: float, seconds: float) -> list[float]:
         time.sleep(0.5)
     job.terminate()
     job.wait(60)
-    return latencies(root, since)
+    return latencies_by_hand(root, since)
 
 
 def job(root: Path) -> None:
