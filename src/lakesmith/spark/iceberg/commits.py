@@ -152,6 +152,8 @@ class JavaTables:
             operations.commit(base, updated)
         except Py4JJavaError as error:
             kind = str(error.java_exception.getClass().getSimpleName())
+            if kind == "CommitFailedException":
+                _delete_lost(operations.io(), base, updated)
             unknown = kind in (
                 "CommitFailedException",
                 "CommitStateUnknownException",
@@ -193,6 +195,14 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
     for old, new in schema.rename:
         update.renameColumn(old, new)
     return update.apply()
+
+
+def _delete_lost(files: Any, base: Any, lost: Any) -> None:
+    """Deletes the manifest lists of what a commit would have added, and which is known not to have come about."""
+    there = {int(snapshot.snapshotId()) for snapshot in base.snapshots()}
+    for snapshot in lost.snapshots():
+        if int(snapshot.snapshotId()) not in there:
+            files.deleteFile(snapshot.manifestListLocation())
 
 
 def _head_of(metadata: Any, branch: str) -> int | None:
