@@ -324,6 +324,10 @@ ScheduleForm = Annotated[
     Annotated[str, Tag("short form")] | Annotated[ScheduleSettings, Tag("long form")],
     Discriminator(_kind_of_column),
 ]
+EmitForm = Annotated[
+    Annotated[Literal["live"], Tag("short form")] | Annotated["EmitSettings", Tag("long form")],
+    Discriminator(_kind_of_column),
+]
 ColumnOfTable = Annotated[str, Field(pattern=COLUMN_PATTERN)]
 WatermarkForm = Annotated[
     Annotated[ColumnOfTable, Tag("one")]
@@ -508,8 +512,9 @@ class TableFile(SharedSettings):
         description="The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is "
         "not here names its table itself, with two underscores: `bronze__orders`.",
     )
-    emit: EmitSettings | None = Field(
-        None, description="Which windows are there: see [events](../live.md#windows)."
+    emit: EmitForm | None = Field(
+        None,
+        description="Which windows are there: see [events](../live.md#windows). Default: `live`, each from its first row on.",
     )
     lookups: dict[TableReference, LookupSettings] | None = Field(
         None,

@@ -238,7 +238,7 @@ class TableBuilder:
 
     def _query(self) -> SqlQuery | PythonQuery | None:
         query = self._whole_query()
-        if isinstance(query, PythonQuery) and self._draft.settings.emit is not None:
+        if isinstance(query, PythonQuery) and self._draft.settings.emit not in (None, "live"):
             place = self._draft.own.document.place("emit")
             self._problem("LS112", "emit is for SQL queries", place, expected="a SELECT")
         return query

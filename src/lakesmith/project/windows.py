@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def emit_of(query: SqlQuery, own: Level[TableFile], problems: list[Problem]) -> Emit | None:
     """What ``emit`` says, None where nothing or nothing right is said; what is wrong is added to ``problems``."""
     settings = own.model.emit
-    if settings is None:
+    if settings is None or settings == "live":
         return None
     found = len(problems)
     problems += _wrong(settings, own)

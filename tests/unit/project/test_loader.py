@@ -502,3 +502,9 @@ def test_the_nearest_schedule_wins_and_on_arrival_takes_it_back() -> None:
         "gold.a": (Schedule("0 6 * * *"), Place("tables/gold/_defaults.yaml", 1)),
         "gold.b": (None, Place("tables/gold/b.yaml", 2)),
     }
+
+
+def test_live_windows_are_what_a_query_gives() -> None:
+    query = "query: SELECT 1 AS n\n"
+    live = table(query + "emit: live\n")
+    assert (live.emit, live.query) == (None, table(query).query)
