@@ -31,7 +31,7 @@ class TableState:
 
     ``schedule`` and ``next_firing`` are None for a table that is brought up to date as soon as something arrived. ``failures``: in a row;
     then ``problem`` says why and ``next_try`` when it is tried again. ``last_rows`` are those that its last batch read, since ``up``
-    began. ``lag_seconds``: how long the oldest arrival waits, None where none is known.
+    began, and ``last_changed`` those that it inserted, updated and deleted. ``lag_seconds``: how long the oldest arrival waits, None where none is known.
     """
 
     schedule: str | None = None
@@ -42,6 +42,7 @@ class TableState:
     next_try: str | None = None
     last_batch: str | None = None
     last_rows: int | None = None
+    last_changed: int | None = None
     lag_seconds: float | None = None
 
 

@@ -47,16 +47,18 @@ class Boarding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The last batch of a table that ``up`` published."""
+    """The last batch of a table that ``up`` published: the rows that it read, and those that it inserted, updated and deleted."""
 
     ended: str
     rows: int
+    changed: int
 
 
 def batch_of(report: BatchReport, ended: datetime) -> Batch:
     """What is told of a batch."""
     account = report.record.account
-    return Batch(moment(ended), account.read or account.inserted + account.updated + account.deleted)
+    changed = account.inserted + account.updated + account.deleted
+    return Batch(moment(ended), account.read or changed, changed)
 
 
 def missed_in_words(due: Due) -> str:
@@ -93,7 +95,7 @@ def table_states(
             firing = moment(next_firing(table.schedule, firings[name].at))
             state = replace(state, schedule=str(table.schedule), next_firing=firing)
         if (batch := batches.get(name)) is not None:
-            state = replace(state, last_batch=batch.ended, last_rows=batch.rows)
+            state = replace(state, last_batch=batch.ended, last_rows=batch.rows, last_changed=batch.changed)
         found[name] = state
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from lakesmith.cli.render.text import ago, columns_aligned, count, duration
 from lakesmith.serve.state import TableState, UpState, is_alive, is_here
 
-_HEADER: Final = ("up", "schedule", "next", "last batch", "rows read", "waits for", "failures")
+_HEADER: Final = ("up", "schedule", "next", "last batch", "rows in", "rows out", "waits for", "failures")
 _SILENT_MS: Final = 10_000
 """It writes each second: after so long it is stopped, or its disk does not answer."""
 
@@ -20,7 +20,7 @@ def up_lines(state: UpState, names: Collection[str], now_ms: int) -> list[str]:
     if is_here(state) and not is_alive(state):
         return [_gone(state, now_ms)]
     rows = [_row(name, each, now_ms) for name, each in state.tables.items() if name in names and _tells(each)]
-    table = ["", *columns_aligned([_HEADER, *rows], right=frozenset({4, 5, 6}))] if rows else []
+    table = ["", *columns_aligned([_HEADER, *rows], right=frozenset({4, 5, 6, 7}))] if rows else []
     return [*_process(state, now_ms), *_problems(state, names, now_ms), *table]
 
 
@@ -77,7 +77,7 @@ def _row(name: str, each: TableState, now_ms: int) -> tuple[str, ...]:
         each.schedule or "on arrival",
         _when(each.next_firing),
         ago(_ms(each.last_batch), now_ms) if each.last_batch else "-",
-        "-" if each.last_rows is None else f"{each.last_rows:,}",
+        *("-" if rows is None else f"{rows:,}" for rows in (each.last_rows, each.last_changed)),
         "-" if each.lag_seconds is None else duration(each.lag_seconds),
         f"{each.failures}{' (parked)' if each.is_parked else ''}",
     )

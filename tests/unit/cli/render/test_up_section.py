@@ -37,7 +37,7 @@ def before(seconds: float) -> str:
 
 def state() -> UpState:
     tables = {
-        "bronze.a": TableState(last_batch=before(3), last_rows=1200, lag_seconds=0.4),
+        "bronze.a": TableState(last_batch=before(3), last_rows=1200, last_changed=1150, lag_seconds=0.4),
         "silver.b": TableState(failures=9, is_parked=True, problem=BAD, next_try=before(-90)),
         "silver.quiet": TableState(),
         "gold.c": TableState("0 6 * * * UTC", "2026-11-24T06:00:00.000+00:00"),
@@ -59,10 +59,10 @@ def test_one_that_lives() -> None:
         "  last run just now: 1 batch in 1.5 s, 1 table failed",
         "  silver.b is parked: LS601 Spark failed: no number; it is tried again in 1 min 30 s",
         "",
-        "up        schedule       next                     last batch  rows read  waits for    failures",
-        "bronze.a  on arrival     -                        just now        1,200     0.40 s           0",
-        "silver.b  on arrival     -                        -                   -          -  9 (parked)",
-        "gold.c    0 6 * * * UTC  2026-11-24 06:00:00 UTC  -                   -          -           0",
+        "up        schedule       next                     last batch  rows in  rows out  waits for    failures",
+        "bronze.a  on arrival     -                        just now      1,200     1,150     0.40 s           0",
+        "silver.b  on arrival     -                        -                 -         -          -  9 (parked)",
+        "gold.c    0 6 * * * UTC  2026-11-24 06:00:00 UTC  -                 -         -          -           0",
     ]
 
 
