@@ -129,6 +129,12 @@ FILES_A_THREAD_TAKES: Final = 128
 FILE_CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of a file that are held while it is read from end to end."""
 
+OBJECT_THREADS: Final = 32
+"""Requests to S3 under way at once: each takes some 50 ms, most of them waiting."""
+
+OBJECT_FIRST_BYTES: Final = 64 * 1024
+"""Bytes of an object that are asked for first: a header, or a footer. Each further request is for eight times as many."""
+
 # What is kept beside the tables.
 
 LEDGER_FILES_UP_TO: Final = 32

@@ -12,8 +12,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,10 @@ class LocalCatalog:
                 if location == gone:
                     raise _lost(f"{layer}.{name}", gone) from error
         return None
+
+    def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
+        """See ``Catalog.one_look``; asking for each takes a third of a millisecond here, and each answer is as it is then."""
+        return nullcontext()
 
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""

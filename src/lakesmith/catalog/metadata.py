@@ -21,7 +21,7 @@ from lakesmith.quoting import quoted_if_odd
 NEWEST_FORMAT = 3
 """The newest table format that is understood; a newer one is refused, never guessed at."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 _NO_SNAPSHOT = -1
 
 _SPARK_NAMES = {
@@ -53,9 +53,7 @@ def load_metadata(name: str, location: str) -> TableState:
 def read_metadata(location: str | Path) -> dict[str, Any]:
     """The JSON in a metadata file, plain or gzip'd. Raises OSError, EOFError or ValueError."""
     content = (local_path(location) if isinstance(location, str) else location).read_bytes()
-    data: dict[str, Any] = json.loads(
-        gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
-    )
+    data: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content)
     return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from lakesmith.catalog.elsewhere import elsewhere
@@ -27,20 +28,35 @@ def open_catalog(project: Project) -> Catalog:
     return RemoteCatalog(pyiceberg_properties(project.target), project.secrets)
 
 
-def pyiceberg_properties(target: Target) -> dict[str, str]:
-    """PyIceberg's catalog properties for a target: its own as they are, with what the type needs besides.
+def iceberg_properties(target: Target) -> dict[str, str]:
+    """Iceberg's properties of a target's catalog: its own as they are written, with what its type needs besides.
 
     Raises EnvironmentProblem LS326 for a type of catalog that cannot be used, or without what it needs.
     """
     properties = {key: value for key, value in target.catalog if key != "type"}
     match target.type:
         case "glue" | "rest":
-            return {"type": target.type, **properties}
+            return properties
         case "s3tables":
             return _s3tables(target, properties)
         case "jdbc":
-            return _jdbc(target, properties)
+            _require_jdbc(target, properties)
+            return properties
     raise _unusable(target, f"one of {', '.join(CATALOG_TYPES)}", target.type)
+
+
+def pyiceberg_properties(target: Target) -> dict[str, str]:
+    """The same for PyIceberg, where that has other names for them. Raises as ``iceberg_properties`` does."""
+    properties = iceberg_properties(target)
+    if target.type == "jdbc":
+        return _sqlalchemy(properties)
+    return {"type": "glue" if target.type == "glue" else "rest", **_region(target), **properties}
+
+
+def _region(target: Target) -> dict[str, str]:
+    """One region for all: PyIceberg asks for that of S3 and of Glue apart."""
+    region = target.store.region
+    return {"client.region": region, "s3.region": region, "glue.region": region} if region else {}
 
 
 def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
@@ -49,7 +65,6 @@ def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
     if len(arn) < 6 or arn[2] != "s3tables":
         raise _unusable(target, "warehouse: the ARN of a table bucket", properties.get("warehouse", "none"))
     return {
-        "type": "rest",
         "uri": f"https://s3tables.{arn[3]}.amazonaws.com/iceberg",
         "rest.sigv4-enabled": "true",
         "rest.signing-name": "s3tables",
@@ -58,18 +73,28 @@ def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _jdbc(target: Target, properties: dict[str, str]) -> dict[str, str]:
-    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in it."""
-    url = properties.pop("uri", "")
-    user, password = properties.pop("jdbc.user", ""), properties.pop("jdbc.password", "")
-    scheme, colon, rest = url.removeprefix("jdbc:").partition(":")
-    if not url.startswith("jdbc:") or not colon:
+def _require_jdbc(target: Target, properties: dict[str, str]) -> None:
+    url = properties.get("uri", "")
+    if not re.match(r"jdbc:\w+:", url):
         raise _unusable(target, "uri: a JDBC URL such as jdbc:postgresql://host/database", "uri: not one")
+
+
+def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
+    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in it."""
+    rest = {key: value for key, value in properties.items() if key != "uri" and not key.startswith("jdbc.")}
+    scheme, _, address = properties["uri"].removeprefix("jdbc:").partition(":")
     if scheme == "sqlite":
-        rest = f"///{rest}"
-    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@" if user else ""
-    uri = f"{scheme}:{rest.replace('//', '//' + login, 1)}" if login else f"{scheme}:{rest}"
-    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", **properties}
+        address = f"///{address}"
+    driver = {"postgresql": "postgresql+psycopg"}.get(scheme, scheme)
+    login = _login(properties.get("jdbc.user", ""), properties.get("jdbc.password", ""))
+    uri = f"{driver}:{address.replace('//', '//' + login, 1)}"
+    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", **rest}
+
+
+def _login(user: str, password: str) -> str:
+    if not user:
+        return ""
+    return quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@"
 
 
 def _unusable(target: Target, expected: str, found: str) -> EnvironmentProblem:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from lakesmith.catalog.state import TableState
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -25,6 +28,9 @@ class Catalog(Protocol):
 
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer (a namespace), sorted; none for a layer that does not exist."""
+
+    def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
+        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked for all at once."""
 
     def reader(self) -> PyIcebergCatalog:
         """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import, too."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.catalog.remote_tables import RemoteTables, tables_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
-    from pyiceberg.table import Table
 
 Result = TypeVar("Result")
+
+_AT_ONCE: Final = 16
+"""Questions to a catalog under way at once."""
 
 
 class RemoteCatalog:
@@ -29,14 +36,43 @@ class RemoteCatalog:
     def __init__(self, properties: Mapping[str, str], secrets: tuple[str, ...] = ()) -> None:
         self._properties = dict(properties)
         self._secrets = secrets
+        # A metadata file never changes, so a state stays right for as long as the catalog names the same file.
+        self._states: dict[TableName, TableState] = {}
+        self._look = threading.local()
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        table = self._ask(lambda: self._load(layer, name))
-        if table is None:
+        looked: dict[TableName, TableState | None] = getattr(self._look, "states", {})
+        if (table := TableName(layer, name)) in looked:
+            return looked[table]
+        return self._read(table)
+
+    @contextmanager
+    def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
+        """See ``Catalog.one_look``: they are asked for side by side."""
+        names = list(dict.fromkeys(tables))
+        self._ask(lambda: self._tables)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            self._look.states = dict(zip(names, pool.map(self._read, names), strict=True))
+        try:
+            yield
+        finally:
+            self._look.states = {}
+
+    def _read(self, name: TableName) -> TableState | None:
+        known = self._states.get(name)
+        found = self._ask(
+            lambda: self._tables.find(self.physical(name), known.metadata_location if known else None)
+        )
+        if found is None:
             return None
-        data = table.metadata.model_dump(mode="json", by_alias=True)
-        return parse_metadata(f"{layer}.{name}", table.metadata_location, data)
+        if known is None or known.metadata_location != found.location:
+            known = self._states[name] = parse_metadata(str(name), found.location, found.data or {})
+        return known
+
+    def physical(self, name: TableName) -> tuple[str, str]:
+        """The namespace and the name that a table has in the catalog."""
+        return name.layer, name.name
 
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
@@ -56,13 +92,9 @@ class RemoteCatalog:
 
         return load_catalog(CATALOG_NAME, **self._properties)
 
-    def _load(self, layer: str, name: str) -> Table | None:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            return self._catalog.load_table((layer, name))
-        except (NoSuchTableError, NoSuchNamespaceError):
-            return None
+    @cached_property
+    def _tables(self) -> RemoteTables:
+        return tables_of(self._catalog)
 
     def _list(self, layer: str) -> tuple[str, ...]:
         from pyiceberg.exceptions import NoSuchNamespaceError

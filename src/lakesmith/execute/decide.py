@@ -78,6 +78,12 @@ class Decider:
 
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
         """The whole plan: a table whose inputs have work waits for them, as its own step is only known then."""
+        names = tuple(names)
+        inputs = (upstream for name in names for upstream in self.graph.node(name).inputs)
+        with self.lake.one_look((*names, *inputs)):
+            return self._decide_each(names)
+
+    def _decide_each(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
         decisions: dict[TableName, Decision] = {}
         for name in names:
             busy = tuple(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from lakesmith.catalog.local import LocalCatalog
@@ -43,6 +45,10 @@ class Lake:
         catalog = open_catalog(project)
         folders = (scratch_folder(project.root) / "cache", project.state_dir / "cache")
         return cls(project, catalog, LedgerStore(catalog, *folders))
+
+    def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
+        """Within it these tables are as they were when it began. See ``Catalog.one_look``."""
+        return self.catalog.one_look(tables)
 
     def facts(self, name: TableName) -> TableFacts:
         """The table as it is now; what is wrong with it is in ``problem``.

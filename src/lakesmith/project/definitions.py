@@ -16,6 +16,8 @@ from lakesmith.quality.model import Rule
 from lakesmith.quoting import quoted
 
 STATE_DIR: Final = ".lakesmith"
+OBJECT_SCHEME: Final = "s3://"
+"""How the path of a source begins whose files are objects in S3."""
 """The folder inside a project for what is its own on this machine."""
 
 USUAL_MAX_WAITING: Final = 1024**3
@@ -227,6 +229,25 @@ READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_
 and the key as JSON."""
 
 
+def is_object(path: str) -> bool:
+    """Whether a path is that of an object in S3, or of several."""
+    return path.startswith(OBJECT_SCHEME)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """How objects in S3 are reached. What is None is what the environment says (``AWS_REGION``, a profile, a role).
+
+    ``endpoint``: the address of a server that is not Amazon's. ``key_id``, ``secret``, ``token``: credentials.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    key_id: str | None = None
+    secret: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
@@ -235,6 +256,7 @@ class FileSource:
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
     ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
     ``kafka``: there are none: records are read from a topic, and slices of its partitions stand for files.
+    ``store``: how objects are reached, where ``path`` is in S3.
     """
 
     name: str
@@ -252,6 +274,12 @@ class FileSource:
     http: HttpEndpoint | None = None
     postgres: PostgresTable | None = None
     kafka: KafkaTopic | None = None
+    store: ObjectStore | None = None
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether the files are objects in S3."""
+        return is_object(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,9 +459,32 @@ class Target:
 
     name: str
     type: str
-    catalog: tuple[tuple[str, str], ...] = ()
-    spark: tuple[tuple[str, str], ...] = ()
+    catalog: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    spark: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     place: Place | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the lake is in the project's own folder."""
+        return self.type == "local"
+
+    @property
+    def store(self) -> ObjectStore:
+        """How objects in S3 are reached: as the catalog's own settings say it of the tables' files."""
+        given = dict(self.catalog)
+        region = (
+            given.get("client.region") or given.get("s3.region") or _region_of(given.get("warehouse", ""))
+        )
+        credentials = (
+            given.get(f"s3.{name}") for name in ("access-key-id", "secret-access-key", "session-token")
+        )
+        return ObjectStore(given.get("s3.endpoint"), region, *credentials)
+
+
+def _region_of(warehouse: str) -> str | None:
+    """The region in the ARN of a table bucket; None for what is none."""
+    parts = warehouse.split(":")
+    return parts[3] if warehouse.startswith("arn:") and len(parts) > 3 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,6 +511,11 @@ class Project:
     def has_topics(self) -> bool:
         """Whether a table takes a topic in Kafka: Spark needs more jars then."""
         return any(source.kafka for table in self.tables for source in table.sources)
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether a table takes files in S3."""
+        return any(source.is_in_store for table in self.tables for source in table.sources)
 
     def table(self, name: TableName) -> TableDefinition:
         """The definition of ``name``. Raises KeyError when the project has no such table."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -72,9 +73,20 @@ def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefi
     if header is None:
         return Project(files.root, "", Target("", ""), tables)
     variables = tuple(sorted(header.variables.items()))
+    reached = tuple(_with_store(table, header.target) for table in tables)
     return Project(
-        files.root, header.name, header.target, tables, variables, header.keep_warm_seconds, header.secrets
+        files.root, header.name, header.target, reached, variables, header.keep_warm_seconds, header.secrets
     )
+
+
+def _with_store(table: TableDefinition, target: Target) -> TableDefinition:
+    """The table, whose sources in S3 know how that is reached on the target."""
+    if not any(source.is_in_store for source in table.sources):
+        return table
+    sources = (
+        replace(source, store=target.store) if source.is_in_store else source for source in table.sources
+    )
+    return replace(table, sources=tuple(sources))
 
 
 class _Tables:

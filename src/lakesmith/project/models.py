@@ -545,6 +545,10 @@ class TargetSettings(Settings):
         description="The catalog. Without it: the embedded one, in `.lakesmith/` of the project's folder.",
     )
     spark: dict[str, Scalar] = Field(default_factory=dict, description="Spark settings, by their full names.")
+    vars: dict[VariableName, Scalar] = Field(
+        default_factory=dict,
+        description="Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one.",
+    )
 
 
 class EngineSettings(Settings):

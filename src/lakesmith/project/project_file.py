@@ -14,7 +14,7 @@ from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.settings import Level
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
-from lakesmith.project.yaml_reader import Document, read_yaml
+from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml
 
 LOCAL = "local"
 _FIXED = {
@@ -55,8 +55,9 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         )
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)
-    variables = _variables(document)
-    filler = Filler(variables, environ)
+    filler = Filler(_variables(document, ("vars",)), environ)
+    variables = {**(filler.variables or {}), **_target_variables(document, chosen, filler)}
+    filler.variables = variables
     filled = _filled(document, chosen, filler)
     try:
         model = validated(ProjectFile, filled)
@@ -153,10 +154,19 @@ def _engine_problems(model: ProjectFile, document: Document) -> Iterator[Problem
         )
 
 
-def _variables(document: Document) -> dict[str, str]:
-    given = document.value.get("vars")
+def _variables(document: Document, path: YamlPath) -> dict[str, str]:
+    given = document.at(path) if document.known(path) == path else None
     pairs = given.items() if isinstance(given, dict) else ()
     return {name: _text(value) for name, value in pairs if isinstance(value, (str, bool, int, float))}
+
+
+def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[str, str]:
+    """The target's own variables, with what they name of the project's and of the environment filled in."""
+    path = ("targets", chosen, "vars")
+    return {
+        name: filler.text(value, document.text_place(*path, name))
+        for name, value in _variables(document, path).items()
+    }
 
 
 def _filled(document: Document, chosen: str, filler: Filler) -> Document:

@@ -15,7 +15,7 @@ from typing import Final
 
 from lakesmith.project.definitions import STATE_DIR, FileSource
 from lakesmith.serve.tables import Tables
-from lakesmith.sources.listing import TEMPORARY_ENDINGS
+from lakesmith.sources.left_out import TEMPORARY_ENDINGS
 
 PROJECT: Final = ""
 """Stands for the files of the project itself, among the names of tables."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName
+from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName, is_object
 from lakesmith.sources.identity import WHOLE_UP_TO
 from lakesmith.sources.ledger_view import LedgerView, Row
 from lakesmith.sources.listing import Listing
@@ -137,7 +137,7 @@ def _is_uncertain(file: FileIdentity, row: Row) -> bool:
         return False
     if row[1] in UNREAD and _has_status(file, row):
         return False
-    return file.size <= WHOLE_UP_TO or row[3] == file.modified_ns
+    return file.size <= WHOLE_UP_TO or row[3] == file.modified_ns or is_object(file.path)
 
 
 def _changed_problem(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.formats.registry import landing_format
-from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.threads import map_in_threads
 
@@ -26,11 +27,12 @@ def count_records(files: Iterable[FileIdentity], source: FileSource, root: Path)
     counter = landing_format(source).counter(source)
     if counter is None:
         return None
-    return sum(map_in_threads(partial(_count, counter=counter, root=root), list(files)))
+    count = partial(_count, counter=counter, source=source, root=root)
+    return sum(map_in_threads(count, list(files), source.is_in_store))
 
 
-def _count(file: FileIdentity, counter: Callable[[Path], int], root: Path) -> int:
+def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: FileSource, root: Path) -> int:
     try:
-        return counter(absolute_path(file.path, root)) if file.size else 0
+        return counter(opened_file(file, source, root)) if file.size else 0
     except (EOFError, zlib.error) as error:
         raise OSError(f"{file.path} is damaged: {error}") from error

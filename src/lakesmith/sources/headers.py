@@ -14,7 +14,8 @@ from pathlib import Path
 from lakesmith.project.definitions import FileSource, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.formats.registry import landing_format
-from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import FileShape, UnreadableFile
 from lakesmith.sources.threads import map_in_threads
@@ -39,7 +40,9 @@ def group_by_shape(
     LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding, LS426 compression, LS427 a
     header that does not end.
     """
-    shapes = map_in_threads(partial(_shape_or_bad, source=source, root=root, table=table), files)
+    shapes = map_in_threads(
+        partial(_shape_or_bad, source=source, root=root, table=table), files, source.is_in_store
+    )
     if bad := [shape for shape in shapes if isinstance(shape, BadFile)]:
         raise BadFiles(bad)
     groups: dict[FileShape, list[FileIdentity]] = {}
@@ -63,7 +66,7 @@ def with_common_columns(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
     return tuple(group for group in groups if group in akin)
 
 
-def read_shape(path: Path, source: FileSource) -> FileShape:
+def read_shape(path: LandingFile, source: FileSource) -> FileShape:
     """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
     return landing_format(source).read_shape(path, source)
 
@@ -72,6 +75,6 @@ def _shape_or_bad(
     file: FileIdentity, source: FileSource, root: Path, table: TableName | None
 ) -> FileShape | BadFile:
     try:
-        return read_shape(absolute_path(file.path, root), source)
+        return read_shape(opened_file(file, source, root), source)
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)

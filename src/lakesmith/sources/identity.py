@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakesmith.errors import Problem, SourceError
+from lakesmith.project.definitions import ObjectStore, is_object
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.names import printable
@@ -45,13 +46,29 @@ class ChangedFile:
         return "was replaced or its status was changed"
 
 
-def changed_files(files: Iterable[FileIdentity], root: Path) -> tuple[ChangedFile, ...]:
-    """Looks at each file again and returns those that are gone or not the same any more.
+def changed_files(
+    files: Iterable[FileIdentity], root: Path, store: ObjectStore | None = None
+) -> tuple[ChangedFile, ...]:
+    """Looks at each file again and returns those that are gone or not the same any more. ``store``: how objects are reached.
 
     Raises OSError when a file cannot be looked at for another reason than that it is gone.
     """
-    checked = ((file, stat_file(file.path, root)) for file in files)
-    return tuple(ChangedFile(file, now) for file, now in checked if now is None or not same_status(file, now))
+    listed = tuple(files)
+    objects = [file for file in listed if is_object(file.path)]
+    checked = ((file, stat_file(file.path, root)) for file in listed if not is_object(file.path))
+    found = [*checked, *_objects_now(objects, store or ObjectStore())]
+    return tuple(ChangedFile(file, now) for file, now in found if now is None or not same_status(file, now))
+
+
+def _objects_now(
+    objects: Sequence[FileIdentity], store: ObjectStore
+) -> list[tuple[FileIdentity, FileIdentity | None]]:
+    if not objects:
+        return []
+    from lakesmith.sources.objects import object_status
+
+    now = map_in_threads(lambda file: object_status(file.path, store), objects, over_network=True)
+    return list(zip(objects, now, strict=True))
 
 
 def stat_file(path: str, root: Path) -> FileIdentity | None:
@@ -64,17 +81,19 @@ def stat_file(path: str, root: Path) -> FileIdentity | None:
 
 
 def same_status(one: FileIdentity, other: FileIdentity) -> bool:
-    """Whether all that ``stat`` tells is equal (the fingerprint is not looked at)."""
+    """Whether all that ``stat`` tells is equal (the fingerprint is not looked at), and of objects the ETag."""
     return (
         one.size == other.size
         and one.modified_ns == other.modified_ns
         and one.inode == other.inode
         and one.changed_ns == other.changed_ns
+        and (not is_object(one.path) or one.etag == other.etag)
     )
 
 
 def with_fingerprints(files: Iterable[FileIdentity], root: Path) -> tuple[FileIdentity, ...]:
-    """The files with ``etag`` set to the fingerprint of their content, in the order given. At most 4 MiB a file is read.
+    """The files with ``etag`` set to the fingerprint of their content, in the order given. At most 4 MiB a file is read, of objects nothing:
+    S3 has given them one.
 
     Raises SourceError LS421 for a file that is gone or cannot be read.
     """
@@ -89,6 +108,8 @@ def fingerprints(files: Iterable[FileIdentity], root: Path) -> dict[str, str]:
 
 
 def _fingerprint(file: FileIdentity, root: Path) -> str:
+    if is_object(file.path):
+        return file.etag
     path = absolute_path(file.path, root)
     try:
         descriptor = os.open(path, os.O_RDONLY)

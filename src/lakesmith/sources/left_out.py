@@ -8,6 +8,21 @@ from dataclasses import dataclass, field
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.names import named
 
+TEMPORARY_ENDINGS = (
+    ".tmp",
+    ".temp",
+    ".part",
+    ".partial",
+    ".filepart",
+    ".crdownload",
+    ".download",
+    ".inprogress",
+    ".swp",
+    "._copying_",
+    "~",
+)
+"""Endings, in lower case, that browsers, copy tools and editors give to files that are not finished."""
+
 _COMPRESSED = (".gz", ".bz2")
 
 

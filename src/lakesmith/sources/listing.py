@@ -12,31 +12,17 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileSource
-from lakesmith.sources.left_out import LeftOut
-from lakesmith.sources.model import FileIdentity
+from lakesmith.project.definitions import FileSource, ObjectStore
+from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.left_out import TEMPORARY_ENDINGS, LeftOut
+from lakesmith.sources.model import FileIdentity, Found
 from lakesmith.sources.names import printable
-
-TEMPORARY_ENDINGS = (
-    ".tmp",
-    ".temp",
-    ".part",
-    ".partial",
-    ".filepart",
-    ".crdownload",
-    ".download",
-    ".inprogress",
-    ".swp",
-    "._copying_",
-    "~",
-)
-"""Endings, in lower case, that browsers, copy tools and editors give to files that are not finished."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _NANOSECONDS = 1_000_000_000
@@ -56,15 +42,6 @@ class Listing:
     ignored: int = 0
     notes: tuple[str, ...] = ()
     summary: str | None = None
-
-
-@dataclass(slots=True)
-class Found:
-    """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in ``files`` too."""
-
-    files: list[FileIdentity] = field(default_factory=list)
-    linked: list[FileIdentity] = field(default_factory=list)
-    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 class FileSystem(Protocol):
@@ -97,14 +74,19 @@ def list_files(source: FileSource, root: Path, now_ns: int) -> Listing:
 
 
 def file_system(source: FileSource) -> FileSystem:
-    """The file system of a source's path. Raises SourceError LS403 for a URI."""
+    """The file system of a source's path. Raises SourceError LS403 for a URI of another kind than objects in S3."""
+    if source.is_in_store:
+        # Imported here: few projects need it, and an idle command has no time for it.
+        from lakesmith.sources.objects import ObjectFileSystem
+
+        return ObjectFileSystem()
     if _URI.match(source.path):
         raise SourceError(
             Problem(
                 "LS403",
                 f"source {source.name!r}: paths of this kind are not supported yet",
                 source.place,
-                expected="a folder, relative to the project or absolute",
+                expected="a folder, relative to the project or absolute, or s3://bucket/prefix/",
                 found=source.path.split("?")[0],
                 hint="bring the files to a local or mounted folder and set `path` to it",
             )
@@ -113,8 +95,17 @@ def file_system(source: FileSource) -> FileSystem:
 
 
 def absolute_path(path: str, root: Path) -> Path:
-    """Where a file of a listing is: the inverse of how ``FileIdentity.path`` is written."""
+    """Where a file of a listing is on this machine: the inverse of how ``FileIdentity.path`` is written."""
     return root / path
+
+
+def opened_file(file: FileIdentity, source: FileSource, root: Path) -> LandingFile:
+    """A listed file, to be read."""
+    if not source.is_in_store:
+        return absolute_path(file.path, root)
+    from lakesmith.sources.objects import ObjectFile
+
+    return ObjectFile(file, source.store or ObjectStore())
 
 
 def _absolute(path: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from lakesmith.sources.left_out import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,15 @@ class FileIdentity:
     inode: int = 0
     changed_ns: int = 0
     etag: str = ""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in ``files`` too."""
+
+    files: list[FileIdentity] = field(default_factory=list)
+    linked: list[FileIdentity] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 class FileAction(StrEnum):

@@ -9,7 +9,7 @@ from pathlib import Path
 from lakesmith.project.definitions import FileSource, TableName
 from lakesmith.sources.bad_files import BadFile, unreadable
 from lakesmith.sources.formats.registry import landing_format
-from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import UnreadableFile
 from lakesmith.sources.threads import map_in_threads
@@ -19,14 +19,16 @@ def damaged_files(
     files: Iterable[FileIdentity], source: FileSource, root: Path, table: TableName
 ) -> list[BadFile]:
     """Those of the files that cannot be read to their end: cut or damaged compression, Parquet pages, Avro blocks."""
-    found = map_in_threads(partial(_judged, source=source, root=root, table=table), list(files))
+    found = map_in_threads(
+        partial(_judged, source=source, root=root, table=table), list(files), source.is_in_store
+    )
     return [bad for bad in found if bad is not None]
 
 
 def _judged(file: FileIdentity, source: FileSource, root: Path, table: TableName) -> BadFile | None:
     try:
         if file.size:
-            landing_format(source).read_whole(absolute_path(file.path, root))
+            landing_format(source).read_whole(opened_file(file, source, root))
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)
     return None

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.open import iceberg_properties
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
-from lakesmith.project.definitions import Project
+from lakesmith.project.definitions import Project, Target
 from lakesmith.project.scratch import scratch_folder
-from lakesmith.spark.start.jars import KAFKA_JARS
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+from lakesmith.spark.start.target_conf import jars_of, objects_conf, target_conf
 
 if TYPE_CHECKING:
     from lakesmith.spark.engine import SparkEngine
@@ -30,32 +31,29 @@ _FILLED_IN = re.compile(r"\$\{\S+?\}")
 def session_settings(project: Project, little: bool = False) -> SessionSettings:
     """What a session for the project's target is made of; ``little``: for little data.
 
-    Raises EnvironmentProblem LS305 for a target whose catalog Spark is not set up for here, LS308 for a folder that Spark would
-    take for another.
+    Raises EnvironmentProblem LS308 for a folder that Spark would take for another, LS326 for a catalog that cannot be used.
     """
-    if project.target.type != "local":
-        raise EnvironmentProblem(
-            Problem(
-                "LS305",
-                f"target {project.target.name!r} cannot be run yet",
-                place=project.target.place,
-                expected="a target of type local",
-                found=project.target.type,
-                hint="run the project on its local target: --target local",
-            )
-        )
+    return SessionSettings(
+        catalogs=_local_conf(project) if project.target.is_local else _conf(project.target),
+        log_path=scratch_folder(project.root) / "logs" / "spark.log",
+        conf=dict(project.target.spark),
+        little=little,
+        more_coordinates=jars_of(project),
+    )
+
+
+def _local_conf(project: Project) -> dict[str, str]:
     state_dir = project.state_dir
     _require_plain(state_dir)
     catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
     # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its lock.
     db = catalog.db if catalog.can_write() else catalog.copied()
-    return SessionSettings(
-        catalogs=local_catalog_conf(db, catalog.warehouse),
-        log_path=scratch_folder(project.root) / "logs" / "spark.log",
-        conf=dict(project.target.spark),
-        little=little,
-        more_coordinates=KAFKA_JARS if project.has_topics else (),
-    )
+    objects = objects_conf(project.target.store) if project.has_objects else {}
+    return {**local_catalog_conf(db, catalog.warehouse), **objects}
+
+
+def _conf(target: Target) -> dict[str, str]:
+    return target_conf(target, iceberg_properties(target))
 
 
 def _require_plain(folder: Path) -> None:

@@ -65,6 +65,9 @@ print([name for name in ("pyiceberg", "sqlalchemy", "pyarrow") if name in sys.mo
                 "rest.sigv4-enabled": "true",
                 "rest.signing-name": "s3tables",
                 "rest.signing-region": "eu-central-1",
+                "client.region": "eu-central-1",
+                "s3.region": "eu-central-1",
+                "glue.region": "eu-central-1",
                 "warehouse": ARN,
             },
         ),
@@ -78,7 +81,7 @@ print([name for name in ("pyiceberg", "sqlalchemy", "pyarrow") if name in sys.mo
             ),
             {
                 "type": "sql",
-                "uri": "postgresql://me:p%40ss%2Fword@db:5432/lake",
+                "uri": "postgresql+psycopg://me:p%40ss%2Fword@db:5432/lake",
                 "init_catalog_tables": "false",
                 "warehouse": "/w",
             },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -30,6 +31,10 @@ class MemoryLake:
     landed: dict[TableName, set[str]] = field(default_factory=lambda: defaultdict(set))
     taken: dict[TableName, set[str]] = field(default_factory=lambda: defaultdict(set))
     problems: dict[TableName, Problem] = field(default_factory=dict)
+
+    def one_look(self, tables: object) -> AbstractContextManager[None]:
+        """Nothing here moves by itself."""
+        return nullcontext()
 
     @property
     def catalog(self) -> MemoryLake:

@@ -225,7 +225,6 @@ def test_an_empty_folder_holds_nothing(tmp_path: Path, make_source: Make) -> Non
     [
         ("missing folder", "landing/nothing/", "LS401", "mkdir -p landing/nothing/"),
         ("a file", "landing/file.csv", "LS402", "pattern: 'file.csv'"),
-        ("object store", "s3://bucket/orders/", "LS403", "mounted folder"),
         ("other URI", "hdfs://name:8020/orders", "LS403", "mounted folder"),
     ],
 )

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Final
 
 from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
 from lakesmith.project.avro_types import AvroTypes, ContainsItself, part_of, text_of
 from lakesmith.project.spark_types import SqlType, composed
 from lakesmith.sources.formats.interface import LandingFormat
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _SYNC = 16
 
 
-def read_avro_shape(path: Path) -> FileShape:
+def read_avro_shape(path: LandingFile) -> FileShape:
     """The shape of one file.
 
     Raises UnreadableFile LS422 when it is not a whole Avro header with a record schema, and OSError.
@@ -38,7 +38,7 @@ def read_avro_shape(path: Path) -> FileShape:
     return FileShape(columns, types, empty, unreadable)
 
 
-def check_avro_blocks(path: Path) -> None:
+def check_avro_blocks(path: LandingFile) -> None:
     """Walks over a file's data blocks. Raises UnreadableFile LS422 where one is cut or does not end as the header says, and OSError."""
     size = path.stat().st_size
     with path.open("rb") as file:

@@ -9,12 +9,12 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.formats.text import decode, line_counter, needs_stream, read_packed, read_start
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _FIRST = 16 * 1024
@@ -24,7 +24,7 @@ _REPLACEMENT = "\ufffd"
 _ONE_DELIMITER = "\x1f"
 
 
-def read_csv_shape(path: Path, source: FileSource) -> FileShape:
+def read_csv_shape(path: LandingFile, source: FileSource) -> FileShape:
     """The shape of one file; without a header it has no columns.
 
     Raises UnreadableFile (LS422 damaged, LS423 two columns of one name, LS424 a column without one, LS425 encoding,

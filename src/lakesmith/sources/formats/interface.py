@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from lakesmith.project.definitions import FileSource
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape
 
 
@@ -26,8 +26,8 @@ class LandingFormat:
     ``has_header``: a file's first line names its columns, unless the source says otherwise. So it may name what are no columns.
     """
 
-    read_shape: Callable[[Path, FileSource], FileShape]
-    read_whole: Callable[[Path], None]
-    counter: Callable[[FileSource], Callable[[Path], int] | None] = _cannot_be_told
+    read_shape: Callable[[LandingFile, FileSource], FileShape]
+    read_whole: Callable[[LandingFile], None]
+    counter: Callable[[FileSource], Callable[[LandingFile], int] | None] = _cannot_be_told
     lines_before: Callable[[FileSource], int | None] = _cannot_be_told
     has_header: bool = False

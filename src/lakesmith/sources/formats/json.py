@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.formats.text import decode, line_counter, read_packed, read_start
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape
 
 _FIRST: Final = 16 * 1024
 
 
-def read_json_shape(path: Path, source: FileSource) -> FileShape:
+def read_json_shape(path: LandingFile, source: FileSource) -> FileShape:
     """The shape of one file: no columns, and whether it holds anything. Raises as ``read_start`` and ``decode``."""
     data, whole = read_start(path, _FIRST)
     return FileShape(empty=whole and not decode(data, source.csv.encoding, whole).strip())

@@ -6,11 +6,11 @@ timestamp, and a timestamp is one with or without time zone as the file says.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
 from lakesmith.sources.formats.interface import LandingFormat
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _TYPES = {
@@ -39,7 +39,7 @@ _TYPES = {
 }
 
 
-def read_parquet_shape(path: Path) -> FileShape:
+def read_parquet_shape(path: LandingFile) -> FileShape:
     """The shape of one file. Raises UnreadableFile LS422 when it is not a whole Parquet file, and OSError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -47,7 +47,8 @@ def read_parquet_shape(path: Path) -> FileShape:
     if path.stat().st_size == 0:
         return FileShape(empty=True)
     try:
-        footer = pq.read_metadata(path)
+        with path.open("rb") as file:
+            footer = pq.read_metadata(file)
         schema = footer.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         raise _damaged(error) from error
@@ -110,13 +111,14 @@ def _timestamp(kind: Any, int96: bool) -> str:
     return "timestamp" if kind.tz else "timestamp_ntz"
 
 
-def _read_pages(path: Path) -> None:
+def _read_pages(path: LandingFile) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        for _ in pq.ParquetFile(path).iter_batches():
-            pass
+        with path.open("rb") as file:
+            for _ in pq.ParquetFile(file).iter_batches():
+                pass
     except (pa.ArrowException, OSError) as error:
         raise _damaged(error) from error
 
@@ -129,10 +131,11 @@ def _damaged(error: Exception) -> UnreadableFile:
     return UnreadableFile("LS422", "it is not a whole Parquet file", "a Parquet file", found)
 
 
-def _rows(path: Path) -> int:
+def _rows(path: LandingFile) -> int:
     import pyarrow.parquet
 
-    return int(pyarrow.parquet.read_metadata(path).num_rows)
+    with path.open("rb") as file:
+        return int(pyarrow.parquet.read_metadata(file).num_rows)
 
 
 PARQUET: Final = LandingFormat(lambda path, _: read_parquet_shape(path), _read_pages, lambda _: _rows)

@@ -8,16 +8,16 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import IO, Any, Final
 
 from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import UnreadableFile
 
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
@@ -28,7 +28,7 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WIDE: Final = ("UTF-16", "UTF-32")
 
 
-def read_start(path: Path, size: int) -> tuple[bytes, bool]:
+def read_start(path: LandingFile, size: int) -> tuple[bytes, bool]:
     """At most ``size`` bytes of the file's (decompressed) start, and whether that is all of it.
 
     Raises UnreadableFile LS422 for damaged and LS426 for unknown or unnamed compression, OSError.
@@ -82,13 +82,14 @@ def needs_stream(csv: CsvOptions) -> bool:
     return csv.multiline or csv.encoding.upper().startswith(_WIDE)
 
 
-def line_counter(source: FileSource, has_header: bool) -> Callable[[Path], int] | None:
+def line_counter(source: FileSource, has_header: bool) -> Callable[[LandingFile], int] | None:
     """What counts the records of a file that are its lines; None where records cannot be told by lines."""
     return None if needs_stream(source.csv) else partial(_count, has_header=has_header)
 
 
-def _count(path: Path, has_header: bool) -> int:
-    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+def _count(path: LandingFile, has_header: bool) -> int:
+    opener = _OPENERS.get(path.suffix.lower())
+    with path.open("rb") as raw, opener(raw, "rb") if opener else nullcontext(raw) as stream:
         return count_lines(stream, has_header)
 
 
@@ -129,38 +130,35 @@ def _filled_lines(chunk: bytes) -> int:
     return sum(1 for line in _LINE_END.split(plain) if line.strip(b" "))
 
 
-def read_packed(path: Path) -> None:
+def read_packed(path: LandingFile) -> None:
     """Reads a compressed file to its end; any other is as whole as it is. Raises UnreadableFile LS422 and OSError."""
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return
     try:
-        with opener(path, "rb") as stream:
+        with path.open("rb") as raw, opener(raw, "rb") as stream:
             while stream.read(limits.FILE_CHUNK_BYTES):
                 pass
     except (EOFError, zlib.error, OSError) as error:
         raise _damaged(path, error) from error
 
 
-def _plain(path: Path, size: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(descriptor, size)
-    finally:
-        os.close(descriptor)
+def _plain(path: LandingFile, size: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(size)
 
 
-def _decompressed(opener: Any, path: Path, size: int) -> bytes:
+def _decompressed(opener: Any, path: LandingFile, size: int) -> bytes:
     if path.stat().st_size == 0:
         return b""
     try:
-        with opener(path) as file:
+        with path.open("rb") as raw, opener(raw) as file:
             return bytes(file.read(size))
     except (EOFError, zlib.error, OSError) as error:
         raise _damaged(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> UnreadableFile:
+def _damaged(path: LandingFile, error: Exception) -> UnreadableFile:
     """What is said of a file that does not unpack. Raises OSErrors that have a number: these are the system's, not a decompressor's."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error

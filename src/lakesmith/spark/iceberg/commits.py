@@ -153,7 +153,8 @@ class JavaTables:
         except Py4JJavaError as error:
             kind = str(error.java_exception.getClass().getSimpleName())
             if kind == "CommitFailedException":
-                _delete_lost(operations.io(), base, updated)
+                # As it is now: a request that was sent twice fails over its own success.
+                _delete_lost(operations.io(), operations.refresh(), updated)
             unknown = kind in (
                 "CommitFailedException",
                 "CommitStateUnknownException",
@@ -197,9 +198,9 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
     return update.apply()
 
 
-def _delete_lost(files: Any, base: Any, lost: Any) -> None:
-    """Deletes the manifest lists of what a commit would have added, and which is known not to have come about."""
-    there = {int(snapshot.snapshotId()) for snapshot in base.snapshots()}
+def _delete_lost(files: Any, now: Any, lost: Any) -> None:
+    """Deletes the manifest lists of what a commit would have added, and what is not there."""
+    there = {int(snapshot.snapshotId()) for snapshot in now.snapshots()}
     for snapshot in lost.snapshots():
         if int(snapshot.snapshotId()) not in there:
             files.deleteFile(snapshot.manifestListLocation())

@@ -24,7 +24,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
 from lakesmith.plan.steps import FileIntake, TableStep
-from lakesmith.project.definitions import ADDED_COLUMNS, Column
+from lakesmith.project.definitions import ADDED_COLUMNS, Column, is_object
 from lakesmith.quoting import quoted
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.count import count_records
@@ -132,7 +132,11 @@ def landing_file(step: TableStep, root: Path, error: BaseException) -> tuple[Fil
     """The landing file that could not be read, and what takes it; None if it was none."""
     path = unreadable_file(error)
     files = ((intake, file) for intake in step.intakes for file in intake.files) if path else ()
-    return next((found for found in files if str(absolute_path(found[1].path, root)) == path), None)
+    return next((found for found in files if _as_spark_says(found[1].path, root) == path), None)
+
+
+def _as_spark_says(path: str, root: Path) -> str:
+    return path if is_object(path) else str(absolute_path(path, root))
 
 
 def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
@@ -262,7 +266,9 @@ def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataF
 
 def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
     """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
-    changed = changed_files([file for file in files if not is_slice(file.path)], batch.project.root)
+    changed = changed_files(
+        [file for file in files if not is_slice(file.path)], batch.project.root, batch.project.target.store
+    )
     if changed:
         first = changed[0]
         more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""

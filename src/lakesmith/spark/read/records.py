@@ -19,7 +19,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from lakesmith import limits
-from lakesmith.project.definitions import CsvOptions
+from lakesmith.project.definitions import OBJECT_SCHEME, CsvOptions, is_object
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import needs_stream
@@ -66,13 +66,12 @@ class RecordScan:
         Hadoop's usual local file system cannot open a name with a colon, and holds a file against a ``.crc`` beside it, be
         it long out of date. The raw one does neither; but it is made anew for every file, so only where it is needed.
         """
-        plain = self.session.read.format(format_)
+        reader = self.session.read.format(format_)
         paths = [_absolute(file.path, self.request) for file in files]
-        if not any(map(_needs_raw_access, paths)):
-            return plain
-        raw = plain.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
-        raw = raw.option("fs.file.impl.disable.cache", "true")
-        return raw.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else raw
+        if any(map(_needs_raw_access, paths)):
+            reader = reader.option("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+            reader = reader.option("fs.file.impl.disable.cache", "true")
+        return reader.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else reader
 
     def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
         """The group's records in as many partitions as their work is worth; what is large stays as it is.
@@ -231,7 +230,7 @@ def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
 
 def _needs_raw_access(path: str) -> bool:
     folder, _, file = path.rpartition("/")
-    return ":" in path or os.path.exists(f"{folder}/.{file}.crc")  # noqa: PTH110 - asked of every file
+    return not is_object(path) and (":" in path or os.path.exists(f"{folder}/.{file}.crc"))  # noqa: PTH110 - asked of every file
 
 
 def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
@@ -240,7 +239,8 @@ def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[
     Turning patterns off (``__globPaths__``) is no way for several files: Spark then takes *all* paths once more for each path
     that looks like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
     """
-    return ["file:" + _escaped(_absolute(file.path, request)) for file in files]
+    absolute = (_escaped(_absolute(file.path, request)) for file in files)
+    return [path if is_object(path) else f"file:{path}" for path in absolute]
 
 
 def _escaped(path: str) -> str:
@@ -249,12 +249,14 @@ def _escaped(path: str) -> str:
 
 def _is_read_alone(path: str) -> bool:
     """Hadoop cannot follow a pattern, escaped or not, to a name with a colon: such a file is read as no pattern, by itself."""
-    return ":" in path and _PATTERN.search(path) is not None
+    return ":" in path.removeprefix(OBJECT_SCHEME) and _PATTERN.search(path) is not None
 
 
 def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     """SQL that turns a row's file path, which Spark URL-encodes, into ``FileIdentity.path``."""
     raw = "_metadata.file_path"
+    if request.source.is_in_store:
+        return _decoded_path(raw)
     absolute = {file: _absolute(file.path, request) for file in files}
     prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
     if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
@@ -263,8 +265,7 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
             _renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:")
         )
         return f"IF(startswith({raw}, 'file:///'), {usual}, {short})"
-    # url_decode makes a blank of '+', which Spark leaves as it is.
-    plain = f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
+    plain = _decoded_path(raw)
     local = f"substr({plain}, IF(startswith({raw}, 'file:///'), 8, 6))"
     shown = local
     for beginning, instead in reversed(prefixes):
@@ -272,6 +273,11 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
             f"IF(startswith({local}, {literal(beginning)}), {_renamed(local, beginning, instead)}, {shown})"
         )
     return shown
+
+
+def _decoded_path(raw: str) -> str:
+    # url_decode makes a blank of '+', which Spark leaves as it is.
+    return f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
 
 
 def _renamed(path: str, start: str, instead: str) -> str:
@@ -288,7 +294,7 @@ def _prefixes(path: str, absolute: str) -> tuple[str, str]:
 
 
 def _absolute(path: str, request: ReadRequest) -> str:
-    return os.path.abspath(request.root / path)  # noqa: PTH100 - links stay as they are
+    return path if is_object(path) else os.path.abspath(request.root / path)  # noqa: PTH100 - links stay as they are
 
 
 def _decoded(csv: CsvOptions) -> str:

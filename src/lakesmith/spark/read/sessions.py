@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from lakesmith import limits
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.headers import read_shape
-from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
@@ -71,7 +71,7 @@ def _columns_of_first_file(step: TableStep, root: Path) -> int:
     for intake in step.intakes:
         for file in intake.files[:1]:
             try:
-                return len(read_shape(absolute_path(file.path, root), intake.source).columns)
+                return len(read_shape(opened_file(file, intake.source, root), intake.source).columns)
             except (OSError, UnreadableFile):
                 return 0  # the batch tells of it, with the file's name
     return 0

@@ -30,6 +30,37 @@ AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 LOCAL_JARS = (ICEBERG, SQLITE, AVRO)
 # Of a project with topics alone, and in a folder of its own. 4.1.1 for the same reason.
 KAFKA_JARS = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",)
+# Of targets whose tables or files are in S3. The bundle has Amazon's SDK, of which Spark's readers of files need two parts more, of the same
+# version. Hadoop's own jar asks for all of the SDK besides, 600 MB: what it needs of that is in the bundle.
+AWS_SDK = "2.54.17"
+AWS_JARS = (
+    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+    "org.apache.hadoop:hadoop-aws:3.4.2",
+    f"software.amazon.awssdk:apache-client:{AWS_SDK}",
+    f"software.amazon.awssdk:s3-transfer-manager:{AWS_SDK}",
+)
+POSTGRES_JARS = ("org.postgresql:postgresql:42.7.14",)
+
+_OF_THE_SDK = """
+    bundle
+    annotations apache5-client arns auth aws-core aws-query-protocol aws-xml-protocol checksums checksums-spi crt-core
+    endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream http-auth-spi http-client-spi identity-spi json-utils
+    metrics-spi netty-nio-client profiles protocol-core regions retries retries-spi s3 sdk-core third-party-jackson-core utils
+    utils-lite
+"""
+_LEFT_OUT = (
+    *(f"software.amazon.awssdk:{part}" for part in _OF_THE_SDK.split()),
+    "org.wildfly.openssl:wildfly-openssl",
+    "org.apache.httpcomponents:httpclient",
+    "org.apache.httpcomponents.client5:httpclient5",
+    "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3",
+    "software.amazon.eventstream:eventstream",
+    "org.reactivestreams:reactive-streams",
+    "io.netty:netty-codec-http",
+    "io.netty:netty-codec-http2",
+    "org.slf4j:slf4j-api",
+)
+"""What is not fetched though something names it: parts of Amazon's SDK that are in the bundle, and what Spark has itself."""
 
 MANIFEST = "jars.json"
 RESOLVE_SECONDS = 900
@@ -134,6 +165,7 @@ def _run_ivy(
     ``SPARK_CONF_DIR`` count as they do for ``spark-submit --packages``.
     """
     options = ["--conf", f"spark.jars.ivy={ivy}", "--packages", ",".join(coordinates)]
+    options += ["--exclude-packages", ",".join(_LEFT_OUT)]
     java_command = [str(java.executable), *java_options, "-cp", f"{spark_home()}/jars/*"]
     command = [*java_command, "org.apache.spark.deploy.SparkSubmit"]
     environ = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(ivy.parent / "connection")}

@@ -1,0 +1,69 @@
+"""What Spark has to be set to for a target: its catalog's settings, and which jars that takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
+from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
+
+_PREFIX = f"spark.sql.catalog.{CATALOG_NAME}"
+_OBJECTS = "spark.hadoop.fs.s3a."
+_IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
+_TYPES: Mapping[str, Mapping[str, str]] = {
+    "glue": {"type": "glue", **_IO},
+    "s3tables": {"type": "rest"},
+    "rest": {"type": "rest"},
+    # V1 has a column that tells tables from views; with the older one every table would have to be changed later.
+    "jdbc": {"type": "jdbc", "jdbc.schema-version": "V1"},
+}
+
+
+def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings of a target's catalog and of files in S3; ``properties``: the catalog's own, by Iceberg's names."""
+    own = {
+        **_TYPES[target.type],
+        **(_IO if _is_in_s3(properties) else {}),
+        **properties,
+        "cache-enabled": "false",
+    }
+    catalog = {f"{_PREFIX}.{name}": value for name, value in own.items()}
+    return {_PREFIX: "org.apache.iceberg.spark.SparkCatalog", **catalog, **objects_conf(target.store)}
+
+
+def jars_of(project: Project) -> tuple[str, ...]:
+    """The coordinates of the jars that the project takes on its target besides those of every project."""
+    target = project.target
+    uses_s3 = target.type in ("glue", "s3tables") or _is_in_s3(dict(target.catalog)) or project.has_objects
+    # A REST catalog may keep its tables anywhere, and only it knows.
+    return (
+        *(AWS_JARS if uses_s3 or target.type == "rest" else ()),
+        *(POSTGRES_JARS if target.type == "jdbc" else ()),
+        *(KAFKA_JARS if project.has_topics else ()),
+    )
+
+
+def _is_in_s3(properties: Mapping[str, str]) -> bool:
+    return properties.get("warehouse", "").startswith(OBJECT_SCHEME)
+
+
+def objects_conf(store: ObjectStore) -> dict[str, str]:
+    """How Spark's readers of landing files reach S3: as the catalog does."""
+    return dict(_objects_conf(store))
+
+
+def _objects_conf(store: ObjectStore) -> Iterator[tuple[str, str]]:
+    yield "spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    if store.region:
+        yield f"{_OBJECTS}endpoint.region", store.region
+    if store.endpoint:
+        yield f"{_OBJECTS}endpoint", store.endpoint
+        yield f"{_OBJECTS}path.style.access", "true"
+    for name, value in (
+        ("access.key", store.key_id),
+        ("secret.key", store.secret),
+        ("session.token", store.token),
+    ):
+        if value:
+            yield f"{_OBJECTS}{name}", value
