@@ -22,6 +22,8 @@ from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    import s3_server
+
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent / "spark"))
 
@@ -142,3 +144,12 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
 def spark(session: SessionHandle) -> SparkSession:
     """The one SparkSession of the suite. Tests make their own namespaces in the catalog ``lake``."""
     return session.spark
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[s3_server.Server]:
+    """S3 and Glue on loopback. Tests make their own buckets and databases."""
+    from s3_server import running
+
+    with running() as server:
+        yield server

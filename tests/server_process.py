@@ -1,0 +1,61 @@
+"""A server of the tests as a process of its own: it logs to its folder, tells its port there, and ends with whoever started it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+PATIENCE = 60.0
+"""Seconds that a server may take to answer, on a machine that is busy with other things."""
+
+T = TypeVar("T")
+
+
+class ServerProcess:
+    """One process. Its input is a pipe that nobody writes to: it ends when the one who started it is gone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, or None when it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def start(self, command: Sequence[str | Path], environ: Mapping[str, str]) -> None:
+        """Starts it; it need not answer yet."""
+        assert self._process is None, "it runs already"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                list(map(str, command)),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=dict(environ),
+            )
+
+    def wait_for(self, answer: Callable[[], T | None]) -> T:
+        """What ``answer`` gives at last, asked until it is not None; an error with the end of the log if the process ends or takes too long."""
+        assert self._process is not None, "it was not started"
+        until = time.monotonic() + PATIENCE
+        while (found := answer()) is None:
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"it does not answer:\n{self.log.read_text(errors='replace')[-4000:]}")
+            time.sleep(0.02)
+        return found
+
+    def end(self) -> None:
+        """Kills it at once, and waits until it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait(PATIENCE)
+        assert process.stdin is not None
+        process.stdin.close()
