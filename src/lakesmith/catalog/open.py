@@ -25,7 +25,7 @@ def open_catalog(project: Project) -> Catalog:
         return LocalCatalog(*files, elsewhere=elsewhere(project, LocalCatalog(*files)))
     from lakesmith.catalog.remote import RemoteCatalog
 
-    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets)
+    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets, project.target.naming)
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:

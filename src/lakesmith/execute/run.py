@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 
 from lakesmith import limits
+from lakesmith.catalog.lease import LeaseTable, Waiting, held
 from lakesmith.catalog.lock import Holder, ProjectLock
 from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
@@ -105,11 +107,24 @@ class Run:
             self.engine()
         current = self._current_for_sure(decisions)
         try:
-            return Walk(
-                self.decider, self.names, self.engine, self.listener, self.parallel, self.stop, current
-            ).run()
+            with self._lease():
+                return Walk(
+                    self.decider, self.names, self.engine, self.listener, self.parallel, self.stop, current
+                ).run()
         finally:
             self.engine.close()
+
+    def _lease(self) -> AbstractContextManager[None]:
+        """Of a lake that others may be at work on: each table is decided anew once it is held."""
+        lake = self.decider.lake
+        if lake.project.target.is_local:
+            return nullcontext()
+        waiting = Waiting(
+            self.wait_seconds,
+            lambda other: self.listener(LockWaiting(str(other))),
+            self.stop.is_set,
+        )
+        return held(LeaseTable(lake.catalog.writer(), lake.project.name), self.command, waiting)
 
     def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
         """What has nothing to do, and reads nothing that this run may still bring on."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.project.definitions import Target
+from lakesmith.project.definitions import Naming, Target
 from lakesmith.project.durations import seconds
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
 from lakesmith.project.models import DefaultsFile, ProjectFile, TargetSettings
@@ -68,6 +68,7 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         *filler.problems,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
+        *_namespace_problems(model, document),
         *_spark_problems(model, document),
         *_engine_problems(model, document),
     )
@@ -94,7 +95,15 @@ def _target(name: str, settings: TargetSettings, document: Document) -> Target:
         catalog=tuple(sorted((key, _text(value)) for key, value in extra.items())),
         spark=tuple(sorted((key, _text(value)) for key, value in settings.spark.items())),
         place=document.place("targets", name),
+        naming=_naming(settings),
     )
+
+
+def _naming(settings: TargetSettings) -> Naming:
+    given = settings.namespaces
+    if given is None:
+        return Naming()
+    return Naming(given.prefix or "", tuple(sorted(given.layers.items())), given.single)
 
 
 def _chosen(document: Document, target: str | None) -> str:
@@ -126,6 +135,19 @@ def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
             yield Problem(
                 "LS103", what, place, hint="it keeps everything in .lakesmith/ of the project's folder"
             )
+
+
+def _namespace_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+    for name, settings in model.targets.items():
+        given = settings.namespaces if settings else None
+        if given is None:
+            continue
+        place = document.place("targets", name, "namespaces")
+        if settings and (settings.catalog is None or settings.catalog.type == LOCAL):
+            what = "the embedded catalog has the project's own names"
+            yield Problem("LS103", what, place, hint="namespaces are for catalogs that are shared")
+        elif given.single and (given.prefix or given.layers):
+            yield Problem("LS105", "one namespace for all has no prefix and no layers", place, "single alone")
 
 
 def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
@@ -175,9 +197,18 @@ def _filled(document: Document, chosen: str, filler: Filler) -> Document:
     value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
     targets = document.value.get("targets")
     if isinstance(targets, dict) and chosen in targets:
-        targets = {**targets, chosen: filler.value(document, ("targets", chosen))}
+        targets = {**targets, chosen: _filled_target(document, chosen, filler)}
     filler.problems += without_environ.problems
     return replace(document, value=value if targets is None else {**value, "targets": targets})
+
+
+def _filled_target(document: Document, chosen: str, filler: Filler) -> object:
+    """The target's settings; of its own variables it is known already what they are."""
+    written = document.value["targets"][chosen]
+    if not isinstance(written, dict) or "vars" not in written:
+        return filler.value(document, ("targets", chosen))
+    rest = {key: filler.value(document, ("targets", chosen, key)) for key in written if key != "vars"}
+    return {**rest, "vars": written["vars"]}
 
 
 def _masked(problem: Problem, used: Mapping[str, str]) -> Problem:

@@ -23,7 +23,7 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
-from lakesmith.spark.iceberg.commits import CATALOG
+from lakesmith.spark.iceberg.commits import name_in_plans
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.jvm.failures import explain_failure, redact
 from lakesmith.spark.query.python_modules import load_function
@@ -242,7 +242,7 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
                 hint="return the DataFrame that holds the table's rows",
             )
         )
-    if others := acts.read - {f"{CATALOG}.{table}" for _, table in query.arguments}:
+    if others := acts.read - {name_in_plans(table) for _, table in query.arguments}:
         raise _reads_more(batch, ", ".join(sorted(others)))
     if acts.settings:
         raise _sets(batch, query, acts.settings)
