@@ -22,6 +22,8 @@ from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    import postgres_server
+    import rest_server
     import s3_server
 
 sys.path.append(str(Path(__file__).parent))
@@ -152,4 +154,22 @@ def s3() -> Iterator[s3_server.Server]:
     from s3_server import running
 
     with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rest(s3: s3_server.Server) -> Iterator[rest_server.Server]:
+    """An Iceberg REST catalog on loopback, with its files on ``s3``. Tests make their own namespaces."""
+    from rest_server import running
+
+    with running(s3) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def jdbc() -> Iterator[postgres_server.Server]:
+    """PostgreSQL on loopback, for catalogs that Java opens too. Tests make their own databases."""
+    from postgres_server import listening
+
+    with listening() as server:
         yield server
