@@ -61,23 +61,34 @@ def lease_name(project: str) -> tuple[str, str]:
 
 
 class LeaseTable:
-    """The lease of one project, in one catalog of PyIceberg's."""
+    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog does not answer."""
 
-    def __init__(self, catalog: Any, project: str, now_ms: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Any,
+        project: str,
+        ask: Callable[[Callable[[], Any]], Any] = lambda question: question(),
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
         self._catalog = catalog
         self._name = lease_name(project)
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._ask = ask
+        self._now_ms = now_ms
 
     def holder(self) -> Lease | None:
-        """Who holds it now; None: nobody, or nobody any more."""
-        found = _lease(self._table())
+        """Who holds it now; None: nobody, or nobody any more. Raises as ``try_to_take``."""
+        found = _lease(self._ask(self._table))
         return found if found is not None and found.until_ms > self._now_ms() else None
 
     def try_to_take(self, wanted: Lease) -> Lease | None:
         """Takes or renews it; the one who holds it in the way of that, None when it was taken.
 
-        Raises what the catalog raises, but for a lost race, after which it looks again.
+        After a lost race it looks again. Raises what ``ask`` makes of other failures.
         """
+        other: Lease | None = self._ask(lambda: self._try(wanted))
+        return other
+
+    def _try(self, wanted: Lease) -> Lease | None:
         from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
         for _ in range(_TRIES):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from lakesmith.catalog.lease import LeaseTable
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.remote_tables import RemoteTables, tables_of
@@ -131,6 +132,10 @@ class RemoteCatalog:
             return ()
         names = (self._naming.logical(layer, identifier[-1]) for identifier in found)
         return tuple(sorted(name for name in names if name is not None))
+
+    def lease_table(self, project: str) -> LeaseTable:
+        """The lease of a project in this catalog."""
+        return LeaseTable(self.writer(), project, self._ask)
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be reached."""

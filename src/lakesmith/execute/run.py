@@ -10,8 +10,9 @@ from threading import Event as Flag
 from threading import Lock
 
 from lakesmith import limits
-from lakesmith.catalog.lease import LeaseTable, Waiting, held
+from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.lock import Holder, ProjectLock
+from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
@@ -117,14 +118,14 @@ class Run:
     def _lease(self) -> AbstractContextManager[None]:
         """Of a lake that others may be at work on: each table is decided anew once it is held."""
         lake = self.decider.lake
-        if lake.project.target.is_local:
+        if not isinstance(lake.catalog, RemoteCatalog):
             return nullcontext()
         waiting = Waiting(
             self.wait_seconds,
             lambda other: self.listener(LockWaiting(str(other))),
             self.stop.is_set,
         )
-        return held(LeaseTable(lake.catalog.writer(), lake.project.name), self.command, waiting)
+        return held(lake.catalog.lease_table(lake.project.name), self.command, waiting)
 
     def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
         """What has nothing to do, and reads nothing that this run may still bring on."""

@@ -56,15 +56,19 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)
     filler = Filler(_variables(document, ("vars",)), environ)
-    variables = {**(filler.variables or {}), **_target_variables(document, chosen, filler)}
-    filler.variables = variables
-    filled = _filled(document, chosen, filler)
+    # Names of places, which may be shown: what else comes from the environment may be a secret.
+    named = Filler(filler.variables, environ)
+    filler.variables = {**(filler.variables or {}), **_target_variables(document, chosen, named)}
+    named.variables = filler.variables
+    filled = _filled(document, chosen, filler, named)
     try:
         model = validated(ProjectFile, filled)
     except ProjectError as error:
-        problems = (*filler.problems, *(_masked(problem, filler.used) for problem in error.problems))
+        told = (_masked(problem, filler.used) for problem in error.problems)
+        problems = (*named.problems, *filler.problems, *told)
         raise ProjectError(problems) from None
     problems = (
+        *named.problems,
         *filler.problems,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
@@ -74,16 +78,18 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     )
     if problems:
         raise ProjectError(problems)
-    return _header(model, document, chosen, filler)
+    return _header(model, document, chosen, filler, uses_environment=bool(filler.used or named.used))
 
 
-def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler) -> Header:
+def _header(
+    model: ProjectFile, document: Document, chosen: str, filler: Filler, uses_environment: bool
+) -> Header:
     settings = model.targets.get(chosen) or TargetSettings.model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     secrets = tuple(sorted({value for value in filler.used.values() if value}))
     found = _target(chosen, settings, document)
     warm = seconds(model.engine.keep_warm) if model.engine else 600.0
-    return Header(model.name, found, filler.variables or {}, secrets, bool(filler.used), defaults, warm)
+    return Header(model.name, found, filler.variables or {}, secrets, uses_environment, defaults, warm)
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:
@@ -191,24 +197,36 @@ def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[s
     }
 
 
-def _filled(document: Document, chosen: str, filler: Filler) -> Document:
+def _filled(document: Document, chosen: str, filler: Filler, named: Filler) -> Document:
     """The document with its references filled in; other targets stay as they are: their variables need not be set here."""
     without_environ = Filler(filler.variables)
     value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
     targets = document.value.get("targets")
     if isinstance(targets, dict) and chosen in targets:
-        targets = {**targets, chosen: _filled_target(document, chosen, filler)}
+        targets = {**targets, chosen: _filled_target(document, chosen, filler, named)}
     filler.problems += without_environ.problems
     return replace(document, value=value if targets is None else {**value, "targets": targets})
 
 
-def _filled_target(document: Document, chosen: str, filler: Filler) -> object:
+def _filled_target(document: Document, chosen: str, filler: Filler, named: Filler) -> object:
     """The target's settings; of its own variables it is known already what they are."""
-    written = document.value["targets"][chosen]
-    if not isinstance(written, dict) or "vars" not in written:
-        return filler.value(document, ("targets", chosen))
-    rest = {key: filler.value(document, ("targets", chosen, key)) for key in written if key != "vars"}
-    return {**rest, "vars": written["vars"]}
+    path: YamlPath = ("targets", chosen)
+    written = document.at(path)
+    if not isinstance(written, dict):
+        return filler.value(document, path)
+    filled = {key: filler.value(document, (*path, key)) for key in written if key not in ("vars", "catalog")}
+    if "vars" in written:
+        filled["vars"] = written["vars"]
+    if "catalog" in written:
+        filled["catalog"] = _filled_catalog(document, (*path, "catalog"), filler, named)
+    return filled
+
+
+def _filled_catalog(document: Document, path: YamlPath, filler: Filler, named: Filler) -> object:
+    written = document.at(path)
+    if not isinstance(written, dict):
+        return filler.value(document, path)
+    return {key: (named if key == "warehouse" else filler).value(document, (*path, key)) for key in written}
 
 
 def _masked(problem: Problem, used: Mapping[str, str]) -> Problem:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, Literal, cast
 
 from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, Problem, SourceError
+from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, FileSource, ObjectStore
 from lakesmith.sources.left_out import TEMPORARY_ENDINGS, LeftOut
 from lakesmith.sources.model import FileIdentity, Found
@@ -39,9 +40,13 @@ def bucket_and_key(path: str) -> tuple[str, str]:
     return bucket, key
 
 
-@lru_cache(maxsize=8)
 def client_of(store: ObjectStore) -> Any:
     """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3."""
+    return _client(as_here(store))
+
+
+@lru_cache(maxsize=8)
+def _client(store: ObjectStore) -> Any:
     try:
         import boto3
         from botocore.config import Config

@@ -25,7 +25,7 @@ def lease_at(tmp_path: Path) -> Callable[[int], LeaseTable]:
 
     def at(now_ms: int) -> LeaseTable:
         catalog = LocalCatalog(tmp_path / "catalog.db", tmp_path / "warehouse", busy_seconds=30)
-        return LeaseTable(catalog.writer(), "shop", lambda: now_ms)
+        return LeaseTable(catalog.writer(), "shop", now_ms=lambda: now_ms)
 
     return at
 

@@ -402,6 +402,14 @@ def test_a_target_has_variables_of_its_own(target: str, path: str) -> None:
     assert project.has_objects == source.is_in_store
 
 
+def test_names_of_places_are_no_secrets_though_they_come_from_the_environment() -> None:
+    text = LANDING.replace("type: glue", 'type: glue, warehouse: "s3://${LAKE}/w"')
+    project = loaded({"lakesmith.yaml": text}, "prod", {"STAGE": "eu", "SECRET": "hunter2", "LAKE": "lake"})
+
+    assert dict(project.target.catalog)["warehouse"] == "s3://lake/w"
+    assert project.secrets == ("hunter2",)
+
+
 def test_objects_are_reached_as_the_catalog_s_files_are() -> None:
     project = loaded({"lakesmith.yaml": LANDING}, "prod", {"STAGE": "eu", "SECRET": "hunter2"})
 
