@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from lakesmith.catalog.lease import LeaseTable
+from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.remote_tables import RemoteTables, tables_of
@@ -136,6 +136,11 @@ class RemoteCatalog:
     def lease_table(self, project: str) -> LeaseTable:
         """The lease of a project in this catalog."""
         return LeaseTable(self.writer(), project, self._ask)
+
+    def lease_holder(self, project: str) -> Lease | None:
+        """Who holds the lease of a project now. Nothing is made where there is none."""
+        name = lease_name(project)
+        return self.lease_table(project).holder() if self.table(*name) is not None else None
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be reached."""
