@@ -10,7 +10,6 @@ from pathlib import Path
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.connect.model import Engine, Lake, Table
-from lakesmith.connect.names import physical
 from lakesmith.connect.render import FORMAT_THREE
 from lakesmith.connect.secrets import without_secrets
 from lakesmith.connect.values import References, reference, variables
@@ -68,7 +67,7 @@ def _catalog(engine: Engine, project: Project, opened: Callable[[], Catalog]) ->
 
 
 def _table(project: Project, definition: TableDefinition, catalog: Catalog | None) -> Table:
-    namespace, name = physical(definition.name, project.target)
+    namespace, name = project.target.naming.physical(definition.name)
     state = catalog.table(definition.name.layer, definition.name.name) if catalog else None
     version = state.format_version if state else FORMAT_THREE
     return Table(definition.name, namespace, name, version, state.metadata_location if state else None)

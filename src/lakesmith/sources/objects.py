@@ -62,7 +62,7 @@ def _client(store: ObjectStore) -> Any:
     config = Config(
         max_pool_connections=limits.OBJECT_THREADS, retries={"mode": "standard", "max_attempts": 5}
     )
-    return boto3.client(
+    return boto3.session.Session().client(
         "s3",
         endpoint_url=store.endpoint,
         region_name=store.region,
