@@ -14,10 +14,14 @@ import pytest
 from harness import ProjectHarness, RunResult, refresh_by_keys
 from soak import SOAK, seeds
 
+from lakesmith.errors import Place
 from lakesmith.execute.events import PhaseStarted
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import SqlQuery, TableName
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.catalyst.proofs import proofs_of
 from lakesmith.spark.catalyst.summable import additive
+from lakesmith.spark.query import table_query
+from lakesmith.spark.refresh import by_keys, touched_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -277,3 +281,71 @@ def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
     assert Counter(map(str, shop.rows("gold.mapped"))) == Counter(
         ["('a', {'a': 1}, 2)", "('b', {'a': 1}, 1)"]
     )
+
+
+def test_rows_that_were_only_added_are_found_without_a_look_at_all_files(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("bronze.*", "gold.by_shop", "gold.extremes", "gold.sliding")
+    _land(shop, 1, ROWS)
+    shop.must_run(*names)
+    for number in (2, 3):
+        _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
+        shop.must_run("bronze.sales")
+    shop.spark.sql(
+        "CALL lake.system.rewrite_data_files(table => 'bronze.sales', options => map('rewrite-all', 'true'))"
+    ).collect()
+    with monkeypatch.context() as patch:
+        patch.setattr(touched_keys, "changed_rows", None)
+        published = shop.must_run(*names).published
+    assert {published[name].kind for name in names[1:]} == {"sums"}
+    assert [published["gold.by_shop"].account.read, published["gold.by_shop"].account.deleted] == [18, 0]
+    for name in ("by_shop", "extremes", "sliding"):
+        assert Counter(shop.rows(f"gold.{name}")) == _expected(shop)[name]
+
+
+def test_what_was_proved_of_a_query_is_not_proved_again(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("bronze.*", "gold.by_shop")
+    for number in (1, 2):
+        _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
+        shop.must_run(*names)
+    _land(shop, 3, ROWS)
+    with monkeypatch.context() as patch:
+        patch.setattr(table_query, "key_columns", None)
+        patch.setattr(by_keys, "additive", None)
+        assert shop.must_run(*names).published["gold.by_shop"].kind == "sums"
+    assert Counter(shop.rows("gold.by_shop")) == _expected(shop)["by_shop"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "same"),
+    [
+        ("SELECT 1", "id int", True),
+        ("SELECT 2", "id int", False),
+        ("SELECT 1", "id bigint", False),
+        ("SELECT 1", "id int NOT NULL", False),
+        ("SELECT 1", "id int, more int", False),
+    ],
+)
+def test_what_was_proved_holds_for_one_text_over_the_same_columns(
+    session: SessionHandle, query: str, kind: str, same: bool
+) -> None:
+    spark, place, name = session.spark, Place("gold/a.sql", 1), TableName("bronze", "sales")
+    first = proofs_of(spark, SqlQuery("SELECT 1", place), {name: spark.createDataFrame([], "id int")})
+    other = proofs_of(spark, SqlQuery(query, place), {name: spark.createDataFrame([], kind)})
+    assert first.once(f"{query} {kind}", lambda: "proved") == "proved"
+    assert other.once(f"{query} {kind}", lambda: "anew") == ("proved" if same else "anew")
+
+
+def test_of_a_function_nothing_is_kept(session: SessionHandle) -> None:
+    proofs = proofs_of(session.spark, None, {})
+    assert [proofs.once("it", lambda: 1), proofs.once("it", lambda: 2)] == [1, 2]
+
+
+def test_what_is_raised_is_not_kept(session: SessionHandle) -> None:
+    proofs = proofs_of(session.spark, SqlQuery("SELECT 'raised'", Place("gold/a.sql", 1)), {})
+    with pytest.raises(ZeroDivisionError):
+        proofs.once("it", lambda: 1 // 0)
+    assert proofs.once("it", lambda: 1) == 1

@@ -99,3 +99,31 @@ def test_a_plan_says_sums_where_it_is_known(
     assert isinstance(found, TableStep)
     assert (found.strategy, found.reason) == (strategy, "rows of bronze.orders changed")
     assert move_of(found) is Move.CHANGES
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "warm", "strategy"),
+    [
+        ("bigint", 3_000_000, True, Strategy.FULL),
+        ("bigint", 5_000_000, True, Strategy.SUMS),
+        ("bigint", 5_000_000, False, Strategy.FULL),
+        ("double", 5_000_000, True, Strategy.FULL),
+        ("double", 21_000_000, True, Strategy.KEYS),
+        ("double", 21_000_000, False, Strategy.FULL),
+        ("double", 101_000_000, False, Strategy.KEYS),
+    ],
+)
+def test_a_warm_session_looks_at_what_changed_of_smaller_inputs(
+    customers: Table, orders: Table, kind: str, size: int, warm: bool, strategy: Strategy
+) -> None:
+    orders.add(1_000, size)
+    customers.publish(orders=orders)
+    orders.change()
+    given = with_amount(orders.facts(), kind)
+    assert given.state is not None
+    given = replace(given, state=replace(given.state, schemas={0: given.state.columns}))
+    found = plan_derived(PLAIN, SUMMED, customers.facts(), {ORDERS: given}, warm=warm)
+    assert isinstance(found, TableStep)
+    assert found.strategy is strategy
+    if strategy is Strategy.FULL:
+        assert ("are small for a session that is warm (" in found.reason) is warm
