@@ -29,6 +29,7 @@ PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery(
 SUMMED = Query(
     (ORDERS,), False, "v1", "GROUP BY city at line 3", sums=SqlSums(("bronze.orders",), ("amount",))
 )
+AVERAGED = replace(SUMMED, sums=SqlSums(("bronze.orders",), ("amount",), None, ("amount",), ("2 amount",)))
 JOINED = replace(SUMMED, inputs=(ORDERS, CITIES))
 UNKNOWN = replace(SUMMED, sums=SqlSums(against="WITH"))
 EXACT = {ORDERS: {"amount": "decimal(10,2)"}}
@@ -45,6 +46,10 @@ def record(kind: str, fingerprint: str = "v1") -> Record:
         (SUMMED, [ORDERS], {ORDERS: {"amount": "double"}}, None, "sum(amount) of double is not exact"),
         (SUMMED, [ORDERS], {}, None, "sum(amount), whose type only Spark's plan tells"),
         (SUMMED, [ORDERS], {**EXACT, CITIES: {"amount": "double"}}, None, "sum(amount) of double is not exact"),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(10,2)"}}, None, None),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(12,2)"}}, None, "avg(amount) of decimal(12,2) does not follow from a sum"),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(10,3)"}}, None,
+         "sum(amount) of decimal(10,3) is rounded where it is cast to 2 places"),
         (SUMMED, [ORDERS], EXACT, record("full"), None),
         (SUMMED, [ORDERS], EXACT, record("keys"), "its last refresh, batch 7, was by keys"),
         (SUMMED, [ORDERS], EXACT, record("keys", "v0"), None),

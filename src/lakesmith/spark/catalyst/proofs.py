@@ -18,7 +18,12 @@ from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 _T = TypeVar("_T")
 
 _KEPT: Final[dict[tuple[object, ...], object]] = {}
-_SETTINGS: Final = ("spark.sql.ansi.enabled", "spark.sql.caseSensitive", "spark.sql.session.timeZone")
+_SETTINGS: Final = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.session.timeZone",
+    "spark.sql.optimizer.excludedRules",
+)
 """What a session may be set to otherwise than another, and a proof may rest on."""
 
 
@@ -51,7 +56,7 @@ def proofs_of(
     """The proofs of a query over inputs of these columns, in this session."""
     if not isinstance(query, SqlQuery):
         return Proofs()
-    settings = (spark.conf.get(name) for name in _SETTINGS)
+    settings = (spark.conf.get(name, None) for name in _SETTINGS)
     columns = sorted((str(name), _columns(frame)) for name, frame in inputs.items())
     return Proofs((spark.sparkContext.applicationId, *settings, query.text, *columns))
 

@@ -67,9 +67,15 @@ class Sums:
         return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
 
     def counted_by(self, name: str) -> str | None:
-        """The column that has how many values a sum has."""
-        at = self.columns[name].counted_by
-        return None if at is None else list(self.columns)[at]
+        """The column that has how many values a sum or an average has."""
+        return self._at(self.columns[name].counted_by)
+
+    def summed_by(self, name: str) -> str | None:
+        """The column that has the sum of the values that an average is of."""
+        return self._at(self.columns[name].summed_by)
+
+    def _at(self, number: int | None) -> str | None:
+        return None if number is None else list(self.columns)[number]
 
 
 def _of_group(columns: Mapping[str, Adding]) -> list[str]:
@@ -255,7 +261,17 @@ def _new(name: str, sums: Sums) -> SparkColumn:
             counting = sums.counted_by(name)
             is_null = _value(_TOTAL, counting) == 0 if counting else was.isNull() & came.isNull()
             return F.when(F.col(_CERTAIN) & ~is_null, total)
+        case Role.MEAN:
+            return F.when(F.col(_CERTAIN), _mean(name, sums))
     return F.when(F.col(_CERTAIN), total)
+
+
+def _mean(name: str, sums: Sums) -> SparkColumn:
+    """An average of the new sum and the new count."""
+    mean, summed, counted = sums.columns[name].mean, sums.summed_by(name), sums.counted_by(name)
+    assert mean is not None and summed is not None and counted is not None
+    total, count = (quoted(_of(_TOTAL, each)) for each in (summed, counted))
+    return F.expr(mean.of(total, count)).cast(sums.types[name.lower()])
 
 
 def _exists(sums: Sums) -> SparkColumn:
@@ -294,4 +310,8 @@ def _is_known(name: str, sums: Sums) -> SparkColumn | None:
             return nothing_went | counted | (_value(_TOTAL, name) != 0)
         case Role.ROWS | Role.COUNT:
             return _value(_TOTAL, name) >= 0
+        case Role.MEAN:
+            mean, values = sums.columns[name].mean, sums.counted_by(name)
+            assert mean is not None and values is not None
+            return _value(_TOTAL, values) <= mean.most
     return None
