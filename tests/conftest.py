@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.spark.start.jars import KAFKA_JARS
+from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         driver_memory_mb=3072,
         little=True,
         conf=forgetful,
-        more_coordinates=KAFKA_JARS,
+        more_coordinates=(*KAFKA_JARS, *AWS_JARS, *POSTGRES_JARS),
     )
     started = start_session(settings)
     yield started.result()

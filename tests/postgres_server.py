@@ -21,6 +21,8 @@ from server_process import free_port
 
 _WHO_MAY = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 _PATIENCE = 60
+_CONNECTIONS = 400
+"""Each catalog of Java's keeps two until its JVM ends, and a JVM of the tests has many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _start_on_loopback(folder: Path, port: int) -> Any:
                 "-l",
                 str(self.log),
                 "-o",
-                f"-h 127.0.0.1 -p {port} -k {folder}",
+                f"-h 127.0.0.1 -p {port} -k {folder} -N {_CONNECTIONS}",
             )
             pgexec(
                 "pg_ctl", (*words, "start"), bin_path=self.bin_path, user=self.system_user, timeout=_PATIENCE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.catalog.remote_tables import RemoteTables, tables_of
+from lakesmith.catalog.remote_tables import RemoteTables, is_new_database, make_own_tables, tables_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
@@ -106,12 +106,17 @@ class RemoteCatalog:
         return self._ask(lambda: self._list(layer))
 
     def reader(self) -> PyIcebergCatalog:
-        """As ``writer``."""
-        return self.writer()
-
-    def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog, which takes the project's names of tables."""
         return self._ask(lambda: cast("PyIcebergCatalog", _ByOurNames(self._catalog, self._naming)))
+
+    def writer(self) -> PyIcebergCatalog:
+        """As ``reader``, of a catalog that can be written to."""
+        return self._ask(lambda: self._writer)
+
+    @cached_property
+    def _writer(self) -> PyIcebergCatalog:
+        make_own_tables(self._catalog)
+        return self.reader()
 
     @cached_property
     def _catalog(self) -> PyIcebergCatalog:
@@ -130,6 +135,10 @@ class RemoteCatalog:
             found = self._catalog.list_tables((self._naming.namespace(layer),))
         except NoSuchNamespaceError:
             return ()
+        except Exception as error:
+            if is_new_database(self._catalog, error):
+                return ()
+            raise
         names = (self._naming.logical(layer, identifier[-1]) for identifier in found)
         return tuple(sorted(name for name in names if name is not None))
 
