@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from harness import INTERPRETED, ProjectHarness, RunResult
 from places import Place
@@ -16,6 +15,7 @@ from small_shop import Order, csv
 from lakesmith.catalog.open import iceberg_properties, pyiceberg_properties
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import TableName
+from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.iceberg.commits import physical, use_naming
 from lakesmith.spark.start.session import local_catalog_conf
 from lakesmith.spark.start.target_conf import target_conf
@@ -117,8 +117,7 @@ class SharedProject(ProjectHarness):
         return [table.name for table in self.load()[0].tables]
 
     def _object(self, name: str) -> tuple[str, str]:
-        url = urlsplit(self.landed(name))
-        return url.netloc, url.path.lstrip("/")
+        return bucket_and_key(self.landed(name))
 
     def _s3(self) -> Any:
         assert self.place.s3 is not None

@@ -154,6 +154,12 @@ class FilesSettings(FileOptions):
         "`.tmp` are never taken.",
         min_length=1,
     )
+    since: str | None = Field(
+        None,
+        description="Where the names below `path` begin that count, such as `dt=2026-11-01`: what comes before it in the order of characters "
+        "is not looked at, nor listed in S3. Default: all.",
+        min_length=1,
+    )
 
 
 class HttpSettings(Settings):

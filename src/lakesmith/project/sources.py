@@ -76,7 +76,7 @@ def source_settings(
     """Where each option of each source was written: ``source.files.min_age`` and the line."""
     above = [found for level in defaults if (found := level.below("source", "files")) is not None]
     for name, level in _levels(own):
-        for option in ("path", "pattern", *_OPTIONS):
+        for option in ("path", "pattern", "since", *_OPTIONS):
             levels = [level, *above] if option in _OPTIONS else [level]
             if (setting := find(levels, option)) is not None:
                 yield f"source.{name}.{option}", setting.place
@@ -199,6 +199,7 @@ def _source(
         format=file_format,
         place=place,
         pattern=own.pattern or "*",
+        since=own.since,
         csv=_csv(levels, file_format),
         min_age_seconds=_seconds(age, problems) if age else 0.0,
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),

@@ -10,7 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from lakesmith.project.definitions import ObjectStore
-from lakesmith.sources.objects import bucket_and_key, client_of
+from lakesmith.sources.object_client import client_of
+from lakesmith.sources.objects import bucket_and_key
 
 PROBE = "_lakesmith_doctor_"
 """How the name of the empty object begins."""

@@ -133,7 +133,9 @@ def test_secrets_stay_out_of_logs(
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-value")
     file = shop.root / "lakesmith.yaml"
-    file.write_text("name: customer_orders\ntargets: {local: {spark: {spark.my.token: '${SHOP_TOKEN}'}}}\n")
+    file.write_text(
+        "name: customer_orders\nvars: {landing: landing}\ntargets: {local: {spark: {spark.my.token: '${SHOP_TOKEN}'}}}\n"
+    )
     assert cli("status", "--project", shop.root).code == 0
 
     def fail() -> None:

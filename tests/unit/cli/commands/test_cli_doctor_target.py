@@ -12,7 +12,7 @@ from lakesmith.api.opened import read_project
 from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.cli.commands import doctor_target
-from lakesmith.sources import objects
+from lakesmith.sources import object_client
 from s3_server import Server
 
 SHOP = {
@@ -42,7 +42,7 @@ def doctor(
 
     def call() -> tuple[int, Found]:
         # A process has one environment all its life, and keeps its clients; this one has several.
-        objects._client.cache_clear()
+        object_client._client.cache_clear()
         said = cli("doctor", "--project", tmp_path, "--json")
         return said.code, {check["name"]: check for check in said.data["checks"]}
 
