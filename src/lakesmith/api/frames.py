@@ -58,7 +58,7 @@ class Rows:
     def _cancel(self, ended: Flag) -> None:
         from lakesmith.spark.progress import keep_cancelling
 
-        keep_cancelling(self._session.spark.sparkContext.cancelAllJobs, ended)
+        keep_cancelling(self._session.cancel, ended)
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,15 @@ class Lakehouse:
     """A project on one of its targets. Each call reads the project's files and the lake's state anew.
 
     Spark is started when it is first needed and kept until ``close``, or the end of the ``with`` block; there is one Spark session
-    in a process. Whatever is wrong is raised as a ``LakesmithError`` with its ``problems``. Ctrl-C, or what else is raised in the thread
+    in a process, and where the caller has one it is handed over as ``spark``. Whatever is wrong is raised as a ``LakesmithError`` with its ``problems``. Ctrl-C, or what else is raised in the thread
     of the caller, ends what is under way: it is raised once that has ended, after ten seconds, or at a second one.
     """
 
-    def __init__(self, folder: str | Path, target: str | None = None) -> None:
+    def __init__(
+        self, folder: str | Path, target: str | None = None, spark: SparkSession | None = None
+    ) -> None:
         self.folder, self.target = Path(folder).resolve(), target
+        self._given = spark
         self._handle: SessionHandle | None = None
         self._reads_topics = False
         self._starting = Lock()
@@ -178,7 +181,7 @@ class Lakehouse:
 
         with self._starting:
             if self._handle is None:
-                self._handle = open_session(opened.project, little)
+                self._handle = open_session(opened.project, little, given=self._given)
                 self._reads_topics = opened.project.has_topics
             return self._handle
 
@@ -192,7 +195,7 @@ class Lakehouse:
                 self._handle.stop()
                 self._handle = None
             if self._handle is None:
-                self._handle = open_engine(opened.lake, lock, tell, little).session
+                self._handle = open_engine(opened.lake, lock, tell, little, given=self._given).session
                 self._reads_topics = opened.project.has_topics
             lock.note_jvm(self._handle.jvm_pid)
             return SparkEngine(self._handle, opened.lake, keeps_session=True)
@@ -211,6 +214,11 @@ def lost_spark(lakehouse: Lakehouse) -> bool:
     return handle is not None and not handle.is_alive()
 
 
-def open_lakehouse(folder: str | Path = ".", target: str | None = None) -> Lakehouse:
-    """Opens the project in ``folder`` on a target; None: its default one. Raises ProjectError with every problem found."""
-    return Lakehouse(folder, target)
+def open_lakehouse(
+    folder: str | Path = ".", target: str | None = None, spark: SparkSession | None = None
+) -> Lakehouse:
+    """Opens the project in ``folder`` on a target; None: its default one. Raises ProjectError with every problem found.
+
+    ``spark``: a session that is there already. Work is done in a child of it with settings of its own, and it is never stopped.
+    """
+    return Lakehouse(folder, target, spark)

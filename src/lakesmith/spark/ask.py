@@ -95,6 +95,7 @@ def query_frame(
 
 def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str] = ()) -> Any:
     """A frame as a ``pyarrow.Table``. Errors as ``run_query``."""
+    session.enter()
     with _root_cause_told(session, secrets):
         return frame.toArrow()
 
@@ -102,6 +103,7 @@ def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str]
 def _frame(
     session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, others: Mapping[TableName, str]
 ) -> DataFrame:
+    session.enter()
     spark = session.spark
     meet(spark, {name: others.get(name) for name in as_of or ()})
     spark.sql(f"USE {CATALOG_NAME}")

@@ -66,6 +66,7 @@ class SparkEngine:
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it; whatever fails in Spark is raised as a RunError with its root cause."""
+        self.session.enter()
         spark = self.sessions.of(step, self.lake.project.root)
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
@@ -83,7 +84,7 @@ class SparkEngine:
     def cancel(self) -> None:
         """Ends running jobs as soon as possible; nothing is published any more."""
         self._stop.set()
-        self.session.spark.sparkContext.cancelAllJobs()
+        self.session.cancel()
 
     def close(self) -> None:
         """Ends the session and its JVM, unless somebody keeps them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +20,19 @@ from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project, Target
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
+from lakesmith.spark.start.cluster import is_cluster, require_shared
+from lakesmith.spark.start.given import over_given
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.target_conf import jars_of, objects_conf, target_conf
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakesmith.spark.engine import SparkEngine
+
+Offer = Callable[[SessionSettings], "SparkSession"]
+"""Gives the session that this process was started with."""
 
 _FILLED_IN = re.compile(r"\$\{\S+?\}")
 
@@ -71,16 +79,41 @@ def _require_plain(folder: Path) -> None:
         )
 
 
-def open_session(project: Project, little: bool = False, keep: KeepWarm | None = None) -> SessionHandle:
-    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left. Raises EnvironmentProblem when it cannot be started."""
+_offered: list[Offer] = []
+
+
+def offer(session: Offer) -> None:
+    """From now on this process works in the session that ``session`` gives, in place of starting one: ``spark-submit`` has its own."""
+    _offered[:] = [session]
+
+
+def open_session(
+    project: Project, little: bool = False, keep: KeepWarm | None = None, given: SparkSession | None = None
+) -> SessionHandle:
+    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left; ``given``: a child of it.
+
+    Raises EnvironmentProblem when it cannot be started, or the given one does not serve.
+    """
+    require_shared(project)
     use_naming(project.target.naming)
+    if given is not None or _offered:
+        settings = session_settings(project, little)
+        return over_given(given or _offered[0](settings), settings)
+    if is_cluster(dict(project.target.spark)):
+        # Its executors would be held for as long as the JVM is left.
+        keep = None
     return start_session(replace(session_settings(project, little), keep=keep)).result()
 
 
 def open_engine(
-    lake: Lake, lock: ProjectLock, listener: Listener, little: bool = False, keep: KeepWarm | None = None
+    lake: Lake,
+    lock: ProjectLock,
+    listener: Listener,
+    little: bool = False,
+    keep: KeepWarm | None = None,
+    given: SparkSession | None = None,
 ) -> SparkEngine:
-    """Starts Spark for a run; the lock's holder says which JVM works for it."""
+    """Starts Spark for a run, unless it is given; the lock's holder says which JVM works for it."""
     # Imported here: a question is asked without it.
     from lakesmith.spark.engine import SparkEngine
 
@@ -88,7 +121,7 @@ def open_engine(
     began = time.monotonic()
     # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.
     threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
-    session = open_session(lake.project, little, keep)
+    session = open_session(lake.project, little, keep, given)
     lock.note_jvm(session.jvm_pid)
     listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
     return SparkEngine(session, lake)

@@ -23,6 +23,7 @@ def verify_steps(
 ) -> dict[TableName, Verification]:
     """The outcome for each step's table."""
     found = {}
+    session.enter()
     for number, step in enumerate(steps, 1):
         watcher(VerifyStarted(step.name, number, len(steps)))
         found[step.name] = _verified(session, lake, step)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.start.class_archive import Archive, refuse, usable
+from lakesmith.spark.start.cluster import is_cluster, is_standalone
 from lakesmith.spark.start.find_java import has_module
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import (
@@ -52,12 +53,14 @@ class SessionHandle:
         spark: the session.
         jvm_pid: process id of the driver JVM.
         log_path: Spark's log.
-        started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``).
+        started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``); ``given``: it was somebody else's.
         notes: what a reader of the run should know of the start: fallbacks and why.
         stop: ends the session and its JVM within seconds, whatever state it is in; safe to call twice.
         is_alive: whether the JVM's process has not ended.
         leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``; None where that cannot be.
         warm: the JVM was there already.
+        cancel: ends what is running in it, and nothing that somebody else runs in the same JVM.
+        enter: what each thread calls before it works in it.
     """
 
     spark: SparkSession
@@ -69,6 +72,8 @@ class SessionHandle:
     is_alive: Callable[[], bool]
     leave: Callable[[KeepWarm, Mapping[str, str]], None] | None = None
     warm: bool = False
+    cancel: Callable[[], None] = lambda: None
+    enter: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,19 @@ class Attempt:
     archive: Archive | None = None
 
 
-def attempts(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
-    """The ways to start, the fastest first: with an archive if there is one, without, and by ``spark-submit``."""
+def attempts(plan: LaunchPlan, archive: Archive, conf: Mapping[str, str]) -> list[Attempt]:
+    """The ways to start, the fastest first: with an archive if there is one, without, and by ``spark-submit``.
+
+    On a cluster there is one: each would wait for a master that does not answer. Only ``spark-submit`` knows where YARN's and Kubernetes'
+    files are.
+    """
+    ways = _ways(plan, archive)
+    if not is_cluster(conf):
+        return ways
+    return ways[:1] if is_standalone(conf) else ways[-1:]
+
+
+def _ways(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
     with_archive = direct_command(plan, archive.file)
     fast = (
         [Attempt("the start with a class-data archive", with_archive, "direct", archive)]
@@ -144,9 +160,9 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
         hand_over(keep, driver, plan.folder, reached, parts)
         atexit.unregister(stop)
 
-    return SessionHandle(
-        spark, driver.pid, plan.log_path, way.started_by, tuple(notes), stop, driver.is_alive, leave
-    )
+    cancel = spark.sparkContext.cancelAllJobs
+    told = (way.started_by, tuple(notes), stop, driver.is_alive, leave)
+    return SessionHandle(spark, driver.pid, plan.log_path, *told, cancel=cancel)
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
@@ -179,8 +195,9 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
                 borrowed.connection.close()
 
     atexit.register(stop)
-    alive = partial(is_running, borrowed.gateway.jvm_pid)
-    return SessionHandle(spark, borrowed.gateway.jvm_pid, log_path, "direct", (), stop, alive, warm=True)
+    pid, cancel = borrowed.gateway.jvm_pid, spark.sparkContext.cancelAllJobs
+    alive = partial(is_running, pid)
+    return SessionHandle(spark, pid, log_path, "direct", (), stop, alive, warm=True, cancel=cancel)
 
 
 def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
@@ -198,12 +215,14 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
     try:
         context = SparkContext(gateway=gateway)
         # PySpark would take whatever `python3` is on PATH for its workers: another one, in an environment not activated.
-        context.pythonExec = sys.executable
+        context.pythonExec = context.getConf().get("spark.pyspark.python", sys.executable)
         return SparkSession(context)
     except (Py4JError, PySparkException, OSError) as error:
+        # An exception of Java's is a reference: its text is asked of the JVM, as long as there is one.
+        said = causes_of(full_text(error))[-1]
         forget_gateway()
         driver.end(patience=0)
-        raise LaunchError(f"Spark refused to start: {causes_of(full_text(error))[-1]}") from error
+        raise LaunchError(f"Spark refused to start: {said}") from error
 
 
 def _maps_archive(gateway: JavaGateway) -> bool:

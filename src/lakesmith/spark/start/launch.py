@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.resident import Gateway
 
-StartedBy = Literal["direct", "ordinary"]
+StartedBy = Literal["direct", "ordinary", "given"]
 
 # Spark 4.1's org.apache.spark.launcher.JavaModuleOptions. jdk.incubator.vector is left out: it is an optional speed-up
 # of MLlib, prints a warning, and jlinked runtimes do not have it.

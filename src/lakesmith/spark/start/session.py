@@ -16,7 +16,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
 from lakesmith.spark.start.cache_folder import cache_folder
 from lakesmith.spark.start.class_archive import archive_for
-from lakesmith.spark.start.jars import jars_folder
+from lakesmith.spark.start.jars import jars_folder, spark_home
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import LaunchError
 from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of
@@ -79,8 +79,9 @@ def _start(settings: SessionSettings) -> SessionHandle:
     besides = jars_folder(settings.more_coordinates)
     archived = [jar for jar in plan.class_path if jar.parent != besides]
     archive = archive_for(cache_folder(), plan.java, archived)
-    conf = session_conf(settings, plan.folder.spark_local)
-    handle = first_that_works(plan, conf, attempts(plan, archive))
+    sent = [jar for jar in plan.class_path if jar.parent != spark_home() / "jars"]
+    conf = session_conf(settings, plan.folder.spark_local, sent)
+    handle = first_that_works(plan, conf, attempts(plan, archive, conf))
 
     def stop() -> None:
         if settings.keep is None or not settings.keep.seconds or not _left(handle, settings.keep, parts):
@@ -129,6 +130,6 @@ def _refuse_second_session() -> None:
             code="LS306",
             what="a Spark session is already running in this Python process",
             expected="none: lakesmith starts its own, with its catalogs and settings",
-            hint="stop it first (spark.stop()), or run lakesmith in a process of its own",
+            hint="hand it over (lakesmith.open(..., spark=spark)), stop it first (spark.stop()), or use a process of its own",
         )
     )

@@ -6,13 +6,14 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lakesmith.catalog import busy
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.start.cluster import cluster_conf, is_cluster, jars_conf
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
@@ -105,17 +106,32 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     }
 
 
-def session_conf(settings: SessionSettings, local_folder: Path) -> dict[str, str]:
-    """The Spark settings of a session; `local_folder` takes shuffle files and spills."""
-    cores = settings.cores or os.cpu_count() or 1
-    local = {
-        "spark.master": f"local[{settings.cores or '*'}]",
+def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[Path] = ()) -> dict[str, str]:
+    """The Spark settings of a session; `local_folder` takes shuffle files and spills, executors elsewhere get the `jars`."""
+    places = {
         "spark.sql.warehouse.dir": (local_folder / "no-warehouse").as_uri(),
-        "spark.sql.shuffle.partitions": str(cores if settings.little else max(8, 2 * cores)),
-        "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }
-    return {**DEFAULTS, **local, **settings.catalogs, **settings.conf, **FIXED}
+    here = (
+        cluster_conf(DEFAULTS, settings.conf, settings.little)
+        if is_cluster(settings.conf)
+        else _one_machine(settings)
+    )
+    return {**here, **places, **settings.catalogs, **settings.conf, **_sent(settings, jars), **FIXED}
+
+
+def _one_machine(settings: SessionSettings) -> dict[str, str]:
+    cores = settings.cores or os.cpu_count() or 1
+    return {
+        **DEFAULTS,
+        "spark.master": f"local[{settings.cores or '*'}]",
+        "spark.sql.shuffle.partitions": str(cores if settings.little else max(8, 2 * cores)),
+        "spark.pyspark.python": sys.executable,
+    }
+
+
+def _sent(settings: SessionSettings, jars: Sequence[Path]) -> dict[str, str]:
+    return jars_conf(settings.conf, jars) if is_cluster(settings.conf) else {}
 
 
 def default_memory_mb() -> int:

@@ -11,6 +11,8 @@ from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
 
 _PREFIX = f"spark.sql.catalog.{CATALOG_NAME}"
 _OBJECTS = "spark.hadoop.fs.s3a."
+S3_FILES = "spark.hadoop.fs.s3.impl"
+"""What reads files whose names begin with ``s3://``."""
 _IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
 _TYPES: Mapping[str, Mapping[str, str]] = {
     "glue": {"type": "glue", **_IO},
@@ -55,7 +57,7 @@ def objects_conf(store: ObjectStore) -> dict[str, str]:
 
 
 def _objects_conf(store: ObjectStore) -> Iterator[tuple[str, str]]:
-    yield "spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    yield S3_FILES, "org.apache.hadoop.fs.s3a.S3AFileSystem"
     if store.region:
         yield f"{_OBJECTS}endpoint.region", store.region
     if store.endpoint:

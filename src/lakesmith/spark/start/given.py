@@ -1,0 +1,241 @@
+"""A session that somebody else started: work is done in a child of it, and it is never stopped.
+
+The child has settings of its own, so ours do not get into the caller's session, and what that is set to does not change rows. What can be
+set only when Spark starts, and classes that are missing, are named with the lines to add.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.start.attempts import SessionHandle
+from lakesmith.spark.start.jars import ICEBERG
+from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
+from lakesmith.spark.start.target_conf import S3_FILES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EXTENSIONS: Final = "spark.sql.extensions"
+_CATALOG: Final = f"spark.sql.catalog.{CATALOG_NAME}"
+_HADOOP: Final = "spark.hadoop."
+_AT_START: Final = (_EXTENSIONS, "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
+_LITTLE: Final = {"spark.sql.shuffle.partitions": "8"}
+_TUNING: Final = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.catalog.",
+    "spark.sql.execution.",
+    "spark.sql.files.max",
+    "spark.sql.shuffle.",
+)
+"""How the names of settings begin that make the same rows sooner or later: the child has them as its parent does."""
+
+SUPPORTED: Final = (("4.0.2", "1.10.1"), ("4.1.1", "1.11.0"), ("4.1.4", "1.12.0"))
+"""Versions of Spark and Iceberg that lakesmith is meant for, together."""
+
+_CLASSES: Final = {
+    "org.apache.iceberg:iceberg-spark-runtime": "org.apache.iceberg.spark.SparkCatalog",
+    "org.xerial:sqlite-jdbc": "org.sqlite.JDBC",
+    "org.apache.iceberg:iceberg-aws-bundle": "software.amazon.awssdk.services.s3.S3Client",
+    "org.postgresql:postgresql": "org.postgresql.Driver",
+    "org.apache.spark:spark-sql-kafka": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+}
+"""A class of each jar that nothing can be done without, by how the jar's coordinates begin."""
+
+
+@dataclass(frozen=True)
+class _Parent:
+    """The caller's session, and what is asked of its JVM."""
+
+    spark: SparkSession
+
+    @property
+    def jvm(self) -> Any:
+        return self.spark._jvm
+
+    def setting(self, name: str) -> str:
+        """What Spark was started with, empty for what was not set."""
+        return str(self.spark.sparkContext.getConf().get(name, "") or "")
+
+    def has(self, name: str) -> bool:
+        """Whether a class is on the class path."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            self.jvm.java.lang.Class.forName(name, False, loader)
+        except Py4JJavaError:
+            return False
+        return True
+
+    def versions(self) -> tuple[str, str]:
+        """Of Spark and of Iceberg."""
+        return str(self.spark.version), str(self.jvm.org.apache.iceberg.IcebergBuild.version())
+
+
+def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
+    """A handle of a child of the session, set up for the target.
+
+    Raises EnvironmentProblem: LS332 for a session that is none of this process, LS333 for what has to be set when Spark starts, LS334 for
+    classes that are not there.
+    """
+    _require_classic(spark)
+    parent = _Parent(spark)
+    if problems := [*_settings_missing(parent), *_classes_missing(parent, settings)]:
+        raise EnvironmentProblem(problems)
+    child = spark.newSession()
+    _set_up(child, parent, settings)
+    tag = f"lakesmith-{uuid.uuid4()}"
+
+    def enter() -> None:
+        spark.sparkContext.addJobTag(tag)
+        parent.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(child._jsparkSession)
+
+    return SessionHandle(
+        spark=child,
+        jvm_pid=int(parent.jvm.java.lang.ProcessHandle.current().pid()),
+        log_path=settings.log_path,
+        started_by="given",
+        notes=tuple(_notes(parent, settings)),
+        stop=lambda: None,
+        is_alive=lambda: _is_up(spark),
+        cancel=lambda: spark.sparkContext.cancelJobsWithTag(tag),
+        enter=enter,
+    )
+
+
+def settings_at_start(settings: SessionSettings) -> dict[str, str]:
+    """What a session of the caller's has to be started with; where there is none yet, all that we would set it to."""
+    mine = {name: value for name, value in DEFAULTS.items() if name.startswith("spark.sql.")}
+    return {**mine, **settings.catalogs, **settings.conf, **FIXED}
+
+
+def _require_classic(spark: SparkSession) -> None:
+    if hasattr(spark, "_jsparkSession") and _is_up(spark):
+        return
+    remote = not hasattr(spark, "_jsparkSession")
+    found = "a session of Spark Connect" if remote else "a session that was stopped"
+    what = "the session cannot be worked in"
+    expected = "a running session whose driver is this process, not one that is reached over Spark Connect"
+    raise EnvironmentProblem(Problem("LS332", what, None, expected, found))
+
+
+def _is_up(spark: SparkSession) -> bool:
+    from py4j.protocol import Py4JError
+
+    context: Any = spark.sparkContext
+    try:
+        return context._jsc is not None and not context._jsc.sc().isStopped()
+    except (Py4JError, OSError):
+        return False
+
+
+def _settings_missing(parent: _Parent) -> Iterator[Problem]:
+    wanted, found = DEFAULTS[_EXTENSIONS], parent.setting(_EXTENSIONS)
+    if wanted not in [name.strip() for name in found.split(",")]:
+        lines = f"{_EXTENSIONS}={','.join(filter(None, (found, wanted)))}"
+        what = "the session was started without Iceberg's extensions, which cannot be added later"
+        yield Problem("LS333", what, None, lines, found or "not set", f"start Spark with --conf {lines}")
+
+
+def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Problem]:
+    for coordinate in _coordinates(settings):
+        name = next((_CLASSES[begin] for begin in _CLASSES if coordinate.startswith(begin)), None)
+        if name is not None and not parent.has(name):
+            what = f"the session has no {name} on its class path"
+            hint = f"start Spark with --packages {coordinate}, or with the jar among --jars"
+            yield Problem("LS334", what, None, coordinate, "none", hint)
+
+
+def _coordinates(settings: SessionSettings) -> Sequence[str]:
+    """The embedded catalog's own jar is of use with that catalog alone."""
+    embedded = settings.catalogs.get(f"{_CATALOG}.uri", "").startswith("jdbc:sqlite:")
+    common = settings.coordinates if embedded else (ICEBERG,)
+    return (*common, *settings.more_coordinates)
+
+
+def _set_up(child: SparkSession, parent: _Parent, settings: SessionSettings) -> None:
+    ours = runtime_conf(settings, reaches_s3=bool(_hadoop(parent, "fs.s3.impl")))
+    for name in _inherited(child):
+        if name not in ours and not name.startswith(_TUNING):
+            child.conf.unset(name)
+    for name in _of_another_catalog(child, ours):
+        child.conf.unset(name)
+    for name, value in ours.items():
+        child.conf.set(name, value)
+
+
+def runtime_conf(settings: SessionSettings, reaches_s3: bool) -> dict[str, str]:
+    """What the child is set to. ``reaches_s3``: the session has readers of S3 of its own, as EMR's have."""
+    given = {**(_LITTLE if settings.little else {}), **settings_at_start(settings)}
+    found = {name: value for name, value in given.items() if _at_run_time(name)}
+    files = {
+        name.removeprefix(_HADOOP): value
+        for name, value in settings.catalogs.items()
+        if name.startswith(_HADOOP) and not (reaches_s3 and name == S3_FILES)
+    }
+    return {**found, **files}
+
+
+def _at_run_time(name: str) -> bool:
+    return name.startswith("spark.sql.") and name not in _AT_START
+
+
+def _hadoop(parent: _Parent, name: str) -> str | None:
+    context: Any = parent.spark.sparkContext._jsc
+    return context.hadoopConfiguration().get(name)  # type: ignore[no-any-return]
+
+
+def _inherited(child: SparkSession) -> list[str]:
+    """The settings of Spark SQL that the child has from how Spark was started, and that can be changed."""
+    session: Any = child._jsparkSession
+    pairs, found = session.sessionState().conf().getAllConfs().iterator(), []
+    while pairs.hasNext():
+        name = str(pairs.next()._1())
+        if name.startswith("spark.sql.") and child.conf.isModifiable(name):
+            found.append(name)
+    return found
+
+
+def _of_another_catalog(child: SparkSession, ours: Mapping[str, str]) -> list[str]:
+    """What the session says of how the catalog is made, where the target says it otherwise."""
+    kinds = {f"{_CATALOG}.type", f"{_CATALOG}.catalog-impl"}
+    return [name for name in kinds if name not in ours and child.conf.get(name, None) is not None]
+
+
+def _notes(parent: _Parent, settings: SessionSettings) -> Iterator[str]:
+    spark, iceberg = parent.versions()
+    if (spark, iceberg) not in SUPPORTED:
+        known = ", ".join(f"{one} with {other}" for one, other in SUPPORTED)
+        yield f"this is Spark {spark} with Iceberg {iceberg}; lakesmith is tested on {known}"
+    late = sorted(
+        name
+        for name, value in settings.conf.items()
+        if not _at_run_time(name) and parent.setting(name) != value
+    )
+    if late:
+        yield f"the session is somebody else's and was there already: {', '.join(late)} of the target is not set"
+
+
+def started_with(settings: SessionSettings) -> tuple[SparkSession, bool]:
+    """The session of a driver that ``spark-submit`` started, and whether it is new: then it has what the target needs, besides its own."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate(), False
+    conf = SparkConf()
+    for name, value in settings_at_start(settings).items():
+        if name == _EXTENSIONS:
+            have = conf.get(name, "") or ""
+            conf.set(name, have if value in have else ",".join(filter(None, (have, value))))
+        elif name != "spark.master" or not conf.contains(name):
+            conf.setIfMissing(name, value)
+    return SparkSession.builder.config(conf=conf).getOrCreate(), True

@@ -1,0 +1,65 @@
+"""A session that somebody else started: what has to be there, and what the child is set to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesmith.errors import EnvironmentProblem
+from lakesmith.spark.start.given import over_given, runtime_conf
+from lakesmith.spark.start.jars import POSTGRES_JARS
+from lakesmith.spark.start.settings import SessionSettings, local_catalog_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def _settings(folder: Path) -> SessionSettings:
+    return SessionSettings(local_catalog_conf(folder / "catalog.db", folder / "warehouse"), folder / "log")
+
+
+def test_the_child_has_our_settings_and_the_parent_keeps_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    parent = spark.newSession()
+    parent.conf.set("spark.sql.ansi.enabled", "false")
+    handle = over_given(parent, _settings(tmp_path))
+    assert handle.spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert handle.spark.conf.get("spark.sql.catalog.lake.warehouse") == f"file://{tmp_path / 'warehouse'}"
+    assert parent.conf.get("spark.sql.ansi.enabled") == "false"
+    handle.stop()
+    assert parent.range(3).count() == 3
+    assert handle.is_alive()
+
+
+def test_only_jobs_of_ours_are_cancelled(spark: SparkSession, tmp_path: Path) -> None:
+    handle = over_given(spark.newSession(), _settings(tmp_path))
+    try:
+        handle.enter()
+        (tag,) = (each for each in spark.sparkContext.getJobTags() if each.startswith("lakesmith-"))
+    finally:
+        spark.sparkContext.clearJobTags()
+    assert tag
+    handle.cancel()
+
+
+def test_a_jar_that_is_missing_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(_settings(tmp_path), more_coordinates=POSTGRES_JARS)
+    with pytest.raises(EnvironmentProblem, match="LS334") as refused:
+        over_given(spark, settings)
+    assert f"--packages {POSTGRES_JARS[0]}" in (refused.value.problems[0].hint or "")
+
+
+def test_a_setting_that_only_a_new_spark_can_have_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(_settings(tmp_path), conf={"spark.executor.memory": "9g"})
+    assert "spark.executor.memory" in " ".join(over_given(spark, settings).notes)
+
+
+def test_readers_of_s3_that_are_there_stay(tmp_path: Path) -> None:
+    catalogs = {"spark.hadoop.fs.s3.impl": "ours", "spark.hadoop.fs.s3a.endpoint": "http://here"}
+    settings = SessionSettings(catalogs, tmp_path / "log")
+    assert "fs.s3.impl" not in runtime_conf(settings, reaches_s3=True)
+    assert runtime_conf(settings, reaches_s3=False)["fs.s3a.endpoint"] == "http://here"
