@@ -351,6 +351,10 @@ class OnUnknown(StrEnum):
     HEAL = "heal"
 
 
+FORMAT_VERSION_DEFAULT: Final = 3
+"""Of Iceberg tables: it gives rows ids, and one deletion vector to each data file."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """One table as declared. Sourced (``sources``), derived (``query``) or of others (``external``): just one of them.
@@ -374,6 +378,7 @@ class TableDefinition:
     rules: tuple[Rule, ...] = ()
     on_bad_row: OnBadRow = OnBadRow.QUARANTINE
     partition_by: tuple[str, ...] = ()
+    format_version: int = FORMAT_VERSION_DEFAULT
     history: History = History.TYPE1
     track: tuple[str, ...] = ()
     lookups: tuple[TableName, ...] = ()
