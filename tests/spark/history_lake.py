@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-from harness import ProjectHarness, RunResult
+from harness import PROJECT_FILE, ProjectHarness, RunResult
 from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
 from shape import APPEND, UPSERT, Shape
 from shapes import with_inputs
@@ -36,10 +36,16 @@ class Lake:
     ``refreshed``: by what strategies tables were, where any other would have been wrong. ``accounts``: of their last batches.
     """
 
-    def __init__(self, root: Path, session: SessionHandle, shapes: Iterable[Shape]) -> None:
+    def __init__(
+        self, root: Path, session: SessionHandle, shapes: Iterable[Shape], format_version: int = 3
+    ) -> None:
         self.shapes = with_inputs(tuple(shapes))
+        settings = f"defaults: {{format_version: {format_version}}}\n"
+        project_file = ("lakesmith.yaml", PROJECT_FILE.format(name=root.name) + settings)
         self.project = ProjectHarness(
-            root, session, dict([*_files(), *(file for shape in self.shapes for file in shape.files.items())])
+            root,
+            session,
+            dict([project_file, *_files(), *(file for shape in self.shapes for file in shape.files.items())]),
         )
         self.bronze = {name: Bronze(name) for name in COLUMNS}
         self.newest = dict.fromkeys(COLUMNS, Newest())

@@ -286,6 +286,20 @@ def live_rows(snapshot: Snapshot) -> int | None:
     return None if snapshot.count("total-equality-deletes") else most_live_rows(snapshot)
 
 
+def rows_at(state: TableState, snapshot: Snapshot) -> int | None:
+    """As ``live_rows``. Where a summary may count deletes that hide nothing, as the batch counted that wrote the rows: compactions leave
+    them as they are.
+    """
+    if not state.may_leave_deletes or not snapshot.count("total-position-deletes"):
+        return live_rows(snapshot)
+    for each in state.ancestors(snapshot.snapshot_id):
+        if (record := record_of(state, each)) is not None:
+            return record.account.rows_after
+        if each.operation != "replace":
+            break
+    return live_rows(snapshot)
+
+
 def most_live_rows(snapshot: Snapshot) -> int | None:
     """As ``live_rows``, and the rows that equality deletes may hide. None when the summary has no total."""
     total = snapshot.known_count("total-records")

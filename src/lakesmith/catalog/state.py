@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from lakesmith.catalog.record import Record
 
@@ -15,6 +16,9 @@ RECORD_TAG = "lakesmith_record"
 
 BRANCH_PREFIX = "lakesmith_work_"
 """Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
+
+DELETE_GRANULARITY: Final = "write.delete.granularity"
+"""Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made as version 2 have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,14 @@ class TableState:
         """The columns the table had when the snapshot was committed; None when that is not known (any more)."""
         snapshot = self.snapshots.get(snapshot_id) if snapshot_id is not None else None
         return self.schemas.get(snapshot.schema_id) if snapshot and snapshot.schema_id is not None else None
+
+    @property
+    def may_leave_deletes(self) -> bool:
+        """Whether summaries may count files of deleted positions that hide nothing: the table is, or was, of format version 2.
+
+        Their data files are gone: Iceberg takes vectors (version 3) away together with those, and such files not.
+        """
+        return self.format_version == 2 or DELETE_GRANULARITY in self.properties
 
     @property
     def head(self) -> Snapshot | None:

@@ -35,7 +35,7 @@ def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
     state = catalog.table(step.name.layer, step.name.name)
     if base is None or state is None or not isinstance(catalog, LocalCatalog):
         return None
-    rows = most_live_rows(state.head) if state.head else None
+    rows = _known_rows(state)
     if rows is None or not can_be_written(state) or _has_rows_to_go(lake, step, base):
         return None
     attempt, started_ms = str(uuid.uuid4()), time.time_ns() // 1_000_000
@@ -50,6 +50,14 @@ def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
         ledger_hash=hash_entries(entries),
     )
     return BatchReport(record, _publish(catalog, step, record), record.notes)
+
+
+def _known_rows(state: TableState) -> int | None:
+    """The rows of main's head, None where its summary does not surely tell."""
+    head = state.head
+    if head is None or (state.may_leave_deletes and head.count("total-position-deletes")):
+        return None
+    return most_live_rows(head)
 
 
 def _has_rows_to_go(lake: Lake, step: TableStep, base: Record) -> bool:

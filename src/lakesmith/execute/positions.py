@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lakesmith.catalog.progress import Reason, append_only_since, live_rows, record_of
+from lakesmith.catalog.progress import Reason, append_only_since, record_of, rows_at
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import LakesmithError
@@ -75,7 +75,7 @@ def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> I
 
 
 def _not_read(name: TableName, state: TableState, head: int | None, replaced: bool) -> InputPosition:
-    rows = live_rows(state.head) if state.head else 0
+    rows = rows_at(state, state.head) if state.head else 0
     shown = "" if rows is None else f", {rows:,} rows"
     change = InputChange.REPLACED if replaced else InputChange.NEVER_READ
     text = f"was dropped and created again{shown}" if replaced else f"not read yet{shown}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakesmith.catalog.family import sidecar_of
-from lakesmith.catalog.progress import live_rows
+from lakesmith.catalog.progress import live_rows, rows_at
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import BRANCH_PREFIX, TableState
 from lakesmith.errors import LakesmithError, Problem
@@ -129,7 +129,7 @@ def _told(position: InputPosition) -> str:
 def _rows(state: TableState | None) -> int | None:
     if state is None or state.head is None:
         return None if state is None else 0
-    return live_rows(state.head)
+    return rows_at(state, state.head)
 
 
 def quarantine_state(lake: Lake, name: TableName) -> TableState | None:

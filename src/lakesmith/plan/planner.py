@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
+from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, rows_at
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
@@ -15,6 +15,7 @@ from lakesmith.plan.cost import whole_below_bytes
 from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
+from lakesmith.plan.format_version import format_problem
 from lakesmith.plan.idle import newly_idle
 from lakesmith.plan.input_columns import columns_that_count, how_they_differ
 from lakesmith.plan.query import Query
@@ -35,6 +36,7 @@ def plan_sourced(
         or _other_origin(table, facts)
         or cut_problem(table, facts)
         or type_problem(table, facts.state)
+        or format_problem(table, facts.state)
         or next(iter(sources.problems), None)
     )
     if problem is not None:
@@ -165,7 +167,10 @@ def plan_derived(
 
     ``full``: a full refresh was asked for. ``warm``: the session that is to do it has done others before, and stays.
     """
-    if (problem := _other_origin(table, facts) or (None if full else facts.problem)) is not None:
+    problem = (
+        _other_origin(table, facts) or (None if full else facts.problem) or format_problem(table, facts.state)
+    )
+    if problem is not None:
         return Refused(table, problem)
     missing = tuple(name for name in query.inputs if _is_unbuilt(inputs[name]))
     if missing:
@@ -323,7 +328,7 @@ def _range(name: TableName, state: TableState, start: int | None, rows: int | No
 
 def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
     return tuple(
-        _range(name, state, None, live_rows(state.head) if state.head else 0)
+        _range(name, state, None, rows_at(state, state.head) if state.head else 0)
         for name, state in states.items()
     )
 

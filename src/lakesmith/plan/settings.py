@@ -1,4 +1,5 @@
-"""What a table's file says beside its rows, held against the table: texts and partitioning, which metadata alone can change.
+"""What a table's file says beside its rows, held against the table: texts, partitioning and the format version, which metadata alone
+can change.
 
 The file counts: what it does not say (any more) is taken off the table too. Only the documentation of a column that is not
 declared is left as it is.
@@ -12,6 +13,7 @@ from typing import Final
 
 from lakesmith.catalog.state import TableState
 from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.format_version import FormatUpgrade, format_change
 from lakesmith.plan.steps import Decision, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition
 
@@ -50,7 +52,7 @@ class Partitioning:
         )
 
 
-SettingChange = TextSetting | Partitioning
+SettingChange = TextSetting | Partitioning | FormatUpgrade
 
 
 def setting_properties(table: TableDefinition) -> dict[str, str]:
@@ -61,7 +63,8 @@ def setting_properties(table: TableDefinition) -> dict[str, str]:
 
 def changed_settings(table: TableDefinition, state: TableState) -> tuple[SettingChange, ...]:
     """What differs between the declaration and the table, in the order it is written in a table's file."""
-    return (*_changed_texts(table, state), *_changed_docs(table, state), *_changed_partitions(table, state))
+    texts = (*_changed_texts(table, state), *_changed_docs(table, state))
+    return (*texts, *_changed_partitions(table, state), *format_change(table, state))
 
 
 def with_setting_notes(decision: Decision, facts: TableFacts) -> Decision:

@@ -381,6 +381,10 @@ class OnUnknown(StrEnum):
     HEAL = "heal"
 
 
+FORMAT_VERSION_DEFAULT: Final = 3
+"""Of Iceberg tables: it gives rows ids, and one deletion vector to each data file."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """One table as declared. Sourced (``sources``), derived (``query``) or of others (``external``): just one of them.
@@ -404,6 +408,7 @@ class TableDefinition:
     rules: tuple[Rule, ...] = ()
     on_bad_row: OnBadRow = OnBadRow.QUARANTINE
     partition_by: tuple[str, ...] = ()
+    format_version: int = FORMAT_VERSION_DEFAULT
     history: History = History.TYPE1
     track: tuple[str, ...] = ()
     lookups: tuple[TableName, ...] = ()

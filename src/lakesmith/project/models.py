@@ -383,6 +383,11 @@ class SharedSettings(Settings):
         description="Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, "
         "`truncate(n, c)`.",
     )
+    format_version: Literal[2, 3] | None = Field(
+        None,
+        description="Version of Iceberg's table format: 3, or 2 for engines that do not read 3, which is [slower](../guide.md#format-version-2) where "
+        "rows change. A table can be taken from 2 to 3; to go back it is dropped and built anew. Default: 3.",
+    )
     history: Annotated[History | None, Loose] = Field(
         None,
         description="With `key`: which versions of a key are kept. `type1` (the default): the newest. `type2`: each that "

@@ -12,6 +12,7 @@ from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
 from lakesmith.project.definitions import (
     ADDED_COLUMNS,
+    FORMAT_VERSION_DEFAULT,
     KAFKA_COLUMNS,
     READ_COLUMNS,
     AsOf,
@@ -121,6 +122,7 @@ class TableBuilder:
             rules=self._rules(),
             on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
             partition_by=self._partitions(),
+            format_version=self._value("format_version", FORMAT_VERSION_DEFAULT),
             description=own.description,
             owner=self._value("owner", None),
             tags=tuple(self._value("tags", ())),

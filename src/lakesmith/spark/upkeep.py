@@ -15,13 +15,14 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog.family import family
 from lakesmith.catalog.record import Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import RunError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.upkeep import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, physical
+from lakesmith.spark.iceberg.live_rows import remove_left_behind
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.start.session import SessionHandle
 
@@ -59,7 +60,15 @@ def _put_together(spark: SparkSession, lake: Lake, name: TableName) -> tuple[int
     done = spark.sql(
         f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, strategy => 'binpack', options => map({options}))"
     ).collect()[0]
+    _remove_left_deletes(spark, lake, name)
     return int(done["rewritten_data_files_count"]), int(done["added_data_files_count"])
+
+
+def _remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> None:
+    """Of version 2 Iceberg leaves files of deleted positions behind whose data files it has rewritten."""
+    state = lake.catalog.table(name.layer, name.name)
+    if state is not None and state.head is not None and state.may_leave_deletes:
+        remove_left_behind(spark, JavaTables(spark).load(name), state.head.snapshot_id, MAIN)
 
 
 def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:

@@ -216,21 +216,55 @@ def test_every_shape_was_refreshed_by_what_it_is_said_to_be(chain: Chain) -> Non
     assert [shape.name for shape in missing if not chain.has_seen(shape)] == []
 
 
+OF_VERSION_2 = ("silver.log", "gold.aggregates", "gold.log_by_hour", "gold.never", "gold.past_of_customer")
+"""One shape of each strategy; the keyed tables below them are upserted."""
+
+
+@pytest.mark.in_turn
+@pytest.mark.skipif(SOAK > 0, reason="the soak draws the version, too")
+@pytest.mark.parametrize(
+    "history",
+    [
+        (LATE, RollBack("silver.orders"), Compact("silver.customers"), Fail("after-data", 8), LATE),
+        (
+            LandAgain("orders"),
+            WriteBelow("orders", "delete", 5),
+            Compact("silver.orders"),
+            Expire("silver.items"),
+        ),
+        (WriteBelow("orders", "update", 2), Compact("bronze.orders"), LATE, CompactWithin("after-data", 9)),
+        (LATE, RollBack("bronze.orders"), AddColumn(), Fail("before-publish", 3)),
+    ],
+    ids=lambda history: " ".join(type(step).__name__ for step in history),
+)
+def test_a_history_of_tables_of_version_2(tmp_path: Path, session: SessionHandle, history: History) -> None:
+    lake = Lake(tmp_path / "shop", session, [BY_NAME[name] for name in OF_VERSION_2], format_version=2)
+    begin(lake)
+    assert play(lake, history, lake.shapes) == []
+    # Once more, from where all of that has left it.
+    assert play(lake, (LATE, Land("customers", ((1, 30), (2, 31)))), lake.shapes) == []
+
+
 @pytest.mark.skipif(not SOAK, reason="a soak: LAKESMITH_SOAK says how many histories")
 @settings(ALWAYS, max_examples=SOAK or 1)
 @given(
     names=st.lists(st.sampled_from(list(BY_NAME)), min_size=1, max_size=6, unique=True),
     told=st.sampled_from(LIMITS),
+    format_version=st.sampled_from((3, 3, 2)),
     rounds=st.lists(
         st.tuples(histories(DERIVED, st.builds(AddColumn)), st.booleans()), min_size=1, max_size=4
     ),
 )
 def test_any_history_of_a_lake_of_its_own(
-    session: SessionHandle, names: list[str], told: Limits, rounds: list[tuple[History, bool]]
+    session: SessionHandle,
+    names: list[str],
+    told: Limits,
+    format_version: int,
+    rounds: list[tuple[History, bool]],
 ) -> None:
     limit_keys(told)
     with tempfile.TemporaryDirectory(prefix="lakesmith-soak-") as folder:
-        lake = Lake(Path(folder) / "shop", session, [BY_NAME[name] for name in names])
+        lake = Lake(Path(folder) / "shop", session, [BY_NAME[name] for name in names], format_version)
         begin(lake)
         for history in (part for drawn in rounds for part in by_steps(*drawn)):
             assert play(lake, history, lake.shapes) == []

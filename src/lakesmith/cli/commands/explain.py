@@ -24,6 +24,7 @@ from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node
+from lakesmith.plan.format_version import what_it_costs
 from lakesmith.plan.planner import types_of
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import FileSource, PythonQuery, SqlQuery, TableDefinition, TableName
@@ -97,6 +98,7 @@ def explain_lines(explained: Explained) -> list[str]:
         *(wrapped(table.description) if table.description else []),
         *titled("refresh", _refresh(explained.refresh)),
         *titled("now", _now(status)),
+        *titled("format", _format(explained)),
         *titled("sources", columns_aligned([_source(source) for source in table.sources])),
         *titled("inputs", columns_aligned([_input(position) for position in status.inputs])),
         *titled("read by", explained.readers),
@@ -132,6 +134,19 @@ def _now(status: TableStatus) -> Iterator[str]:
         return
     rows = "unknown" if status.rows is None else f"{status.rows:,}"
     yield f"{rows} rows, {'unknown' if status.quarantined is None else f'{status.quarantined:,}'} in quarantine"
+
+
+def _format(explained: Explained) -> Iterator[str]:
+    """Only of another version than 3: what that costs."""
+    costs = what_it_costs(_version(explained))
+    if costs:
+        yield f"Iceberg format version {_version(explained)}: {costs[0]}"
+        yield from costs[1:]
+
+
+def _version(explained: Explained) -> int:
+    """As the table is; before it is built, as declared."""
+    return explained.state.format_version if explained.state else explained.table.format_version
 
 
 def _source(source: FileSource) -> tuple[str, ...]:
@@ -254,6 +269,7 @@ def explained_as_dict(explained: Explained) -> dict[str, Any]:
         "place": str(table.place),
         "refresh": {**asdict(refresh), "strategy": refresh.strategy.value},
         "inputs": [input_as_dict(position) for position in explained.status.inputs],
+        "format_version": _version(explained),
         "read_by": list(explained.readers),
         "settings": settings,
         "columns": columns,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.api.opened import read_project
-from lakesmith.catalog.progress import live_rows
+from lakesmith.catalog.progress import rows_at
 from lakesmith.errors import Problem, StateError
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.serve.routes import EventSource
@@ -59,7 +59,10 @@ def count_now(root: Path, target: str | None, source: EventSource) -> Counted:
     name = source.table.name
     facts = opened.lake.facts(name)
     head = facts.state.head if facts.state else None
-    rows, quarantined = live_rows(head) if head else 0, quarantined_rows(opened.lake, name, facts)
+    rows, quarantined = (
+        rows_at(facts.state, head) if facts.state and head else 0,
+        quarantined_rows(opened.lake, name, facts),
+    )
     if rows is None or quarantined is None:
         raise StateError(Problem("LS520", f"the metadata of {name} does not tell how many rows it has"))
     intakes = opened.lake.source_facts(opened.project.table(name), facts).intakes

@@ -26,7 +26,7 @@ from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
 from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.plan.refusals import as_recorded
-from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.spark.iceberg.commits import (
     NO_CHANGE,
@@ -36,6 +36,7 @@ from lakesmith.spark.iceberg.commits import (
     branch_of,
     physical,
 )
+from lakesmith.spark.iceberg.live_rows import deleted_rows, remove_left_behind
 from lakesmith.spark.iceberg.others import meet_inputs
 
 
@@ -261,7 +262,7 @@ def _placed(batch: Batch, account: Account) -> int:
 
 
 def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: TableName | None = None) -> int:
-    """The rows a snapshot has, by its own summary, or, where that has no total, by its manifests. Those that equality deletes hide,
+    """The rows a snapshot has, by its own summary; by its files, where that has no total or counts deletes that hide nothing. Those that equality deletes hide,
     which only other engines write, count as well: nothing tells how many they are, and an account has them on both its sides.
 
     ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does not have the
@@ -274,8 +275,18 @@ def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: Ta
         raise Outdated(
             f"the table has no snapshot {snapshot_id} any more: it was replaced or its snapshots expired"
         )
+    total = snapshot.known_count("total-records")
+    if total is not None and snapshot.count("total-position-deletes") and state.may_leave_deletes:
+        return total - deleted_rows(batch.spark, batch.java.load(name or batch.name), snapshot_id)
     known = most_live_rows(snapshot)
     return _rows_in_manifests(batch, name or batch.name, snapshot_id) if known is None else known
+
+
+def remove_left_deletes(batch: Batch, name: TableName, state: TableState) -> None:
+    """Takes away what a statement on the working branch has left behind: files of deleted positions without their data files."""
+    snapshot = state.snapshots.get(state.refs[batch.branch])
+    if snapshot is not None and snapshot.count("total-position-deletes") and state.may_leave_deletes:
+        remove_left_behind(batch.spark, batch.java.load(name), snapshot.snapshot_id, batch.branch)
 
 
 def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
@@ -287,7 +298,16 @@ def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
 
 def rows_read(batch: Batch) -> int:
     """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark reads."""
-    return sum(item.rows or 0 for item in batch.step.driving)
+    return sum(_rows_of(batch, item) for item in batch.step.driving)
+
+
+def _rows_of(batch: Batch, item: InputRange) -> int:
+    """Of whole tables whose summaries may count deletes that hide nothing, by their files."""
+    if item.start is None and item.rows is not None:
+        state = batch.catalog.table(item.table.layer, item.table.name)
+        if state is not None and state.may_leave_deletes:
+            return live_rows(batch, state, item.end, item.table)
+    return item.rows or 0
 
 
 def _unbalanced(name: TableName, law: str, left: int, right: int, account: Account) -> RunError:

@@ -15,7 +15,7 @@ from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.quoting import literal
 from lakesmith.sources.ledger import LedgerView
 from lakesmith.sources.names import printable
-from lakesmith.spark.batch.context import Batch, live_rows
+from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
 
 _SHOWN = 3
 
@@ -29,6 +29,7 @@ def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
     _require_known(batch, lake, [path for path in paths if path not in there])
     if there:
         batch.spark.sql(f"DELETE FROM {batch.target} WHERE {is_of('_source_file', paths)}")
+        remove_left_deletes(batch, batch.name, batch.state())
     batch.pass_point("after-delete")
     # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows once more.
     state = batch.state()

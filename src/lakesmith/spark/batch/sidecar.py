@@ -16,10 +16,11 @@ from lakesmith.catalog.family import lost_sidecar, sidecar_of
 from lakesmith.catalog.owner import PROJECT
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.plan.format_version import format_properties
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.quoting import quoted
-from lakesmith.spark.batch.context import Batch, live_rows
+from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
 from lakesmith.spark.iceberg.snapshots import read_as_it_was
@@ -98,6 +99,7 @@ class SidecarWriter:
     def clear(self, where: str = "true") -> None:
         """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL) is true."""
         self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
+        remove_left_deletes(self._batch, self.name, self._state())
 
     def take_out(self, rows: DataFrame) -> None:
         """Takes every row away that is equal to one of ``rows`` in all of their columns."""
@@ -135,7 +137,9 @@ class SidecarWriter:
     def _ensure(self) -> TableState:
         batch = self._batch
         if batch.catalog.table(self.name.layer, self.name.name) is None:
-            create_table(batch.spark, self.name, self._columns, {PROJECT: batch.project.name})
+            # As its table: who reads that reads this. It keeps the version that it was made with.
+            properties = {PROJECT: batch.project.name, **format_properties(batch.state().format_version)}
+            create_table(batch.spark, self.name, self._columns, properties)
         state = self._state()
         require_ours(state, batch.project.name)
         return state

@@ -12,14 +12,20 @@ from pyspark.sql import SparkSession
 from lakesmith.catalog.owner import PROJECT, foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, RunError, StateError
-from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, setting_properties
+from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_properties
+from lakesmith.plan.settings import (
+    Partitioning,
+    SettingChange,
+    TextSetting,
+    changed_settings,
+    setting_properties,
+)
 from lakesmith.plan.widening import TypeChange, type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.iceberg.commits import physical, physical_namespace
 
 _PROPERTIES: Final = {
-    "format-version": "3",
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.delete.mode": "merge-on-read",
@@ -72,18 +78,26 @@ def _column_ddl(column: Column) -> str:
 
 def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
     """The properties a table of this project is created with."""
-    return {PROJECT: project, **setting_properties(table)}
+    return {PROJECT: project, **format_properties(table.format_version), **setting_properties(table)}
 
 
 def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
     """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it changed."""
     changes = changed_settings(table, state)
     for change in changes:
-        if isinstance(change, Partitioning):
-            _partition_anew(spark, table.name, change)
-        else:
-            spark.sql(f"ALTER TABLE {physical(table.name)} {_text_change(change)}")
+        _change(spark, table.name, change)
     return [str(change) for change in changes]
+
+
+def _change(spark: SparkSession, name: TableName, change: SettingChange) -> None:
+    match change:
+        case Partitioning():
+            _partition_anew(spark, name, change)
+        case FormatUpgrade():
+            version = _pairs({FORMAT_VERSION: str(change.wanted)})
+            spark.sql(f"ALTER TABLE {physical(name)} SET TBLPROPERTIES ({version})")
+        case TextSetting():
+            spark.sql(f"ALTER TABLE {physical(name)} {_text_change(change)}")
 
 
 def _text_change(change: TextSetting) -> str:

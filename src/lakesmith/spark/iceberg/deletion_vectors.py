@@ -44,7 +44,8 @@ class Vectors:
         self._writers, self._paths = iceberg.deletes.BaseDVFileWriter, iceberg.io.OutputFileFactory
         self._puffin = iceberg.FileFormat.PUFFIN
         self._io = iceberg.encryption.EncryptingFileIO.combine(table.io(), table.encryption())
-        self._inputs = self._maps()
+        # Files are loaded beside each other.
+        self._inputs = jvm.java.util.concurrent.ConcurrentHashMap()
         self._loader = iceberg.data.BaseDeleteLoader(self._functions.forMap(self._inputs, None))
 
     def write(
@@ -59,24 +60,24 @@ class Vectors:
         writer = self._writers(factory.operationId(operation).build(), previous)
         for file, positions in deleted.items():
             spec, partition = tasks[file].spec(), tasks[file].file().partition()
-            writer.delete(file, self._index(positions, file, (spec, partition)), spec, partition)
+            writer.delete(file, self.index(positions, file, (spec, partition)), spec, partition)
         writer.close()
         return writer.result()
 
     def deleted(self, file: str, deletes: Iterable[Any]) -> BitMap64:
         """The positions that deletes by position (vectors, or files of format version 2) hide in a data file."""
-        index = self._load(file, deletes)
+        index = self.load(file, deletes)
         return from_bytes(bytes(index.serialize().array())) if index is not None else BitMap64()
 
     def _previous(self, tasks: Mapping[str, Any]) -> Any:
         found = self._maps()
         for file, task in tasks.items():
-            index = self._load(file, (each for each in elements(task.deletes()) if is_positional(each)))
+            index = self.load(file, (each for each in elements(task.deletes()) if is_positional(each)))
             if index is not None:
                 found.put(file, index)
         return found
 
-    def _load(self, file: str, deletes: Iterable[Any]) -> Any:
+    def load(self, file: str, deletes: Iterable[Any]) -> Any:
         """A PositionDeleteIndex, as Iceberg reads it; None without deletes."""
         kept = self._lists()
         for each in deletes:
@@ -84,7 +85,7 @@ class Vectors:
             self._inputs.put(each, self._io.newInputFile(each))
         return self._loader.loadPositionDeletes(kept, file) if kept else None
 
-    def _index(self, positions: BitMap64, file: str, place: tuple[Any, Any]) -> Any:
+    def index(self, positions: BitMap64, file: str, place: tuple[Any, Any]) -> Any:
         """The positions as a PositionDeleteIndex, handed over as a whole: a call each would take longer than all the rest.
 
         ``place`` is the data file's partition spec and its partition. Iceberg takes a bitmap only with the description of a

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith.spark.iceberg.position_files import WITH_ROW_IDS, version_of
 from lakesmith.spark.jvm.gateway import elements, java_class
 
 ROW_ID: Final = "_row_id"
@@ -37,13 +38,13 @@ class Staging:
     def write(self, table: Any, rows: DataFrame) -> list[Any]:
         """Writes the rows to data files of the table; gives Iceberg's descriptions of them. Nothing is committed.
 
-        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where it is new.
+        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where it is new. On format
+        version 2 rows have none, and it is left out.
         """
         name = str(uuid.uuid4())
         self._tables.add(name, table)
         try:
-            written = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
-            written.write.format("iceberg").mode("append").save(name)
+            _lineage(table, rows).write.format("iceberg").mode("append").save(name)
             return elements(self._written.fetchNewFiles(table, name))
         finally:
             self._tables.remove(name)
@@ -71,6 +72,12 @@ class Staging:
         finally:
             self._tasks.removeTasks(table, name)
             self._tables.remove(name)
+
+
+def _lineage(table: Any, rows: DataFrame) -> DataFrame:
+    if version_of(table) < WITH_ROW_IDS:
+        return rows.drop(ROW_ID)
+    return rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
 
 
 def _table_cache(jvm: Any) -> Any:

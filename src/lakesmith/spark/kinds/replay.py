@@ -88,13 +88,12 @@ def _open(batch: Batch) -> SidecarWriter:
 
 
 def _stored(batch: Batch) -> DataFrame:
-    """The rows that are meant, as the last published batch left them, each with its ``ID``."""
+    """The rows that are meant, as the last published batch left them, each with an ``ID`` of its own: to be kept, so that it stays the same."""
     pin = batch.step.base.pin(SidecarKind.QUARANTINE)
     name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     version = f"VERSION AS OF {pin.snapshot if pin else None}"
-    return batch.spark.sql(
-        f"SELECT _row_id AS {ID}, * FROM {name} {version} WHERE {condition(batch.step.bad_rows)}"
-    )
+    rows = batch.spark.sql(f"SELECT * FROM {name} {version} WHERE {condition(batch.step.bad_rows)}")
+    return rows.select(F.monotonically_increasing_id().alias(ID), "*")
 
 
 def _take_out(batch: Batch, writer: SidecarWriter) -> int:

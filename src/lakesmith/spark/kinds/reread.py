@@ -38,7 +38,7 @@ from lakesmith.spark.read.request import (
 )
 
 ID: Final = "_id"
-"""The number of a row in quarantine: Iceberg's own row id."""
+"""The number of a row of the quarantine, as long as the batch takes."""
 
 _SOURCE: Final = "_source"
 _PROVENANCE: Final = (

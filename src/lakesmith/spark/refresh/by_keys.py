@@ -201,7 +201,7 @@ def _judged(batch: Batch, query: Query, touched: Touched) -> Judged:
 def _there(batch: Batch, touched: Touched, columns: Sequence[str]) -> DataFrame:
     """The rows that the table has now of the touched keys, with their places."""
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    return touched.among(with_places(touched.among_stored(there), columns))
+    return touched.among(with_places(batch, touched.among_stored(there), columns))
 
 
 def _identity(batch: Batch, touched: Touched) -> list[str]:

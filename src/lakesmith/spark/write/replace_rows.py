@@ -2,8 +2,8 @@
 
 A MERGE has to find the rows again that an earlier scan has found, because Spark does not tell which keys it met. Here the
 earlier scan gives each row's place (data file and position in it); the new rows are written by Spark without being committed;
-the old rows' places become deletion vectors, a few kilobytes a file, written by the driver; and one commit on the working
-branch makes both visible.
+the old rows' places become deletion vectors, a few kilobytes a file, written by the driver (files of positions, on format
+version 2); and one commit on the working branch makes both visible.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from pyspark.sql import functions as F
 from lakesmith import limits
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.iceberg.deletion_vectors import Vectors
+from lakesmith.spark.iceberg.position_files import WITH_ROW_IDS, write_deletes
 from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
-from lakesmith.spark.jvm.gateway import elements
 
 PLACE_TYPE: Final = "struct<file: string, pos: bigint, id: bigint>"
-"""A data file, a row's position in it, and the row's id."""
+"""A data file, a row's position in it, and the row's id: null where rows have none."""
 
 
 def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
@@ -33,16 +32,14 @@ def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
     if snapshot is None:
         return False
     files = state.snapshots[snapshot].count("total-data-files")
-    return (
-        state.format_version >= 3
-        and rows <= limits.ROWS_REPLACED_BY_PLACE_UP_TO
-        and files <= limits.DATA_FILES_REPLACED_IN_UP_TO
-    )
+    return rows <= limits.ROWS_REPLACED_BY_PLACE_UP_TO and files <= limits.DATA_FILES_REPLACED_IN_UP_TO
 
 
-def place() -> SparkColumn:
-    """A row's place and id, ``PLACE_TYPE``, of a frame that reads an Iceberg table."""
-    return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), F.col(ROW_ID).alias("id"))
+def place(batch: Batch) -> SparkColumn:
+    """A row's place and id, ``PLACE_TYPE``, of a frame that reads the batch's table."""
+    has_ids = batch.state().format_version >= WITH_ROW_IDS
+    row_id = F.col(ROW_ID) if has_ids else F.lit(None).cast("bigint")
+    return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), row_id.alias("id"))
 
 
 def nowhere() -> SparkColumn:
@@ -72,10 +69,10 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
         delta.addRows(file)
     if gone:
         tasks = SnapshotFiles(table, base, batch.spark._jvm).tasks(gone)
-        vectors = Vectors(batch.spark, table).write(tasks, gone, operation=batch.attempt)
-        for vector in elements(vectors.deleteFiles()):
-            delta.addDeletes(vector)
-        for vector in elements(vectors.rewrittenDeleteFiles()):
-            delta.removeDeletes(vector)
-        delta.validateDataFilesExist(vectors.referencedDataFiles())
+        written = write_deletes(batch.spark, table, tasks, gone, operation=batch.attempt)
+        for delete in written.new:
+            delta.addDeletes(delete)
+        for delete in written.old:
+            delta.removeDeletes(delete)
+        delta.validateDataFilesExist(list(gone))
     delta.validateFromSnapshot(base).commit()

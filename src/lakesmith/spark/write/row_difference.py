@@ -26,7 +26,8 @@ PLACE: Final = "_lakesmith_place"
 """The column that ``with_places`` adds."""
 
 _PLACES: Final = "_lakesmith_places"
-_ID: Final = "_lakesmith_id"
+_SAME: Final = "_lakesmith_same"
+"""Of a row that comes in the place of one that goes: that one's id, as the field ``id``, null where rows have none."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Difference:
         )
 
 
-def with_places(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """These columns of rows that are read from an Iceberg table, and where each is."""
-    return rows.select(*map(quoted, columns), place().alias(PLACE))
+def with_places(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """These columns of rows that are read from the batch's table, and where each is."""
+    return rows.select(*map(quoted, columns), place(batch).alias(PLACE))
 
 
 def difference(
@@ -69,8 +70,8 @@ def difference(
     both = wanted.select(*names, nowhere().alias(PLACE)).unionByName(there)
     fresh, places = F.count_if(F.col(PLACE).isNull()).alias(WANTED), F.collect_list(PLACE).alias(_PLACES)
     counted = grouped_exactly(both, columns, fresh, places).select(*names, WANTED, _PLACES)
-    differing = counted.where(F.col(WANTED) != F.size(_PLACES)).withColumn(_ID, _continued_id(identity))
-    sums = ((_more(), "came"), (_less(), "went"), (F.col(_ID).isNotNull().cast("int"), "continued"))
+    differing = counted.where(F.col(WANTED) != F.size(_PLACES)).withColumn(_SAME, _continued(identity))
+    sums = ((_more(), "came"), (_less(), "went"), (F.col(_SAME).isNotNull().cast("int"), "continued"))
     rows, counts = kept.cut_and_count(differing, *totals(sums))
     return Difference(rows, tuple(columns), counts["came"], counts["went"], counts["continued"])
 
@@ -88,15 +89,17 @@ def one_for_one(
     nothing = F.lit(None)
     (had, goes), (has, comes) = old, new
     gone = rows.where(goes).select(*had, *_differing(0, F.array(at), nothing))
-    come = rows.where(comes).select(*has, *_differing(1, F.array(), F.when(F.col(goes), at["id"])))
+    come = rows.where(comes).select(
+        *has, *_differing(1, F.array(), F.when(F.col(goes), F.struct(at["id"].alias("id"))))
+    )
     return gone.union(come)
 
 
-def _differing(fresh: int, places: SparkColumn, row_id: SparkColumn) -> list[SparkColumn]:
+def _differing(fresh: int, places: SparkColumn, same: SparkColumn) -> list[SparkColumn]:
     return [
         F.lit(fresh).cast("bigint").alias(WANTED),
         places.cast(f"array<{PLACE_TYPE}>").alias(_PLACES),
-        row_id.cast("bigint").alias(_ID),
+        same.cast("struct<id: bigint>").alias(_SAME),
     ]
 
 
@@ -115,16 +118,18 @@ def replace_differing(batch: Batch, differing: Difference) -> None:
         PLACE
     )
     gone = differing.rows.where(_less() > 0).select(surplus).collect() if went else []
-    new = repeated(differing.rows, _more()).select(*map(quoted, differing.columns), F.col(_ID).alias(ROW_ID))
+    new = repeated(differing.rows, _more()).select(
+        *map(quoted, differing.columns), F.col(_SAME)["id"].alias(ROW_ID)
+    )
     replace_rows(batch, by_file((row[0].file, row[0].pos) for row in gone), new, came)
 
 
-def _continued_id(identity: Sequence[str]) -> SparkColumn:
-    """The id of the one row that goes, for the one that comes in its place; null for any other."""
+def _continued(identity: Sequence[str]) -> SparkColumn:
+    """``_SAME``: the one row that goes, for the one that comes in its place; null for any other."""
     same = Window.partitionBy(*map(quoted, identity))
     is_one = (F.sum(_less()).over(same) == 1) & (F.sum(_more()).over(same) == 1)
     gone = F.when(_less() > 0, F.get(F.col(_PLACES), F.col(WANTED).cast("int"))["id"])
-    return F.when(is_one & (_more() > 0), F.max(gone).over(same))
+    return F.when(is_one & (_more() > 0), F.struct(F.max(gone).over(same).alias("id")))
 
 
 def _more() -> SparkColumn:

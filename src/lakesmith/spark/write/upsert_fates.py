@@ -135,7 +135,7 @@ def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> D
     # Pinned, not read from the branch: should Spark have to compute this again after the merge, it must not see it.
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     there = there.withColumns({DELETE: F.lit(False), _THERE: F.lit(True)})
-    places = [place().alias(PLACES)] if with_places else []
+    places = [place(batch).alias(PLACES)] if with_places else []
     there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), _THERE, *places)
     buried = read_tombstones(batch)
     if buried is None:

@@ -1,0 +1,73 @@
+"""Iceberg's format version of a table: 3, or 2 for engines that do not read 3. A table can go from 2 to 3, and not back.
+
+On version 2 rows have no ids, and deletes are files of positions in place of vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from lakesmith.catalog.state import DELETE_GRANULARITY, TableState
+from lakesmith.errors import Problem
+from lakesmith.project.definitions import FORMAT_VERSION_DEFAULT, TableDefinition
+
+FORMAT_VERSION: Final = "format-version"
+"""Iceberg's name for it, which is no property as others are: it is in the table's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatUpgrade:
+    """A table's format version, to be raised."""
+
+    found: int
+    wanted: int
+
+    def __str__(self) -> str:
+        return f"format_version {self.found} becomes {self.wanted}, for good (files that are there stay as they are)"
+
+
+def format_properties(version: int) -> dict[str, str]:
+    """The properties that a table of this format version is created with."""
+    own = {} if version >= FORMAT_VERSION_DEFAULT else {DELETE_GRANULARITY: "file"}
+    return {FORMAT_VERSION: str(version), **own}
+
+
+def format_change(table: TableDefinition, state: TableState) -> Iterator[FormatUpgrade]:
+    """The upgrade that is declared, if one is."""
+    if table.format_version > state.format_version:
+        yield FormatUpgrade(state.format_version, table.format_version)
+
+
+def format_problem(table: TableDefinition, state: TableState | None) -> Problem | None:
+    """LS516 where the table has a later format version than is declared."""
+    if state is None or table.format_version >= state.format_version:
+        return None
+    place = dict(table.settings_from).get("format_version", table.place)
+    again = (
+        "its files are taken anew, those of them that are still in their folder"
+        if table.is_sourced
+        else "it is built anew"
+    )
+    return Problem(
+        "LS516",
+        f"{table.name} is an Iceberg table of format version {state.format_version}, which cannot go back to {table.format_version}",
+        place=place,
+        expected=f"format_version: {state.format_version}",
+        found=f"format_version: {table.format_version}",
+        hint=f"keep {state.format_version}; or `lakesmith drop {table.name}`, then `lakesmith run`: {again}",
+    )
+
+
+def what_it_costs(version: int) -> tuple[str, ...]:
+    """What is slower with a format version than with 3, in words."""
+    if version >= FORMAT_VERSION_DEFAULT:
+        return ()
+    return (
+        "for engines that do not read version 3; rows have no ids (_row_id), and deletes are files of positions",
+        "slower: a batch that changes rows writes one such file for each data file they are in, not one for all",
+        "slower: a batch counts rows by the table's files, where some of its rows are deleted",
+        "slower: tables that read it compare rows that were moved or rewritten by all of their values, not by ids",
+        "tables that look something up in it as of arrival, and what verify needs of it, want its snapshots kept",
+    )
