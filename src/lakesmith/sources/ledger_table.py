@@ -139,8 +139,8 @@ def commit(
 ) -> int:
     """Commits ``content at parent + entries`` as one snapshot on a branch of its own; returns the snapshot.
 
-    ``kept``: lines, as ``kept_lines`` gives them, that are written anew in the place of all at ``parent``. The same commit moves main to ``parent`` (so main always shows a published version) and drops branches that are
-    done with. Raises what PyIceberg raises when the table changed meanwhile.
+    ``kept``: lines, as ``kept_lines`` gives them, that are written anew in the place of all at ``parent``. The same commit moves main to
+    ``parent`` (so main always shows a published version) and drops branches that are done with. Raises what PyIceberg raises when the table changed meanwhile.
     """
     from pyiceberg.table.update.snapshot import ManageSnapshots
 

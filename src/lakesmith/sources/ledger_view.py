@@ -17,7 +17,8 @@ class LedgerView(Mapping[str, LedgerEntry]):
     """Path -> the newest entry of that path, immutable. Newest is by batch, then time, then order.
 
     A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was renamed, is
-    still taken once. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows and makes entries only when asked: 100,000 of them are read in every idle run.
+    still taken once. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows
+    and makes entries only when asked: 100,000 of them are read in every idle run.
     """
 
     __slots__ = ("_rows",)

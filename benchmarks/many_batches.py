@@ -1,0 +1,215 @@
+"""Is a table with thousands of batches behind it as quick as a new one?
+
+    python benchmarks/many_batches.py --batches 10000
+
+A session that stays takes small batches of events into three tables, as ``lakesmith up`` does: segments that are removed once they are taken, silver row by row, gold sums by
+minute and category, and a slice of upkeep after every hundred batches of a table. Printed for each hundred batches: their median, that of each table, what upkeep
+took, and what grows: metadata, disk, lines of the ledger, memory of Python and of the JVM. At the end gold is held against sums made beside it. What counts is
+the ratio of the last batches to the first, after some that are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import lakesmith
+from lakesmith import limits
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.execute.events import Event, TablePublished
+from lakesmith.execute.lake import Lake
+from lakesmith.graph.load import load
+from lakesmith.project.definitions import TableName
+from lakesmith.serve.intake.frames import Frame
+from lakesmith.serve.intake.segments import Segments, remove_taken
+from lakesmith.serve.upkeep import Rounds
+
+FILES = {
+    "lakesmith.yaml": "name: many\n",
+    "tables/bronze/sales_raw.yaml": "source: {http: {path: /sales}}\n"
+    "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: bigint}\n",
+    "tables/silver/sales.sql": "SELECT product_id, product_id % 5 AS category, price, sale_time FROM bronze.sales_raw",
+    "tables/gold/by_minute.sql": "SELECT category, window(sale_time, '1 minute').start AS minute, sum(price) AS total,"
+    " count(*) AS sales, min(sale_time) AS first_sale FROM silver.sales GROUP BY category, window(sale_time, '1 minute')",
+}
+TABLES = ("bronze.sales_raw", "silver.sales", "gold.by_minute")
+BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
+SECONDS_A_BATCH = 2
+NOT_COUNTED = 50
+"""Batches in which Java still compiles."""
+
+
+@dataclass
+class Run:
+    """The project, and what it should have by now. ``taken``: seconds of each batch and of each of its tables."""
+
+    root: Path
+    rows: int
+    segments: Segments = field(init=False)
+    sums: dict[tuple[int, datetime], tuple[Decimal, int]] = field(default_factory=dict)
+    taken: list[dict[str, float]] = field(default_factory=list)
+    rounds: Rounds = field(default_factory=Rounds)
+    kept_up: list[float] = field(default_factory=list)
+    dice: random.Random = field(default_factory=lambda: random.Random(17))
+
+    def __post_init__(self) -> None:
+        for name, text in FILES.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+        self.segments = Segments(self.root / ".lakesmith/intake/bronze.sales_raw/http")
+        self.segments.open()
+
+    def batch(self, lake: Lakehouse) -> None:
+        """One batch of events, one in fifty of them late by up to an hour."""
+        self._send(BEGIN + timedelta(seconds=SECONDS_A_BATCH * len(self.taken)))
+        seconds: dict[str, float] = {}
+
+        def tell(event: Event) -> None:
+            if isinstance(event, TablePublished):
+                seconds[str(event.table)] = event.seconds
+
+        begin = time.perf_counter()
+        result = lake.run(on_event=tell)
+        remove_taken(self.segments.folder, [path.name for path in self.segments.waiting()])
+        self.taken.append({"all": time.perf_counter() - begin, **seconds})
+        self.rounds.count(result.published)
+        if (name := self.rounds.due()) is not None:
+            begin = time.perf_counter()
+            lake.keep_up(name)
+            self.kept_up.append(time.perf_counter() - begin)
+
+    def _send(self, now: datetime) -> None:
+        lines = []
+        for _ in range(self.rows):
+            late = timedelta(seconds=self.dice.randrange(3600)) if self.dice.random() < 0.02 else timedelta()
+            at = now + timedelta(milliseconds=self.dice.randrange(1000 * SECONDS_A_BATCH)) - late
+            price, product = Decimal(self.dice.randrange(1, 5000)).scaleb(-2), self.dice.randrange(50)
+            key = (product % 5, at.replace(second=0, microsecond=0))
+            total, sales = self.sums.get(key, (Decimal(0), 0))
+            self.sums[key] = (total + price, sales + 1)
+            lines.append(f'{{"price": {price}, "sale_time": "{at.isoformat()}", "product_id": {product}}}\n')
+        self.segments.append([Frame("".join(lines).encode())])
+        self.segments.seal()
+
+    def facts(self, lake: Lakehouse) -> dict[str, float]:
+        """What may grow."""
+        there = Lake.open(load(self.root)[0])
+        states = [there.catalog.table(*name.split(".")) for name in TABLES]
+        bronze = TableName.parse(TABLES[0])
+        files = [path.stat().st_size for path in (self.root / ".lakesmith").rglob("*") if path.is_file()]
+        handle: Any = lake._handle
+        return {
+            "metadata_kb": sum(
+                Path(it.metadata_location.removeprefix("file:")).stat().st_size for it in states if it
+            )
+            / 1e3,
+            "snapshots": sum(len(it.snapshots) for it in states if it),
+            "disk_mb": sum(files) / 1e6,
+            "files": len(files),
+            "lines": len(there.ledger(bronze, there.facts(bronze))),
+            "python_mb": memory_mb("self"),
+            "jvm_mb": memory_mb(handle.jvm_pid),
+        }
+
+    def part(self, every: int, lake: Lakehouse) -> dict[str, float]:
+        """Of the last ``every`` batches the medians, and what has grown by now."""
+        last = self.taken[-every:]
+        found = {"batches": len(self.taken), "median": median(each["all"] for each in last)}
+        found |= {
+            name.partition(".")[0]: median(each[name] for each in last if name in each) for name in TABLES
+        }
+        kept, self.kept_up = self.kept_up, []
+        return {**found, "upkeep": sum(kept), **self.facts(lake)}
+
+    def check(self, lake: Lakehouse) -> str:
+        """Raises SystemExit where gold is not what was made beside it."""
+        rows = lake.table("gold.by_minute").arrow().to_pylist()
+        found = {
+            (row["category"], row["minute"].astimezone(UTC)): (row["total"], row["sales"]) for row in rows
+        }
+        if found != self.sums:
+            raise SystemExit(
+                f"gold is wrong in {sum(found.get(key) != value for key, value in self.sums.items())} groups"
+            )
+        return f"gold is right: {len(found):,} groups of {self.rows * len(self.taken):,} rows"
+
+
+def memory_mb(process: int | str) -> float:
+    """What a process holds in memory (Linux alone tells)."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0.0
+    return next(int(line.split()[1]) / 1e3 for line in text.splitlines() if line.startswith("VmRSS"))
+
+
+def parts(run: Run, options: argparse.Namespace) -> Iterator[dict[str, float]]:
+    """Runs the batches, as many as there is time for."""
+    until = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
+    with lakesmith.open(run.root) as lake:
+        for number in range(1, options.batches + 1):
+            run.batch(lake)
+            if number % options.every == 0:
+                yield run.part(options.every, lake)
+            if time.monotonic() > until:
+                break
+        print(run.check(lake))
+
+
+def show(part: dict[str, float]) -> None:
+    print(
+        f"{part['batches']:>6}  {part['median']:.2f} s (bronze {part['bronze']:.2f}, silver {part['silver']:.2f}, gold {part['gold']:.2f}),"
+        f" upkeep {part['upkeep']:.1f} s, metadata {part['metadata_kb']:,.0f} KB of {part['snapshots']:,.0f} snapshots,"
+        f" disk {part['disk_mb']:,.0f} MB in {part['files']:,.0f} files, ledger {part['lines']:,.0f} lines,"
+        f" Python {part['python_mb']:,.0f} MB, JVM {part['jvm_mb']:,.0f} MB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=100, help="events a batch")
+    parser.add_argument("--every", type=int, default=100, help="batches that are told of together")
+    parser.add_argument(
+        "--minutes", type=float, help="how long at most; less than --batches are made then, and it says so"
+    )
+    parser.add_argument(
+        "--lines-kept",
+        type=int,
+        default=limits.SEGMENT_LINES_KEPT_SECONDS,
+        help="seconds for which a segment has a line",
+    )
+    parser.add_argument("--json", type=Path, help="a file for what was found, one line a part")
+    options = parser.parse_args()
+    limits.SEGMENT_LINES_KEPT_SECONDS = options.lines_kept  # type: ignore[misc]
+    with tempfile.TemporaryDirectory(prefix="many-batches-") as folder:
+        run, found = Run(Path(folder) / "many", options.rows), []
+        for part in parts(run, options):
+            show(part)
+            found.append(part)
+            if options.json:
+                options.json.write_text("".join(f"{json.dumps(each)}\n" for each in found))
+        skipped = NOT_COUNTED if len(run.taken) > NOT_COUNTED else 0
+        all_of = [each["all"] for each in run.taken[skipped:]]
+    part = max(1, min(options.every, len(all_of) // 2))
+    first, last = median(all_of[:part]), median(all_of[-part:])
+    print(f"{len(run.taken):,} batches of {options.rows} rows (of {options.batches:,} asked for)")
+    print(
+        f"the first {part} after {skipped}: {first:.2f} s, the last {part}: {last:.2f} s, ratio {last / first:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
