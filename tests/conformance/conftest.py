@@ -52,16 +52,17 @@ def place(request: pytest.FixtureRequest) -> places.Place:
     return places.in_postgres(request.getfixturevalue("jdbc"), s3)
 
 
-@pytest.fixture(scope="session")
-def known_s3(s3: s3_server.Server, session: SessionHandle) -> Iterator[s3_server.Server]:
+@pytest.fixture
+def known_s3(
+    s3: s3_server.Server, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> s3_server.Server:
     """S3, with credentials where clients look for them that no setting tells: in the environment, and in Java's properties."""
     properties: Any = session.spark._jvm.java.lang.System  # type: ignore[union-attr]
     properties.setProperty("aws.accessKeyId", s3.environ["AWS_ACCESS_KEY_ID"])
     properties.setProperty("aws.secretAccessKey", s3.environ["AWS_SECRET_ACCESS_KEY"])
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in s3.environ.items():
-            patch.setenv(name, value)
-        yield s3
+    for name, value in s3.environ.items():
+        monkeypatch.setenv(name, value)
+    return s3
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from lakesmith.catalog.commit_in_doubt import is_in_doubt, looked_up
 from lakesmith.errors import LockedError, Problem
 from lakesmith.project.layout import RESERVED_LAYER
 
@@ -89,7 +90,7 @@ class LeaseTable:
         return other
 
     def _try(self, wanted: Lease) -> Lease | None:
-        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+        from pyiceberg.exceptions import CommitFailedException
 
         for _ in range(_TRIES):
             table = self._table()
@@ -101,11 +102,11 @@ class LeaseTable:
             try:
                 self._write(table, wanted)
                 return None
-            except (CommitFailedException, CommitStateUnknownException):
-                # Somebody else wrote, or nobody knows: what is there now tells.
+            except CommitFailedException:
+                # Somebody else wrote: what is there now tells.
                 continue
-            except ValueError as error:
-                if "sequence number" not in str(error):
+            except Exception as error:
+                if not is_in_doubt(error) and "sequence number" not in str(error):
                     raise
         return _lease(self._table())
 
@@ -125,14 +126,14 @@ class LeaseTable:
         from pyiceberg.types import NestedField, StringType
 
         try:
-            return self._catalog.load_table(self._name)
+            return looked_up(self._catalog.load_table(self._name))
         except NoSuchTableError:
             self._catalog.create_namespace_if_not_exists(self._name[0])
         try:
             schema = Schema(NestedField(1, "nothing", StringType(), required=False))
-            return self._catalog.create_table(self._name, schema, properties=_PROPERTIES)
+            return looked_up(self._catalog.create_table(self._name, schema, properties=_PROPERTIES))
         except TableAlreadyExistsError:
-            return self._catalog.load_table(self._name)
+            return looked_up(self._catalog.load_table(self._name))
 
 
 def _lease(table: Any) -> Lease | None:

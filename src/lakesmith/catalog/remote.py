@@ -69,22 +69,32 @@ class RemoteCatalog:
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        looked: dict[TableName, TableState | None] = getattr(self._look, "states", {})
-        if (table := TableName(layer, name)) in looked:
-            return looked[table]
-        return self._read(table)
+        looked: dict[TableName, TableState | LakesmithError | None] = getattr(self._look, "states", {})
+        table = TableName(layer, name)
+        found = looked[table] if table in looked else self._read(table)
+        if isinstance(found, LakesmithError):
+            raise found
+        return found
 
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """See ``Catalog.one_look``: they are asked for side by side."""
         names = list(dict.fromkeys(tables))
         self._ask(lambda: self._tables)
+        before = getattr(self._look, "states", {})
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            self._look.states = dict(zip(names, pool.map(self._read, names), strict=True))
+            self._look.states = dict(zip(names, pool.map(self._looked, names), strict=True))
         try:
             yield
         finally:
-            self._look.states = {}
+            self._look.states = before
+
+    def _looked(self, name: TableName) -> TableState | LakesmithError | None:
+        """What is wrong with one table is told where it is asked for: the others are there."""
+        try:
+            return self._read(name)
+        except LakesmithError as error:
+            return error
 
     def _read(self, name: TableName) -> TableState | None:
         known = self._states.get(name)

@@ -58,9 +58,10 @@ def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus,
     wanted = set(names)
     needed = wanted.union(*(decider.graph.upstream(name) for name in wanted))
     found: dict[TableName, TableStatus] = {}
-    for name in decider.graph.order:
-        if name in needed:
-            found[name] = _status(decider, name, found)
+    with decider.lake.one_look(needed):
+        for name in decider.graph.order:
+            if name in needed:
+                found[name] = _status(decider, name, found)
     return tuple(status for name, status in found.items() if name in wanted)
 
 

@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar
 
 from lakesmith import limits
 from lakesmith.catalog import busy
+from lakesmith.catalog.commit_in_doubt import is_in_doubt
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
@@ -219,10 +220,10 @@ def _always_busy(table: TableName, last: Exception) -> LockedError:
 
 
 def _has_lost_race(error: Exception) -> bool:
-    """Whether another made its commit, or the ledger, first."""
+    """Whether another made its commit, or the ledger, first; or it is not known what became of ours, which the next try looks up."""
     from pyiceberg.exceptions import CommitFailedException
 
-    if isinstance(error, CommitFailedException):
+    if isinstance(error, CommitFailedException) or is_in_doubt(error):
         return True
     if isinstance(error, ValueError):
         # How PyIceberg tells that another snapshot was added between reading the metadata and committing to it.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lakesmith import limits
+from lakesmith.catalog.commit_in_doubt import looked_up
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
@@ -65,7 +66,7 @@ def load(catalog: Any, table: TableName, pin: Pin) -> Any:
     from pyiceberg.exceptions import NoSuchTableError
 
     try:
-        ledger = catalog.load_table(identifier(table))
+        ledger = looked_up(catalog.load_table(identifier(table)))
     except NoSuchTableError as error:
         raise _state_error("LS540", table, "does not exist any more", pin) from error
     if str(ledger.metadata.table_uuid) != pin.uuid:
@@ -89,6 +90,7 @@ def load_or_create(catalog: Any, table: TableName) -> Any:
             ledger = catalog.create_table(identifier(table), _schema(), properties=_PROPERTIES)
         except TableAlreadyExistsError:
             ledger = catalog.load_table(identifier(table))
+    looked_up(ledger)
     if _EMPTY not in ledger.metadata.refs:
         _commit_empty(ledger)
     return ledger

@@ -24,6 +24,16 @@ CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
 
 _PUBLISH_TRIES: Final = 30
+_IN_DOUBT: Final = (
+    "CommitFailedException",
+    "CommitStateUnknownException",
+    "UncheckedSQLException",
+    # Of REST catalogs: the connection ended before there was an answer; a server that is overloaded.
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+)
+"""What a commit may raise though it was made: what is there tells."""
 
 
 _naming = AS_IN_PROJECT
@@ -182,11 +192,7 @@ class JavaTables:
             if kind == "CommitFailedException":
                 # As it is now: a request that was sent twice fails over its own success.
                 _delete_lost(operations.io(), operations.refresh(), updated)
-            unknown = kind in (
-                "CommitFailedException",
-                "CommitStateUnknownException",
-                "UncheckedSQLException",
-            )
+            unknown = kind in _IN_DOUBT
             # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time to say so.
             if not unknown or "[SQLITE_" in str(error):
                 raise

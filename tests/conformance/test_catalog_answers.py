@@ -1,0 +1,161 @@
+"""A REST catalog whose answers come late, twice, with an error or not at all, each at each commit of a batch.
+
+Whatever it says, what it did counts: the run goes on or ends, the next one puts everything right, nothing is lost or doubled, and no file
+that a commit needs is deleted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import places
+import pytest
+from shared_project import SharedProject
+from small_shop import FIRST, LATE, NEWEST, ORDERS, SECOND, csv, newest
+
+from faulty_proxy import DROP, Asked, Fault, Proxy, running
+
+if TYPE_CHECKING:
+    import rest_server
+    import s3_server
+    from conftest import Make
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+
+Is = Callable[[Asked], bool]
+
+FAULTS = {
+    "no answer though it was done": Fault(bool, DROP, after=True),
+    "no answer": Fault(bool, DROP),
+    "500 though it was done": Fault(bool, 500, after=True),
+    "500": Fault(bool, 500),
+    "502 though it was done": Fault(bool, 502, after=True),
+    "503 though it was done": Fault(bool, 503, after=True),
+    "503": Fault(bool, 503),
+    "504 though it was done": Fault(bool, 504, after=True),
+    "409 to what came twice": Fault(bool, twice=True),
+    "an answer that is late": Fault(bool, seconds=1.0),
+}
+
+
+def _moves(asked: Asked, table: str, ref: str) -> bool:
+    if asked.method != "POST" or asked.path.rpartition("/")[2] != table:
+        return False
+    refs = [str(each.get("ref-name")) for each in asked.data.get("updates", ())]
+    return any(name.startswith(ref) for name in refs) and (ref == "main" or "main" not in refs)
+
+
+COMMITS: dict[str, Is] = {
+    "opening the branch": lambda asked: _moves(asked, "newest", "lakesmith_work_") and _adds(asked) == 0,
+    "rows on the branch": lambda asked: _moves(asked, "newest", "lakesmith_work_") and _adds(asked) == 1,
+    "rows appended to the branch": lambda asked: (
+        _moves(asked, "orders", "lakesmith_work_") and _adds(asked) == 1
+    ),
+    "the ledger": lambda asked: _is_ledger(asked),
+    "the publish": lambda asked: _moves(asked, "newest", "main"),
+}
+
+
+LOOKED_UP = ("the ledger", "the publish")
+"""Commits of which the same run finds out what became of them. Others' batches fail, and are done anew by the next run."""
+
+
+def _is_lease(asked: Asked) -> bool:
+    return asked.method == "POST" and "/lease__" in asked.path and b"lakesmith.lease" in asked.body
+
+
+def _adds(asked: Asked) -> int:
+    return sum(each["action"] == "add-snapshot" for each in asked.data["updates"])
+
+
+def _is_ledger(asked: Asked) -> bool:
+    return asked.method == "POST" and asked.path.endswith("__files") and b'"attempt-' in asked.body
+
+
+@pytest.fixture(scope="module")
+def proxy(rest: rest_server.Server) -> Iterator[Proxy]:
+    with running(rest.uri) as started:
+        yield started
+
+
+@pytest.fixture
+def place(rest: rest_server.Server, known_s3: s3_server.Server, proxy: Proxy) -> Iterator[places.Place]:
+    """The REST catalog by way of the proxy."""
+    yield places.on_rest(rest, known_s3, proxy.uri)
+    proxy.clear()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("commit", COMMITS)
+def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: str) -> None:
+    shop = make(ORDERS | NEWEST)
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    shop.land("orders/1.csv", csv(*SECOND))
+    known = FAULTS[fault]
+    arranged = proxy.at(Fault(COMMITS[commit], known.answer, known.after, known.twice, known.seconds))
+    result = shop.run()
+    assert arranged.met == 1
+    proxy.clear()
+    assert result.code == 0 or commit not in LOOKED_UP, result.problems
+    shop.land("orders/2.csv", csv(*LATE))
+    shop.must_run()
+    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND + LATE)
+    assert shop.rows("silver.newest") == newest(FIRST + SECOND + LATE)
+    for table in ("bronze.orders", "silver.newest"):
+        _check_files(shop, table)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_lease_and_its_answer(make: Make, proxy: Proxy, fault: str) -> None:
+    """It only keeps others from the same work: whatever becomes of it, the next run takes it."""
+    shop = make(ORDERS)
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    shop.land("orders/1.csv", csv(*SECOND))
+    known = FAULTS[fault]
+    arranged = proxy.at(Fault(_is_lease, known.answer, known.after, known.twice, known.seconds))
+    shop.must_run()
+    assert arranged.met == 1
+    proxy.clear()
+    shop.land("orders/2.csv", csv(*LATE))
+    shop.must_run()
+    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND + LATE)
+
+
+def test_an_idle_run_asks_for_each_table_once(
+    make: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {f"tables/silver/copy{number}.sql": "SELECT * FROM bronze.orders\n" for number in range(3)}
+    shop = make(ORDERS | NEWEST | more)
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    monkeypatch.setattr("lakesmith.spark.open.open_session", None)
+    monkeypatch.setattr("lakesmith.spark.open.open_engine", None)
+    for command in ("run", "plan", "status"):
+        proxy.clear()
+        shop.must(command)
+        asked = Counter(
+            f"{each.method} {each.path.rpartition('/')[2].partition('?')[0]}" for each in proxy.asked
+        )
+        tables = ("orders", "newest", "copy0", "copy1", "copy2")
+        assert asked == Counter(["GET config", *(f"GET {table}" for table in tables)])
+
+
+def _check_files(shop: SharedProject, table: str) -> None:
+    """What main has passed through is all there to be read: by another tool, and the files themselves."""
+    found = shop.outside(table).metadata
+    snapshot: Any = found.snapshot_by_id(found.refs["main"].snapshot_id)
+    while snapshot is not None:
+        shop.sql(f"SELECT * FROM {{{table}}} VERSION AS OF {snapshot.snapshot_id}")
+        assert _is_there(shop, snapshot.manifest_list)
+        snapshot = found.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
+def _is_there(shop: SharedProject, url: str) -> bool:
+    at, s3 = urlsplit(url), shop.place.s3
+    assert s3 is not None
+    return s3.client().head_object(Bucket=at.netloc, Key=at.path[1:])["ContentLength"] > 0
