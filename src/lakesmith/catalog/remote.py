@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,11 @@ Result = TypeVar("Result")
 
 _AT_ONCE: Final = 16
 """Questions to a catalog under way at once."""
+
+
+def _is_not_of_old_metadata(record: logging.LogRecord) -> bool:
+    """A REST server deletes old metadata files itself; PyIceberg tries it after each commit, and would tell a person that they are gone."""
+    return not record.getMessage().startswith("Failed to delete metadata file")
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,8 @@ class RemoteCatalog:
     def _catalog(self) -> PyIcebergCatalog:
         from pyiceberg.catalog import load_catalog
 
+        if self._properties.get("type") == "rest":
+            logging.getLogger("pyiceberg.catalog").addFilter(_is_not_of_old_metadata)
         return load_catalog(CATALOG_NAME, **self._properties)
 
     @cached_property
