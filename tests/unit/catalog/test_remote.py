@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,3 +91,12 @@ def test_the_first_writer_makes_what_a_catalog_in_a_database_needs(tmp_path: Pat
     over(tmp_path / "new.db").writer().create_namespace_if_not_exists("bronze")
     written = over(tmp_path / "new.db").reader()
     assert written.catalog.list_namespaces() == [("bronze",)]  # type: ignore[attr-defined]
+
+
+def test_old_metadata_that_the_server_has_deleted_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(EnvironmentProblem):
+        RemoteCatalog({"type": "rest", "uri": "http://127.0.0.1:1"}).names("bronze")
+    logger = logging.getLogger("pyiceberg.catalog")
+    logger.warning("Failed to delete metadata file s3://lake/a.json")
+    logger.warning("Failed to delete data file s3://lake/a.parquet")
+    assert caplog.messages == ["Failed to delete data file s3://lake/a.parquet"]
