@@ -30,12 +30,13 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.process = ServerProcess(folder)
         self._port: int | None = None
+        self._requests = folder / "requests"
 
     def start(self) -> None:
         """Starts it on a free port, with nothing in it, and waits until it answers."""
         port_file = self.process.folder / "port"
         port_file.unlink(missing_ok=True)
-        self.process.start([sys.executable, _LAUNCHER, port_file], os.environ)
+        self.process.start([sys.executable, _LAUNCHER, port_file, self._requests], os.environ)
         self._port = self.process.wait_for(lambda: int(port_file.read_text()) if port_file.exists() else None)
 
     def end(self) -> None:
@@ -75,6 +76,16 @@ class Server:
         name = name or f"lake-{uuid.uuid4().hex[:12]}"
         self.client().create_bucket(Bucket=name)
         return f"s3://{name}"
+
+    @contextmanager
+    def asked(self, word: str = "") -> Iterator[list[str]]:
+        """What it is asked within the block, there when that ends: lines such as ``GET /bucket/key? bytes=0-99``, those with ``word`` in them."""
+        before, lines = self._written_down(), list[str]()
+        yield lines
+        lines += [line for line in self._written_down()[len(before) :] if word in line]
+
+    def _written_down(self) -> list[str]:
+        return self._requests.read_text().splitlines() if self._requests.exists() else []
 
     @property
     def files(self) -> dict[str, str]:

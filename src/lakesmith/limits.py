@@ -132,6 +132,9 @@ FILE_CHUNK_BYTES: Final = 8 * 1024 * 1024
 OBJECT_THREADS: Final = 32
 """Requests to S3 under way at once: each takes some 50 ms, most of them waiting."""
 
+OBJECTS_A_PIECE: Final = 3_000
+"""Objects that are known of a piece of a prefix, which is listed beside the others: three answers of S3, of a thousand each."""
+
 OBJECT_FIRST_BYTES: Final = 64 * 1024
 """Bytes of an object that are asked for first: a header, or a footer. Each further request is for eight times as many."""
 

@@ -76,7 +76,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     notes: list[str] = []
     for source in (each for each in table.sources if each.kafka is None):
         try:
-            listing = list_files(source, lake.project.root, time.time_ns())
+            listing = list_files(source, lake.project.root, time.time_ns(), ledger.rows)
             lines |= _source_lines(lake, source, listing, ledger)
             notes += dict.fromkeys((*listing.notes, *filter(None, [listing.summary])))
         except LakesmithError as error:

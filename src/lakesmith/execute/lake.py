@@ -92,7 +92,7 @@ class Lake:
         self, table: TableDefinition, source: FileSource, ledger: LedgerView
     ) -> tuple[Listing, FileChoice]:
         if source.kafka is None:
-            listing = list_files(source, self.project.root, time.time_ns())
+            listing = list_files(source, self.project.root, time.time_ns(), ledger.rows)
             return listing, self._choose(table, source, listing, ledger)
         state = topic_state(source)
         choice = choose_slices(source, source.kafka, state, ledger)

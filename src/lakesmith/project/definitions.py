@@ -256,7 +256,8 @@ class FileSource:
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
     ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
     ``kafka``: there are none: records are read from a topic, and slices of its partitions stand for files.
-    ``store``: how objects are reached, where ``path`` is in S3.
+    ``store``: how objects are reached, where ``path`` is in S3. ``since``: where the names below ``path`` begin that count: what comes
+    before it, in the order of characters, is not looked at.
     """
 
     name: str
@@ -275,6 +276,7 @@ class FileSource:
     postgres: PostgresTable | None = None
     kafka: KafkaTopic | None = None
     store: ObjectStore | None = None
+    since: str | None = None
 
     @property
     def is_in_store(self) -> bool:

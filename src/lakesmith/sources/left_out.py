@@ -26,6 +26,15 @@ TEMPORARY_ENDINGS = (
 _COMPRESSED = (".gz", ".bz2")
 
 
+def is_left_out(name: str) -> bool:
+    """Whether a file or folder of this name is never taken.
+
+    >>> is_left_out("_SUCCESS"), is_left_out("a.csv.tmp"), is_left_out("a.csv")
+    (True, True, False)
+    """
+    return name[:1] in ("_", ".") or name.lower().endswith(TEMPORARY_ENDINGS)
+
+
 @dataclass(slots=True)
 class LeftOut:
     """The names that a listing left out. A folder that is left out counts once.
@@ -50,6 +59,11 @@ class LeftOut:
         """How many they are."""
         links = len(self.astray) + len(self.second) + len(self.again)
         return self.dots + self.unfinished + self.unmatched + self.odd + links
+
+    def hide(self, name: str) -> None:
+        """A name that is left out as ``is_left_out`` says."""
+        self.dots += name[0] == "."
+        self.unfinished += name[0] != "."
 
     def miss(self, name: str, shown: str, matches: Callable[[str], object]) -> None:
         """A name that the pattern does not take; ``matches`` tells it without regard to case."""

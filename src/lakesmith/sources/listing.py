@@ -11,7 +11,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Protocol
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileSource, ObjectStore
 from lakesmith.sources.landing_file import LandingFile
-from lakesmith.sources.left_out import TEMPORARY_ENDINGS, LeftOut
+from lakesmith.sources.left_out import LeftOut, is_left_out
 from lakesmith.sources.model import FileIdentity, Found
 from lakesmith.sources.names import printable
 
@@ -45,23 +45,24 @@ class Listing:
 
 
 class FileSystem(Protocol):
-    """Where a listing comes from. The local one is built; an object store has the same face."""
+    """Where a listing comes from: folders of this machine, or a prefix in S3."""
 
-    def walk(self, source: FileSource, root: Path) -> Found:
-        """Finds the files that the source's pattern takes.
+    def walk(self, source: FileSource, root: Path, known: Collection[str] = ()) -> Found:
+        """Finds the files that the source's pattern takes. ``known``: paths of a table's earlier files, which tell how to go about it.
 
         Raises SourceError when the folder is not there or cannot be read.
         """
         ...
 
 
-def list_files(source: FileSource, root: Path, now_ns: int) -> Listing:
-    """Lists the files of ``source``; ``now_ns`` (nanoseconds since the epoch) decides who is too young.
+def list_files(source: FileSource, root: Path, now_ns: int, known: Collection[str] = ()) -> Listing:
+    """Lists the files of ``source``; ``now_ns`` (nanoseconds since the epoch) decides who is too young, ``known`` (paths that a
+    table has taken) nothing but how quickly a listing in S3 is there.
 
     Raises SourceError: LS401 the folder does not exist, LS402 not a folder, LS403 a kind of path that is not supported,
-    LS404 it may not be read, LS405 a file name that is not UTF-8.
+    LS404 it may not be read, LS405 a file name that is not UTF-8; in S3 LS406 no or wrong credentials, LS407 no answer.
     """
-    walk = file_system(source).walk(source, root)
+    walk = file_system(source).walk(source, root, known)
     once = _without_second_names(walk)
     files = sorted([*walk.files, *once], key=attrgetter("path"))
     _refuse_undecodable(files, source)
@@ -77,7 +78,7 @@ def file_system(source: FileSource) -> FileSystem:
     """The file system of a source's path. Raises SourceError LS403 for a URI of another kind than objects in S3."""
     if source.is_in_store:
         # Imported here: few projects need it, and an idle command has no time for it.
-        from lakesmith.sources.objects import ObjectFileSystem
+        from lakesmith.sources.object_listing import ObjectFileSystem
 
         return ObjectFileSystem()
     if _URI.match(source.path):
@@ -116,7 +117,7 @@ def _absolute(path: Path) -> str:
 class LocalFileSystem:
     """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well under a second."""
 
-    def walk(self, source: FileSource, root: Path) -> Found:
+    def walk(self, source: FileSource, root: Path, known: Collection[str] = ()) -> Found:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
         if (source.http or source.postgres) and not Path(folder).exists():
@@ -165,9 +166,8 @@ def _read_folder(folder: _Folder, matches: _Matches, source: FileSource, walk: F
     with _scan(folder.path, source) as entries:
         for entry in entries:
             name = entry.name
-            if name[0] in "._" or name.lower().endswith(TEMPORARY_ENDINGS):
-                left_out.dots += name[0] == "."
-                left_out.unfinished += name[0] != "."
+            if is_left_out(name):
+                left_out.hide(name)
             elif entry.is_dir():
                 link = folder.link or entry.is_symlink()
                 below.append(_Folder(entry.path, f"{folder.shown}{name}/", link))
@@ -311,6 +311,7 @@ def _split_by_age(
     waiting: list[FileIdentity] = []
     for file in files:
         # A time in the future (a wrong clock elsewhere) must not hold a file back for ever: then the local one counts.
-        written = min(file.modified_ns, file.changed_ns)
+        # Of an object there is but one.
+        written = min(file.modified_ns, file.changed_ns or file.modified_ns)
         (found if written <= newest else waiting).append(file)
     return tuple(found), tuple(waiting)

@@ -1,0 +1,76 @@
+"""boto3's client of a store: bounded in how long it waits, and quick with the answers to listings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from lakesmith import limits
+from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.project.definitions import ObjectStore
+
+_CONNECT_SECONDS: Final = 5
+_READ_SECONDS: Final = 20
+_ATTEMPTS: Final = 5
+"""Tries in all, with pauses that grow. A server that cannot be reached is given up after some half a minute; one that takes the
+connection and says nothing, after two."""
+
+
+@lru_cache(maxsize=8)
+def client_of(store: ObjectStore) -> Any:
+    """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3."""
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as error:
+        raise EnvironmentProblem(
+            Problem(
+                "LS330",
+                "the package that reads S3 is not installed",
+                expected="boto3",
+                hint="pip install 'lakesmith[aws]'",
+            )
+        ) from error
+    config = Config(
+        max_pool_connections=limits.OBJECT_THREADS,
+        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+    )
+    client = boto3.Session().client(
+        "s3",
+        endpoint_url=store.endpoint,
+        region_name=store.region,
+        aws_access_key_id=store.key_id,
+        aws_secret_access_key=store.secret,
+        aws_session_token=store.token,
+        config=config,
+    )
+    client.meta.events.register_first("before-parse.s3.ListObjectsV2", _read_contents)
+    return client
+
+
+def _read_contents(
+    response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object
+) -> None:
+    """Reads the objects in the answer to a listing, and leaves the rest of it to botocore, which takes ten times as long for them."""
+    body = response_dict["body"]
+    if response_dict["status_code"] != 200 or b"<Contents>" not in body:
+        return
+    root = ElementTree.fromstring(body)
+    space = root.tag.rpartition("}")[0] + "}" if "}" in root.tag else ""
+    contents = f"{space}Contents"
+    customized_response_dict["Contents"] = [_entry(each, space) for each in root.iterfind(contents)]
+    root[:] = [each for each in root if each.tag != contents]
+    response_dict["body"] = ElementTree.tostring(root)
+
+
+def _entry(element: ElementTree.Element, space: str) -> dict[str, Any]:
+    found = {name: element.findtext(space + name, "") for name in ("Key", "ETag", "Size", "LastModified")}
+    return {
+        **found,
+        "Size": int(found["Size"]),
+        "LastModified": datetime.fromisoformat(found["LastModified"]),
+    }
