@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/customer-orders
 MINUTES ?= 60
+EXAMPLE ?= customer-orders
 
-.PHONY: demo test test-all check unit soak walks orchestrators format clean
+.PHONY: demo test test-all check unit soak walks emulated orchestrators format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -29,7 +30,7 @@ test: $(VENV)/installed  ## the suite: units, Spark, crashes; of the long tail o
 test-all: $(VENV)/installed  ## every case: what a soak begins with
 	LAKESMITH_PART=all $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-unit: $(VENV)/installed  ## the tests that need no JVM
+unit: $(VENV)/installed  ## the tests that need no Spark
 	$(BIN)/python -m pytest tests/unit --numprocesses 2
 
 soak: $(VENV)/installed  ## random histories and kills, round after round, for as long as it is told: make soak MINUTES=600
@@ -43,6 +44,9 @@ check: $(VENV)/installed  ## style, types, and the order of imports
 
 walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and compares what they print
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/*
+
+emulated: $(VENV)/installed  ## an example with S3 and Glue played on this machine, beside its local tables: make emulated EXAMPLE=invoices
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/emulated.py examples/$(EXAMPLE) build/emulated
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.spark.start.jars import KAFKA_JARS
+from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    import postgres_server
+    import rest_server
     import s3_server
 
 sys.path.append(str(Path(__file__).parent))
@@ -133,7 +135,7 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         driver_memory_mb=3072,
         little=True,
         conf=forgetful,
-        more_coordinates=KAFKA_JARS,
+        more_coordinates=(*KAFKA_JARS, *AWS_JARS, *POSTGRES_JARS),
     )
     started = start_session(settings)
     yield started.result()
@@ -152,4 +154,22 @@ def s3() -> Iterator[s3_server.Server]:
     from s3_server import running
 
     with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rest(s3: s3_server.Server) -> Iterator[rest_server.Server]:
+    """An Iceberg REST catalog on loopback, with its files on ``s3``. Tests make their own namespaces."""
+    from rest_server import running
+
+    with running(s3) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def jdbc() -> Iterator[postgres_server.Server]:
+    """PostgreSQL on loopback, for catalogs that Java opens too. Tests make their own databases."""
+    from postgres_server import listening
+
+    with listening() as server:
         yield server

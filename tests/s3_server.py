@@ -98,6 +98,16 @@ class Server:
             "s3.force-virtual-addressing": "false",
         }
 
+    @property
+    def file_io(self) -> dict[str, str]:
+        """The properties of Iceberg's own S3FileIO for files here; who it is, it is told by the environment."""
+        return {
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+            "s3.endpoint": self.endpoint,
+            "s3.path-style-access": "true",
+            "client.region": REGION,
+        }
+
     def glue(self, warehouse: str) -> dict[str, str]:
         """PyIceberg's properties of the Glue catalog here, with its tables below ``warehouse``."""
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ class ServerProcess:
         self.folder = folder
         self.log = folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._before = 0
 
     @property
     def pid(self) -> int | None:
@@ -30,6 +32,7 @@ class ServerProcess:
     def start(self, command: Sequence[str | Path], environ: Mapping[str, str]) -> None:
         """Starts it; it need not answer yet."""
         assert self._process is None, "it runs already"
+        self._before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 list(map(str, command)),
@@ -46,9 +49,13 @@ class ServerProcess:
         until = time.monotonic() + PATIENCE
         while (found := answer()) is None:
             if self._process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(f"it does not answer:\n{self.log.read_text(errors='replace')[-4000:]}")
+                raise AssertionError(f"it does not answer:\n{self.said()[-4000:]}")
             time.sleep(0.02)
         return found
+
+    def said(self) -> str:
+        """Its log since this start."""
+        return self.log.read_bytes()[self._before :].decode(errors="replace")
 
     def end(self) -> None:
         """Kills it at once, and waits until it is gone."""
@@ -59,3 +66,10 @@ class ServerProcess:
         process.wait(PATIENCE)
         assert process.stdin is not None
         process.stdin.close()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on, for a server that must be told one."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

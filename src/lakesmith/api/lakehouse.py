@@ -68,7 +68,7 @@ class Lakehouse:
     def plan(self, *select: str) -> tuple[Forecast, ...]:
         """What a run would do with the selected tables (all, without a pattern), and what it costs. Starts no Spark."""
         opened = self._opened()
-        decider = opened.decider()
+        decider = opened.decider(warm=self._is_warm)
         return forecasts(decider, decider.decide_all(opened.names(select)))
 
     def status(self, *select: str) -> tuple[TableStatus, ...]:
@@ -96,7 +96,7 @@ class Lakehouse:
             LockedError: another run holds the project.
         """
         opened = self._opened()
-        names, decider = opened.to_run(select, full_refresh)
+        names, decider = opened.to_run(select, full_refresh, self._is_warm)
         events: list[Event] = []
 
         def tell(event: Event) -> None:
@@ -151,6 +151,11 @@ class Lakehouse:
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""
         self._calls.do_at_once(self._end)
+
+    @property
+    def _is_warm(self) -> bool:
+        """Whether its Spark is there already: it has worked, and stays for what comes."""
+        return self._handle is not None
 
     def _opened(self) -> Opened:
         return read_project(self.folder, self.target)

@@ -45,12 +45,12 @@ class Opened:
             raise UsageError(Problem("LS221", what, definition.place, "a table of this project"))
         return name
 
-    def decider(self, full: Sequence[TableName] = ()) -> Decider:
-        """Decides on this project's tables."""
-        return Decider(self.graph, self.lake, frozenset(full))
+    def decider(self, full: Sequence[TableName] = (), warm: bool = False) -> Decider:
+        """Decides on this project's tables. ``warm``: for a session that has worked already, and stays."""
+        return Decider(self.graph, self.lake, frozenset(full), warm=warm)
 
     def to_run(
-        self, select: Sequence[str], full_refresh: Sequence[str]
+        self, select: Sequence[str], full_refresh: Sequence[str], warm: bool = False
     ) -> tuple[tuple[TableName, ...], Decider]:
         """The tables of a run, and what decides on them: the selected ones; else all, or with ``full_refresh`` those and what reads them.
 
@@ -66,7 +66,7 @@ class Opened:
                 for name in self.graph.order
                 if name in full or any(up in full for up in self.graph.upstream(name))
             )
-        return names, self.decider(full)
+        return names, self.decider(full, warm)
 
     def _require_derived(self, name: TableName) -> None:
         definition = self.graph.node(name).definition

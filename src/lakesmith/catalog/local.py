@@ -88,6 +88,10 @@ class LocalCatalog:
                     raise _lost(f"{layer}.{name}", gone) from error
         return None
 
+    def physical(self, name: TableName) -> tuple[str, str]:
+        """Its layer and its name."""
+        return name.layer, name.name
+
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
         """See ``Catalog.one_look``; asking for each takes a third of a millisecond here, and each answer is as it is then."""
         return nullcontext()

@@ -9,6 +9,7 @@ from lakesmith.catalog.elsewhere import elsewhere
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import Project, Target
 
 CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
@@ -25,7 +26,7 @@ def open_catalog(project: Project) -> Catalog:
         return LocalCatalog(*files, elsewhere=elsewhere(project, LocalCatalog(*files)))
     from lakesmith.catalog.remote import RemoteCatalog
 
-    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets)
+    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets, project.target.naming)
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:
@@ -33,7 +34,10 @@ def iceberg_properties(target: Target) -> dict[str, str]:
 
     Raises EnvironmentProblem LS326 for a type of catalog that cannot be used, or without what it needs.
     """
-    properties = {key: value for key, value in target.catalog if key != "type"}
+    properties = {
+        **_from_environment(target),
+        **{key: value for key, value in target.catalog if key != "type"},
+    }
     match target.type:
         case "glue" | "rest":
             return properties
@@ -50,13 +54,16 @@ def pyiceberg_properties(target: Target) -> dict[str, str]:
     properties = iceberg_properties(target)
     if target.type == "jdbc":
         return _sqlalchemy(properties)
-    return {"type": "glue" if target.type == "glue" else "rest", **_region(target), **properties}
+    region = properties.get("client.region")
+    # One region for all: PyIceberg asks for that of S3 and of Glue apart.
+    apart = {"s3.region": region, "glue.region": region} if region else {}
+    return {"type": "glue" if target.type == "glue" else "rest", **apart, **properties}
 
 
-def _region(target: Target) -> dict[str, str]:
-    """One region for all: PyIceberg asks for that of S3 and of Glue apart."""
-    region = target.store.region
-    return {"client.region": region, "s3.region": region, "glue.region": region} if region else {}
+def _from_environment(target: Target) -> dict[str, str]:
+    store = as_here(target.store)
+    found = {"client.region": store.region, "s3.endpoint": store.endpoint}
+    return {key: value for key, value in found.items() if value}
 
 
 def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:

@@ -29,6 +29,9 @@ class Catalog(Protocol):
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer (a namespace), sorted; none for a layer that does not exist."""
 
+    def physical(self, name: TableName) -> tuple[str, str]:
+        """The namespace and the name that a table of the project has in the catalog."""
+
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
         """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked for all at once."""
 

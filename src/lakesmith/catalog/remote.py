@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.catalog.remote_tables import RemoteTables, tables_of
+from lakesmith.catalog.remote_tables import RemoteTables, is_new_database, make_own_tables, tables_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -25,17 +27,42 @@ _AT_ONCE: Final = 16
 """Questions to a catalog under way at once."""
 
 
+@dataclass(frozen=True)
+class _ByOurNames:
+    """A catalog of PyIceberg's, asked by the names that tables have in the project."""
+
+    catalog: Any
+    naming: Naming
+
+    def load_table(self, identifier: str | tuple[str, ...]) -> Any:
+        return self.catalog.load_table(self._physical(identifier))
+
+    def create_table(self, identifier: str | tuple[str, ...], *given: Any, **options: Any) -> Any:
+        return self.catalog.create_table(self._physical(identifier), *given, **options)
+
+    def create_namespace_if_not_exists(self, layer: str) -> None:
+        self.catalog.create_namespace_if_not_exists(self.naming.namespace(layer))
+
+    def _physical(self, identifier: str | tuple[str, ...]) -> tuple[str, str]:
+        parts = identifier.split(".") if isinstance(identifier, str) else identifier
+        return self.naming.physical(TableName(*parts))
+
+
 class RemoteCatalog:
     """A catalog reached through PyIceberg.
 
     Args:
         properties: PyIceberg's catalog properties, ``type`` among them.
         secrets: texts that must not show in any message.
+        naming: what the project's tables are called in it.
     """
 
-    def __init__(self, properties: Mapping[str, str], secrets: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, properties: Mapping[str, str], secrets: tuple[str, ...] = (), naming: Naming = AS_IN_PROJECT
+    ) -> None:
         self._properties = dict(properties)
         self._secrets = secrets
+        self._naming = naming
         # A metadata file never changes, so a state stays right for as long as the catalog names the same file.
         self._states: dict[TableName, TableState] = {}
         self._look = threading.local()
@@ -71,20 +98,25 @@ class RemoteCatalog:
         return known
 
     def physical(self, name: TableName) -> tuple[str, str]:
-        """The namespace and the name that a table has in the catalog."""
-        return name.layer, name.name
+        """See ``Catalog.physical``."""
+        return self._naming.physical(name)
 
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
         return self._ask(lambda: self._list(layer))
 
     def reader(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog itself."""
-        return self.writer()
+        """PyIceberg's catalog, which takes the project's names of tables."""
+        return self._ask(lambda: cast("PyIcebergCatalog", _ByOurNames(self._catalog, self._naming)))
 
     def writer(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog itself."""
-        return self._ask(lambda: self._catalog)
+        """As ``reader``, of a catalog that can be written to."""
+        return self._ask(lambda: self._writer)
+
+    @cached_property
+    def _writer(self) -> PyIcebergCatalog:
+        make_own_tables(self._catalog)
+        return self.reader()
 
     @cached_property
     def _catalog(self) -> PyIcebergCatalog:
@@ -100,9 +132,24 @@ class RemoteCatalog:
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         try:
-            return tuple(sorted(identifier[-1] for identifier in self._catalog.list_tables((layer,))))
+            found = self._catalog.list_tables((self._naming.namespace(layer),))
         except NoSuchNamespaceError:
             return ()
+        except Exception as error:
+            if is_new_database(self._catalog, error):
+                return ()
+            raise
+        names = (self._naming.logical(layer, identifier[-1]) for identifier in found)
+        return tuple(sorted(name for name in names if name is not None))
+
+    def lease_table(self, project: str) -> LeaseTable:
+        """The lease of a project in this catalog."""
+        return LeaseTable(self.writer(), project, self._ask)
+
+    def lease_holder(self, project: str) -> Lease | None:
+        """Who holds the lease of a project now. Nothing is made where there is none."""
+        name = lease_name(project)
+        return self.lease_table(project).holder() if self.table(*name) is not None else None
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be reached."""

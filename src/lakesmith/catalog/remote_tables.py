@@ -100,7 +100,42 @@ def _in_glue(catalog: Any, identifier: Identifier) -> str | None:
     return None if location is None else str(location)
 
 
+def make_own_tables(catalog: Any) -> None:
+    """Makes the tables in which a catalog in a database keeps its own, where they are missing: for whoever writes first."""
+    if not hasattr(catalog, "create_tables"):
+        return
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        catalog.create_tables()
+    except SQLAlchemyError:
+        # It looks and then makes them, so two first writers get in each other's way. Now they are there.
+        catalog.create_tables()
+
+
+def is_new_database(catalog: Any, error: Exception) -> bool:
+    """Whether a question failed because nobody has written to the catalog's database yet: it has no table then."""
+    if not hasattr(catalog, "create_tables") or not isinstance(getattr(error, "orig", None), Exception):
+        return False
+    from pyiceberg.catalog.sql import SqlCatalogBaseTable
+    from sqlalchemy import inspect
+
+    there = inspect(catalog.engine).get_table_names()
+    return not set(SqlCatalogBaseTable.metadata.tables) <= set(there)
+
+
 def _in_database(catalog: Any, identifier: Identifier) -> str | None:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return _in_own_tables(catalog, identifier)
+    except SQLAlchemyError as error:
+        if is_new_database(catalog, error):
+            return None
+        raise
+
+
+def _in_own_tables(catalog: Any, identifier: Identifier) -> str | None:
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
 

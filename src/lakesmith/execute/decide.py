@@ -36,6 +36,7 @@ class Decider:
 
     ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run, ``bad`` the
     files that turned out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is new.
+    ``warm``: the session that does it has done others before, and stays.
     """
 
     graph: Graph
@@ -45,6 +46,7 @@ class Decider:
     bad: dict[TableName, tuple[BadFile, ...]] = field(default_factory=dict)
     unread: dict[TableName, Problem] = field(default_factory=dict)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    warm: bool = False
 
     def decide(self, name: TableName) -> Decision:
         """What the table needs now."""
@@ -70,7 +72,7 @@ class Decider:
         ) is not None:
             return Refused(table, problem)
         query = replace(query, idle=idle_inputs(table, inputs, self.now_ms()))
-        return from_begin(plan_derived(table, query, facts, inputs, full), others, inputs)
+        return from_begin(plan_derived(table, query, facts, inputs, full, self.warm), others, inputs)
 
     def _external(self, names: Iterable[TableName]) -> dict[TableName, ExternalTable]:
         found = ((name, self.graph.node(name).definition.external) for name in names)

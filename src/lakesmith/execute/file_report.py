@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.project.definitions import FileSource, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
+from lakesmith.sources.folded import stands_for
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView
@@ -38,7 +39,8 @@ class FileState(StrEnum):
 class FileLine:
     """One file. ``batch`` and ``at_ms`` (since the epoch) are of its newest ledger line, None without one.
 
-    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken.
+    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken. ``stands_for``: how many segments of
+    events a line is that stands for many; its file's ``etag`` is the newest of them.
     """
 
     file: FileIdentity
@@ -47,6 +49,12 @@ class FileLine:
     there: bool
     batch: int | None = None
     at_ms: int | None = None
+    stands_for: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many files it tells of."""
+        return 1 if self.stands_for is None else self.stands_for
 
     @property
     def path(self) -> str:
@@ -57,11 +65,12 @@ class FileLine:
 @dataclass(frozen=True, slots=True)
 class FileReport:
     """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed, ``notes`` what the
-    listings left out."""
+    listings left out. ``ledger``: what was taken, also where it has no line of its own any more."""
 
     lines: tuple[FileLine, ...]
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    ledger: LedgerView = field(default_factory=LedgerView)
 
     def of(self, *states: FileState) -> tuple[FileLine, ...]:
         """The files in one of the states."""
@@ -85,7 +94,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
         if path not in lines:
             # A partition is there as long as nobody has asked the brokers, which no list of what was taken has to.
             lines[path] = _gone(ledger, path, there=is_slice(path))
-    return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes))
+    return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes), ledger)
 
 
 def _source_lines(
@@ -111,7 +120,7 @@ def _states(listing: Listing, choice: FileChoice) -> Iterator[tuple[str, FileSta
 
 
 def _line(file: FileIdentity, source: str, state: FileState, ledger: LedgerView) -> FileLine:
-    row = ledger.rows.get(file.path)
+    row = ledger.row(file.path)
     if row is None or row[1] == FileAction.FORGOTTEN:
         return FileLine(file, source, state, True)
     return FileLine(file, source, state, True, row[8], row[9])
@@ -123,12 +132,14 @@ _GONE_STATES = {
     FileAction.FORGOTTEN: FileState.FORGOTTEN,
     FileAction.UNREADABLE: FileState.UNREADABLE,
     FileAction.KEPT: FileState.UNREADABLE,
+    FileAction.FOLDED: FileState.TAKEN,
 }
 
 
 def _gone(ledger: LedgerView, path: str, there: bool) -> FileLine:
     entry = ledger[path]
-    return FileLine(entry.file, entry.source, _GONE_STATES[entry.action], there, entry.batch, entry.at_ms)
+    line = FileLine(entry.file, entry.source, _GONE_STATES[entry.action], there, entry.batch, entry.at_ms)
+    return replace(line, stands_for=stands_for(ledger, path)) if entry.action is FileAction.FOLDED else line
 
 
 def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path) -> tuple[FileLine, ...]:
@@ -137,8 +148,18 @@ def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path)
     Raises UsageError: LS210 no such file, LS211 a name that several have.
     """
     by_path = {line.path: line for line in report.lines}
+    for text in texts:
+        by_path |= {path: _gone(report.ledger, path, there=False) for path in _folded(report, text)}
     found = [_find(by_path, text, root, here) for text in texts]
     return tuple(dict.fromkeys(found))
+
+
+def _folded(report: FileReport, text: str) -> list[str]:
+    """The segments of this path or name that were taken and have no line any more."""
+    folders = {line.path.rpartition("/")[0] for line in report.lines if line.stands_for is not None}
+    return [
+        path for path in (text, *(f"{folder}/{text}" for folder in folders)) if report.ledger.is_folded(path)
+    ]
 
 
 def _find(by_path: dict[str, FileLine], text: str, root: Path, here: Path) -> FileLine:

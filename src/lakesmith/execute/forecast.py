@@ -50,7 +50,7 @@ def _forecast(decider: Decider, decision: Decision, moves: dict[TableName, Move]
 def _outlook(decider: Decider, waiting: Waiting, moves: dict[TableName, Move]) -> Outlook:
     query = decider.query(decider.graph.node(waiting.name))
     inputs = {name: decider.lake.facts(name) for name in query.inputs}
-    return outlook_of(waiting, query, decider.lake.facts(waiting.name), inputs, moves)
+    return outlook_of(waiting, query, decider.lake.facts(waiting.name), inputs, moves, decider.warm)
 
 
 def _states(lake: Lake, names: Iterable[TableName]) -> dict[TableName, TableState]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakesmith.errors import SourceError
 from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import TableDefinition
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.names import printable
@@ -40,6 +41,15 @@ def unread_entries(step: TableStep, attempt: str, started_ms: int, root: Path) -
         for intake in step.intakes
         for unread in intake.unread
     ]
+
+
+def events_there(table: TableDefinition, root: Path) -> dict[str, frozenset[str]]:
+    """By the folder of each source of events the names that are in it now."""
+    folders = {source.path: root / source.path for source in table.sources if source.http is not None}
+    return {
+        path: frozenset(each.name for each in folder.iterdir()) if folder.is_dir() else frozenset()
+        for path, folder in folders.items()
+    }
 
 
 def batch_number(step: TableStep) -> int:

@@ -64,6 +64,8 @@ def _check(
     for line in (*skip, *forget):
         if is_slice(line.path):
             raise UsageError(_of_a_topic(line))
+        if line.stands_for is not None:
+            raise UsageError(_of_many(line))
     both = {line.path for line in skip} & {line.path for line in forget}
     if both:
         what = f"{min(both)} can be skipped or forgotten, not both"
@@ -93,6 +95,16 @@ def _of_a_topic(line: FileLine) -> Problem:
         None,
         "a landing file",
         hint="bad records go to quarantine with `on_bad_row: quarantine`; what was taken may not be in the topic any more",
+    )
+
+
+def _of_many(line: FileLine) -> Problem:
+    return Problem(
+        "LS217",
+        f"{line.path} stands for {line.stands_for:,} segments, which were taken long ago",
+        None,
+        "one segment, by its own name",
+        hint="the rows say it: _source_file",
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from lakesmith import limits
 from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.plan.adding import ColumnTypes, why_not_sums
+from lakesmith.plan.cost import whole_below_bytes
 from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
@@ -116,7 +116,7 @@ def _by_keys(query: Query, why: str) -> Refresh | None:
     return Refresh(
         Strategy.KEYS,
         f"the rows that changed in {inputs} tell which keys they can reach; those are computed anew, and rows that"
-        f" differ are replaced; {_while_small()}",
+        f" differ are replaced; {_while_small(Strategy.KEYS)}",
         why,
     )
 
@@ -142,11 +142,13 @@ def _adding_up(added: Sequence[TableName], inputs: Sequence[TableName]) -> str:
     many = (
         f"; where more than one of its inputs changed{others}, it is refreshed by keys" if inputs[1:] else ""
     )
-    return f"{how}{many}; {_while_small()}"
+    return f"{how}{many}; {_while_small(Strategy.SUMS)}"
 
 
-def _while_small() -> str:
-    return f"while its inputs hold less than {limits.COMPUTED_WHOLE_BELOW_BYTES // 1_000_000} MB it is computed as a whole"
+def _while_small(strategy: Strategy) -> str:
+    cold, warm = (whole_below_bytes(strategy, warm=is_warm) for is_warm in (False, True))
+    sizes = f"{cold // 1_000_000} MB, or {warm // 1_000_000} MB in a session that stays (up),"
+    return f"while its inputs hold less than {sizes} it is computed as a whole"
 
 
 def _declared_types(graph: Graph, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:

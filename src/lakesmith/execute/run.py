@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 
 from lakesmith import limits
+from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.lock import Holder, ProjectLock
+from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
@@ -105,11 +108,24 @@ class Run:
             self.engine()
         current = self._current_for_sure(decisions)
         try:
-            return Walk(
-                self.decider, self.names, self.engine, self.listener, self.parallel, self.stop, current
-            ).run()
+            with self._lease():
+                return Walk(
+                    self.decider, self.names, self.engine, self.listener, self.parallel, self.stop, current
+                ).run()
         finally:
             self.engine.close()
+
+    def _lease(self) -> AbstractContextManager[None]:
+        """Of a lake that others may be at work on: each table is decided anew once it is held."""
+        lake = self.decider.lake
+        if not isinstance(lake.catalog, RemoteCatalog):
+            return nullcontext()
+        waiting = Waiting(
+            self.wait_seconds,
+            lambda other: self.listener(LockWaiting(str(other))),
+            self.stop.is_set,
+        )
+        return held(lake.catalog.lease_table(lake.project.name), self.command, waiting)
 
     def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
         """What has nothing to do, and reads nothing that this run may still bring on."""

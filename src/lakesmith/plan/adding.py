@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from lakesmith.catalog.record import Record
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.sql.exact_types import is_exact
+from lakesmith.sql.exact_types import has_exact_mean, is_exact, places
+from lakesmith.sql.model import SqlSums
 
 ColumnTypes = Mapping[TableName, Mapping[str, str]]
 """Of tables the types of their columns, as far as they are known, by their names in lower case."""
@@ -53,11 +55,30 @@ def _by_text(query: Query, moved: TableName, types: ColumnTypes) -> str | None:
         return query.sums.against
     if str(moved) not in query.sums.tables:
         return f"a row of {moved} may reach several rows that are added up, or fill up what is missing"
-    return next((why for name in query.sums.columns for why in _inexact(name, types)), None)
+    return next(_inexact(query.sums, types), None)
 
 
-def _inexact(name: str, types: ColumnTypes) -> Iterator[str]:
-    found = [columns[name] for columns in types.values() if name in columns]
-    if not found:
-        yield f"sum({name}), whose type only Spark's plan tells"
-    yield from (f"sum({name}) of {kind} is not exact" for kind in found if not is_exact(kind))
+def _inexact(sums: SqlSums, types: ColumnTypes) -> Iterator[str]:
+    """What is not exact, or not known to be."""
+    for name in sums.columns:
+        yield from _unless(is_exact, f"sum({name})", "is not exact", _kinds(name, types))
+    for name in sums.means:
+        yield from _unless(has_exact_mean, f"avg({name})", "does not follow from a sum", _kinds(name, types))
+    for kept, _, name in (cast.partition(" ") for cast in sums.casts):
+        rounded = f"is rounded where it is cast to {kept} places"
+        yield from _unless(partial(_fits, int(kept)), f"sum({name})", rounded, _kinds(name, types))
+
+
+def _unless(is_right: Callable[[str], bool], what: str, wrong: str, kinds: Sequence[str]) -> Iterator[str]:
+    if not kinds:
+        yield f"{what}, whose type only Spark's plan tells"
+    yield from (f"{what} of {kind} {wrong}" for kind in kinds if not is_right(kind))
+
+
+def _kinds(name: str, types: ColumnTypes) -> list[str]:
+    return [columns[name] for columns in types.values() if name in columns]
+
+
+def _fits(kept: int, kind: str) -> bool:
+    has = places(kind)
+    return has is not None and has <= kept

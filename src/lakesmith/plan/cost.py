@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lakesmith import limits
 from lakesmith.catalog.progress import AppendRange, append_only_since, live_rows
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
@@ -66,6 +67,35 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
         return None
     found = _at(snapshot)
     return None if found.rows == 0 else found
+
+
+def whole_below_bytes(strategy: Strategy, *, warm: bool) -> int:
+    """Below how many bytes of its inputs a table is computed as a whole and not by ``strategy``; ``warm``: in a session that has worked already."""
+    if not warm:
+        return limits.COMPUTED_WHOLE_BELOW_BYTES
+    by_sums = strategy is Strategy.SUMS
+    worth = limits.SUMMED_WHOLE_WARM_BELOW_BYTES if by_sums else limits.COMPUTED_WHOLE_WARM_BELOW_BYTES
+    return min(worth, limits.COMPUTED_WHOLE_BELOW_BYTES)
+
+
+def is_small_part(added: AppendRange, end: Snapshot, besides: int) -> bool:
+    """Whether appended rows surely cost less to look at than ``COMPUTED_WHOLE_ABOVE_CHANGED_PART`` of a full refresh, which reads all of
+    the table at ``end`` and so many bytes of other inputs ``besides``. Where the snapshots do not tell, it is not sure.
+    """
+    new = _cost(
+        (it.known_count("added-files-size"), it.known_count("added-data-files")) for it in added.appends
+    )
+    whole = _cost([(end.known_count("total-files-size"), end.known_count("total-data-files"))])
+    if new is None or whole is None:
+        return False
+    return new <= limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART * (whole + besides)
+
+
+def _cost(files: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The bytes of files, and the time to open them."""
+    found = list(files)
+    sizes, counts = _sum(size for size, _ in found), _sum(count for _, count in found)
+    return None if sizes is None or counts is None else sizes + counts * limits.OPENING_A_DATA_FILE_BYTES
 
 
 def _of_files(step: TableStep) -> Cost:

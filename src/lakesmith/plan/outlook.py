@@ -5,9 +5,10 @@ Pure, and not a second planner: the inputs are taken to have moved as the steps 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
@@ -15,7 +16,7 @@ from lakesmith.plan.cost import Amount, held
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.planner import FIRST_TIME, plan_derived
 from lakesmith.plan.query import Query
-from lakesmith.plan.steps import Strategy, TableStep, Waiting
+from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 
 _TO_COME: Final = -1
@@ -84,6 +85,7 @@ def outlook_of(
     facts: TableFacts,
     inputs: Mapping[TableName, TableFacts],
     moves: Mapping[TableName, Move],
+    warm: bool = False,
 ) -> Outlook:
     """How the table will be refreshed.
 
@@ -93,15 +95,18 @@ def outlook_of(
         facts: the table as it is.
         inputs: the tables it reads, as they are.
         moves: of those of its inputs that have work, what that does to their rows.
+        warm: as for ``plan_derived``.
     """
     record = facts.base.record
-    own = plan_derived(waiting.table, query, facts, inputs)
+    plan = partial(plan_derived, warm=warm)
+    own = plan(waiting.table, query, facts, inputs)
     if isinstance(own, TableStep) and own.strategy is Strategy.FULL:
         found = Outlook(Strategy.FULL, own.reason, rebuilds=is_rebuilt(own))
     elif isinstance(own, Waiting) and record is None and moves.keys() >= set(own.upstream):
         found = Outlook(Strategy.FULL, FIRST_TIME)
     else:
-        strategy = _strategy(waiting, query, facts, inputs, moves)
+        after = ({**inputs, **_moved(inputs, moves, uncertain)} for uncertain in (Move.APPENDS, Move.CHANGES))
+        strategy = _strategy(plan(waiting.table, query, facts, moved) for moved in after)
         found = Outlook(strategy, _why(waiting, moves, strategy))
     if found.strategy is not Strategy.FULL:
         return found
@@ -124,20 +129,9 @@ def _about(names: Sequence[TableName], inputs: Mapping[TableName, TableFacts]) -
     return sum(amounts, Amount())
 
 
-def _strategy(
-    waiting: Waiting,
-    query: Query,
-    facts: TableFacts,
-    inputs: Mapping[TableName, TableFacts],
-    moves: Mapping[TableName, Move],
-) -> Strategy | None:
-    """The strategy that planning gives whatever the moves that are not certain turn out to be; None when it depends."""
-    found = {
-        decision.strategy if isinstance(decision, TableStep) else None
-        for uncertain in (Move.APPENDS, Move.CHANGES)
-        for moved in [{**inputs, **_moved(inputs, moves, uncertain)}]
-        for decision in [plan_derived(waiting.table, query, facts, moved)]
-    }
+def _strategy(decisions: Iterable[Decision]) -> Strategy | None:
+    """The strategy of all decisions that it may come to, whatever the moves that are not certain turn out to be; None when it depends."""
+    found = {decision.strategy if isinstance(decision, TableStep) else None for decision in decisions}
     return found.pop() if len(found) == 1 else None
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from lakesmith import limits
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, live_rows
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.adding import why_not_sums
+from lakesmith.plan.cost import whole_below_bytes
 from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
@@ -159,8 +159,12 @@ def plan_derived(
     facts: TableFacts,
     inputs: Mapping[TableName, TableFacts],
     full: bool = False,
+    warm: bool = False,
 ) -> Decision:
-    """The decision for a table that is derived from others, given those as they are now."""
+    """The decision for a table that is derived from others, given those as they are now.
+
+    ``full``: a full refresh was asked for. ``warm``: the session that is to do it has done others before, and stays.
+    """
     if (problem := _other_origin(table, facts) or (None if full else facts.problem)) is not None:
         return Refused(table, problem)
     missing = tuple(name for name in query.inputs if _is_unbuilt(inputs[name]))
@@ -171,7 +175,7 @@ def plan_derived(
     query = remembered(query, record) if record is not None else query
     why_full = _why_full(query, record, states, full) or tampered(facts)
     if why_full is None and record is not None:
-        return _incremental(table, query, facts, states, record)
+        return _incremental(table, query, facts, states, record, warm)
     return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
 
 
@@ -216,6 +220,7 @@ def _incremental(
     facts: TableFacts,
     states: Mapping[TableName, TableState],
     record: Record,
+    warm: bool,
 ) -> Decision:
     driving = _driving(query, states)
     if counting := changed_columns(table, query, driving, record):
@@ -237,11 +242,11 @@ def _incremental(
             table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
         )
     if query.row_wise is False:
-        return _by_keys_or_full(table, query, facts, states, query.why_not)
+        return _by_keys_or_full(table, query, facts, states, query.why_not, warm)
     (name,) = driving
     appended = ranges[name]
     if isinstance(appended, Reason):
-        return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}")
+        return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}", warm)
     strategy = Strategy.UPSERT if table.key else Strategy.APPEND
     new = _range(name, states[name], appended.start, appended.added_records)
     reason = f"{name} has {appended.added_records} new rows and no others changed"
@@ -264,6 +269,7 @@ def _by_keys_or_full(
     facts: TableFacts,
     states: Mapping[TableName, TableState],
     why_full: str,
+    warm: bool,
 ) -> TableStep:
     """The step that looks at what changed; a full one, with the reason, where that cannot be."""
     record = facts.base.record
@@ -276,16 +282,24 @@ def _by_keys_or_full(
         if pin is not None and pin not in states[name].snapshots:
             gone = f"snapshot {pin} of {name}, up to which it was read, has expired"
             return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
-    sizes = [state.head.known_count("total-files-size") for state in states.values() if state.head]
-    held = sum(size or 0 for size in sizes)
-    if held < limits.COMPUTED_WHOLE_BELOW_BYTES and None not in sizes:
-        small = f"{why_full}; its inputs are small ({held / 1e6:,.1f} MB), so it is computed as a whole"
-        return _step(table, query, facts, _whole(states), Strategy.FULL, small)
     ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
     moved = [item.table for item in ranges if item.start != item.end]
-    reason = f"rows of {' and '.join(map(str, moved))} changed"
     by_keys = why_not_sums(table, query, moved, types_of(states), record) is not None
-    return _step(table, query, facts, ranges, Strategy.KEYS if by_keys else Strategy.SUMS, reason)
+    strategy = Strategy.KEYS if by_keys else Strategy.SUMS
+    if (small := _small(states.values(), strategy, warm)) is not None:
+        return _step(table, query, facts, _whole(states), Strategy.FULL, f"{why_full}; {small}")
+    reason = f"rows of {' and '.join(map(str, moved))} changed"
+    return _step(table, query, facts, ranges, strategy, reason)
+
+
+def _small(states: Iterable[TableState], strategy: Strategy, warm: bool) -> str | None:
+    """That the inputs are too small for a strategy to be worth it; None: they are not, or it is not known."""
+    sizes = [state.head.known_count("total-files-size") for state in states if state.head]
+    held = sum(size or 0 for size in sizes)
+    if None in sizes or held >= whole_below_bytes(strategy, warm=warm):
+        return None
+    for_it = " for a session that is warm" if warm else ""
+    return f"its inputs are small{for_it} ({held / 1e6:,.1f} MB), so it is computed as a whole"
 
 
 def types_of(states: Mapping[TableName, TableState]) -> dict[TableName, dict[str, str]]:

@@ -456,6 +456,45 @@ def _or_tombstone(rule: Rule) -> Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Naming:
+    """What the tables of a project are called in a target's catalog: as in the project, unless the target says otherwise.
+
+    ``layers``: layers that are other namespaces there. ``prefix``: what every namespace begins with. ``single``: the one namespace that has
+    all tables, which are called ``layer__name`` in it.
+    """
+
+    prefix: str = ""
+    layers: tuple[tuple[str, str], ...] = ()
+    single: str | None = None
+
+    def namespace(self, layer: str) -> str:
+        """The namespace of a layer's tables."""
+        return self.single or self.prefix + dict(self.layers).get(layer, layer)
+
+    def physical(self, name: TableName) -> tuple[str, str]:
+        """The namespace and the name of a table.
+
+        >>> Naming("shop_").physical(TableName("bronze", "orders"))
+        ('shop_bronze', 'orders')
+        >>> Naming(single="shop").physical(TableName("bronze", "orders"))
+        ('shop', 'bronze__orders')
+        """
+        table = f"{name.layer}__{name.name}" if self.single else name.name
+        return self.namespace(name.layer), table
+
+    def logical(self, layer: str, physical: str) -> str | None:
+        """The name of a table of a layer, by its name in the layer's namespace; None for one that is of another layer."""
+        if not self.single:
+            return physical
+        begin = f"{layer}__"
+        return physical.removeprefix(begin) if physical.startswith(begin) else None
+
+
+AS_IN_PROJECT: Final = Naming()
+"""The names that tables have without a word from the target."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Where a project runs. ``type`` is ``local`` or a catalog type; the mappings are as written, env filled in."""
 
@@ -464,6 +503,7 @@ class Target:
     catalog: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     spark: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     place: Place | None = None
+    naming: Naming = AS_IN_PROJECT
 
     @property
     def is_local(self) -> bool:

@@ -6,7 +6,7 @@ Reading (``files``) and parsing are apart: everything here works on ``ProjectFil
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -62,6 +62,8 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
         return LoadedProject(_project(files, header, ()), sorted_problems([*problems, *error.problems]))
     problems += found.problems
     declared = frozenset(table.name for table in found.tables)
+    if header is not None:
+        problems += _same_names(header.target, found)
     tables = _Tables(files, header, found, problems).definitions()
     uses_environment = header is not None and header.uses_environment
     return LoadedProject(
@@ -77,6 +79,18 @@ def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefi
     return Project(
         files.root, header.name, header.target, reached, variables, header.keep_warm_seconds, header.secrets
     )
+
+
+def _same_names(target: Target, found: Layout) -> Iterator[Problem]:
+    """LS123: two tables that would be one in the target's catalog."""
+    known: dict[tuple[str, str], TableName] = {}
+    for table in found.tables:
+        physical = target.naming.physical(table.name)
+        first = known.setdefault(physical, table.name)
+        if first != table.name:
+            what = f"{first} and {table.name} would both be {'.'.join(physical)} in the catalog"
+            hint = "give their layers other namespaces, or rename one"
+            yield Problem("LS123", what, target.place, "a name of its own for each table", hint=hint)
 
 
 def _with_store(table: TableDefinition, target: Target) -> TableDefinition:

@@ -537,6 +537,24 @@ class CatalogSettings(BaseModel):
     type: Literal["local", "glue", "s3tables", "rest", "jdbc"] = Field(description="The type of catalog.")
 
 
+class NamespaceSettings(Settings):
+    """What the tables are called in the catalog. SQL and commands use the project's own names all the same."""
+
+    prefix: str | None = Field(
+        None,
+        description="What each namespace begins with: `shop_` makes `shop_bronze.orders`.",
+        pattern=NAME_PATTERN,
+    )
+    layers: dict[str, Annotated[str, Field(pattern=NAME_PATTERN)]] = Field(
+        default_factory=dict, description="Layers that are other namespaces there: `{bronze: raw}`."
+    )
+    single: str | None = Field(
+        None,
+        description="One namespace for all layers, in which a table is called `layer__name`. Not beside `prefix` and `layers`.",
+        pattern=NAME_PATTERN,
+    )
+
+
 class TargetSettings(Settings):
     """Where a project runs."""
 
@@ -548,6 +566,9 @@ class TargetSettings(Settings):
     vars: dict[VariableName, Scalar] = Field(
         default_factory=dict,
         description="Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one.",
+    )
+    namespaces: NamespaceSettings | None = Field(
+        None, description="What the tables are called in the catalog. Default: as in the project."
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.project.definitions import Target
+from lakesmith.project.definitions import Naming, Target
 from lakesmith.project.durations import seconds
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
 from lakesmith.project.models import DefaultsFile, ProjectFile, TargetSettings
@@ -56,33 +56,40 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)
     filler = Filler(_variables(document, ("vars",)), environ)
-    variables = {**(filler.variables or {}), **_target_variables(document, chosen, filler)}
-    filler.variables = variables
-    filled = _filled(document, chosen, filler)
+    # Names of places, which may be shown: what else comes from the environment may be a secret.
+    named = Filler(filler.variables, environ)
+    filler.variables = {**(filler.variables or {}), **_target_variables(document, chosen, named)}
+    named.variables = filler.variables
+    filled = _filled(document, chosen, filler, named)
     try:
         model = validated(ProjectFile, filled)
     except ProjectError as error:
-        problems = (*filler.problems, *(_masked(problem, filler.used) for problem in error.problems))
+        told = (_masked(problem, filler.used) for problem in error.problems)
+        problems = (*named.problems, *filler.problems, *told)
         raise ProjectError(problems) from None
     problems = (
+        *named.problems,
         *filler.problems,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
+        *_namespace_problems(model, document),
         *_spark_problems(model, document),
         *_engine_problems(model, document),
     )
     if problems:
         raise ProjectError(problems)
-    return _header(model, document, chosen, filler)
+    return _header(model, document, chosen, filler, uses_environment=bool(filler.used or named.used))
 
 
-def _header(model: ProjectFile, document: Document, chosen: str, filler: Filler) -> Header:
+def _header(
+    model: ProjectFile, document: Document, chosen: str, filler: Filler, uses_environment: bool
+) -> Header:
     settings = model.targets.get(chosen) or TargetSettings.model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     secrets = tuple(sorted({value for value in filler.used.values() if value}))
     found = _target(chosen, settings, document)
     warm = seconds(model.engine.keep_warm) if model.engine else 600.0
-    return Header(model.name, found, filler.variables or {}, secrets, bool(filler.used), defaults, warm)
+    return Header(model.name, found, filler.variables or {}, secrets, uses_environment, defaults, warm)
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:
@@ -94,7 +101,15 @@ def _target(name: str, settings: TargetSettings, document: Document) -> Target:
         catalog=tuple(sorted((key, _text(value)) for key, value in extra.items())),
         spark=tuple(sorted((key, _text(value)) for key, value in settings.spark.items())),
         place=document.place("targets", name),
+        naming=_naming(settings),
     )
+
+
+def _naming(settings: TargetSettings) -> Naming:
+    given = settings.namespaces
+    if given is None:
+        return Naming()
+    return Naming(given.prefix or "", tuple(sorted(given.layers.items())), given.single)
 
 
 def _chosen(document: Document, target: str | None) -> str:
@@ -126,6 +141,19 @@ def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
             yield Problem(
                 "LS103", what, place, hint="it keeps everything in .lakesmith/ of the project's folder"
             )
+
+
+def _namespace_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+    for name, settings in model.targets.items():
+        given = settings.namespaces if settings else None
+        if given is None:
+            continue
+        place = document.place("targets", name, "namespaces")
+        if settings and (settings.catalog is None or settings.catalog.type == LOCAL):
+            what = "the embedded catalog has the project's own names"
+            yield Problem("LS103", what, place, hint="namespaces are for catalogs that are shared")
+        elif given.single and (given.prefix or given.layers):
+            yield Problem("LS105", "one namespace for all has no prefix and no layers", place, "single alone")
 
 
 def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
@@ -169,15 +197,36 @@ def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[s
     }
 
 
-def _filled(document: Document, chosen: str, filler: Filler) -> Document:
+def _filled(document: Document, chosen: str, filler: Filler, named: Filler) -> Document:
     """The document with its references filled in; other targets stay as they are: their variables need not be set here."""
     without_environ = Filler(filler.variables)
     value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
     targets = document.value.get("targets")
     if isinstance(targets, dict) and chosen in targets:
-        targets = {**targets, chosen: filler.value(document, ("targets", chosen))}
+        targets = {**targets, chosen: _filled_target(document, chosen, filler, named)}
     filler.problems += without_environ.problems
     return replace(document, value=value if targets is None else {**value, "targets": targets})
+
+
+def _filled_target(document: Document, chosen: str, filler: Filler, named: Filler) -> object:
+    """The target's settings; of its own variables it is known already what they are."""
+    path: YamlPath = ("targets", chosen)
+    written = document.at(path)
+    if not isinstance(written, dict):
+        return filler.value(document, path)
+    filled = {key: filler.value(document, (*path, key)) for key in written if key not in ("vars", "catalog")}
+    if "vars" in written:
+        filled["vars"] = written["vars"]
+    if "catalog" in written:
+        filled["catalog"] = _filled_catalog(document, (*path, "catalog"), filler, named)
+    return filled
+
+
+def _filled_catalog(document: Document, path: YamlPath, filler: Filler, named: Filler) -> object:
+    written = document.at(path)
+    if not isinstance(written, dict):
+        return filler.value(document, path)
+    return {key: (named if key == "warehouse" else filler).value(document, (*path, key)) for key in written}
 
 
 def _masked(problem: Problem, used: Mapping[str, str]) -> Problem:

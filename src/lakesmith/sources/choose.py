@@ -113,7 +113,10 @@ def _has_status(file: FileIdentity, row: Row) -> bool:
 
 
 def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIdentity, Row | None]]:
-    """The files that are not exactly as they were taken, each with its newest line."""
+    """The files that are not exactly as they were taken, each with its newest line.
+
+    A segment whose line has left is settled: it was taken, and is what it was, if it is there again.
+    """
     rows = ledger.rows
     taken = FileAction.TAKEN.value
     for file in listing.found:
@@ -127,7 +130,7 @@ def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIde
             or row[4] != file.inode
             or row[1] != taken
             or (file.etag and file.etag != row[6])
-        ):
+        ) and not ledger.is_folded(file.path):
             yield file, row
 
 

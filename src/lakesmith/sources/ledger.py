@@ -15,16 +15,19 @@ ledger sees published lines only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from lakesmith import limits
 from lakesmith.catalog import busy
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.sources import ledger_table
+from lakesmith.sources.folded import NOTHING, Folding, fold
 from lakesmith.sources.ledger_cache import LedgerCache
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, hash_entries
 from lakesmith.sources.model import LedgerEntry
@@ -49,6 +52,20 @@ class Writers(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Append:
+    """One append, however often it is tried: its branch has a name that no other has."""
+
+    table: TableName
+    pin: Pin | None
+    entries: Sequence[LedgerEntry]
+    folding: Callable[[], Folding]
+    branch: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "branch", ledger_table.new_branch(self.entries))
+
+
 class LedgerStore:
     """The ledgers of a catalog, cached in ``cache_dir``; what is not there may be in ``elsewhere``, where nothing is written."""
 
@@ -68,25 +85,38 @@ class LedgerStore:
         view = self._cache.load(pin) or self._elsewhere.load(pin)
         return view if view is not None else self._read_table(table, pin, pin.snapshot)
 
-    def append(self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry]) -> Pin:
+    def append(
+        self,
+        table: TableName,
+        pin: Pin | None,
+        entries: Sequence[LedgerEntry],
+        there: Callable[[], Mapping[str, Collection[str]]] = dict,
+    ) -> Pin:
         """Writes the intent: a new version of the ledger with the pinned content and ``entries``, and nothing else.
 
+        From time to time it is written anew, and then without the lines that may leave (``folded``). ``there`` is asked then: by the folder of
+        each source of events the names that are in it.
         Returns the pin of that version, for the record. Makes the ledger when there is none and ``pin`` is None. Raises
         ValueError without entries, SourceError LS412 for two entries of one path, StateError as ``read`` does, and
         LockedError LS740 when the catalog stays locked or contended.
         """
         _check_entries(table, entries)
         before = self.read(table, pin)
-        branch = ledger_table.new_branch(entries)
-        new = _retry(table, lambda: self._append_once(table, pin, entries, branch))
-        self._cache.save_next(new, before.plus(entries), pin, [entry.file.path for entry in entries])
+        work = _Append(table, pin, entries, cache(lambda: _folding(before, there(), entries)))
+        new, folding = _retry(table, lambda: self._append_once(work))
+        if folding.leaving:
+            self._cache.save(new, folding.of(before).plus(entries))
+        else:
+            self._cache.save_next(new, before.plus(entries), pin, [entry.file.path for entry in entries])
         return new
 
     def ever_taken(self, table: TableName, pin: Pin | None, paths: Sequence[str]) -> bool:
         """Whether any of the files was ever taken, up to the pinned version: their newest lines need not tell. Raises as ``read``."""
         if pin is None or pin.snapshot is None:
             return False
-        snapshot = pin.snapshot
+        snapshot, view = pin.snapshot, self.read(table, pin)
+        if any(view.is_folded(path) for path in paths):
+            return True
         ledger = _retry(table, lambda: ledger_table.load(self._writer, table, pin))
         return ledger_table.any_taken(ledger, snapshot, paths)
 
@@ -104,24 +134,35 @@ class LedgerStore:
         self._cache.save(pin, view)
         return view
 
-    def _append_once(
-        self, table: TableName, pin: Pin | None, entries: Sequence[LedgerEntry], branch: str
-    ) -> Pin:
-        if pin is None or pin.snapshot is None:
-            ledger = ledger_table.load_or_create(self._writer, table)
-            parent = ledger_table.empty_snapshot(ledger)
-        else:
-            ledger = ledger_table.load(self._writer, table, pin)
-            parent = pin.snapshot
-        rows = ledger_table.rows_at(ledger, parent) + len(entries)
+    def _append_once(self, work: _Append) -> tuple[Pin, Folding]:
+        ledger, parent = self._parent(work)
+        due = ledger_table.is_due(ledger, parent)
+        folding = work.folding() if due else NOTHING
+        kept = ledger_table.kept_lines(ledger, parent, folding) if due else None
+        rows = (ledger_table.rows_at(ledger, parent) if kept is None else kept.num_rows) + len(work.entries)
         # A try before may have been committed although its answer was an error: its branch tells.
-        done = ledger_table.committed(ledger, parent, branch, rows)
+        done = ledger_table.committed(ledger, parent, work.branch, rows)
         if done is None:
-            ledger_table.commit(ledger, parent, entries, branch)
-            done = ledger_table.committed(ledger, parent, branch, rows)
+            ledger_table.commit(ledger, parent, work.entries, work.branch, kept)
+            done = ledger_table.committed(ledger, parent, work.branch, rows)
         if done is None:
-            raise _not_as_written(table, branch)
-        return Pin(str(ledger.metadata.table_uuid), done)
+            raise _not_as_written(work.table, work.branch)
+        return Pin(str(ledger.metadata.table_uuid), done), folding
+
+    def _parent(self, work: _Append) -> tuple[Any, int]:
+        """The ledger, made if there is none, and the snapshot to append to."""
+        if work.pin is None or work.pin.snapshot is None:
+            ledger = ledger_table.load_or_create(self._writer, work.table)
+            return ledger, ledger_table.empty_snapshot(ledger)
+        return ledger_table.load(self._writer, work.table, work.pin), work.pin.snapshot
+
+
+def _folding(
+    before: LedgerView, there: Mapping[str, Collection[str]], entries: Sequence[LedgerEntry]
+) -> Folding:
+    """What leaves the ledger now. A segment that has just gone may have been looked for a moment ago: it stays for a while."""
+    now_ms = max(entry.at_ms for entry in entries)
+    return fold(before, there, now_ms - limits.SEGMENT_LINES_KEPT_SECONDS * 1000)
 
 
 def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:

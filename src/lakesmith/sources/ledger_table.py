@@ -14,6 +14,7 @@ from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.sources.folded import Folding
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, Row, row_of
 from lakesmith.sources.model import FileAction, LedgerEntry
 
@@ -115,10 +116,30 @@ def any_taken(ledger: Any, snapshot: int, paths: Sequence[str]) -> bool:
     return bool(ledger.scan(row_filter=taken, snapshot_id=snapshot).to_arrow().num_rows)
 
 
-def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str) -> int:
+def is_due(ledger: Any, parent: int) -> bool:
+    """Whether the next append is to write one data file in the place of all at ``parent``: then lines may leave."""
+    return int(ledger.metadata.snapshot_by_id(parent).summary["total-data-files"]) > limits.LEDGER_FILES_UP_TO
+
+
+def kept_lines(ledger: Any, parent: int, folding: Folding) -> Any:
+    """The lines at ``parent`` as they stand once some have left, as an Arrow table."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    standing = _arrow(folding.standing)
+    lines = ledger.scan(snapshot_id=parent).to_arrow().cast(standing.schema)
+    if folding.leaving:
+        gone: Any = compute.is_in(lines["path"], pa.array(sorted(folding.leaving)))
+        lines = lines.filter(compute.invert(gone))
+    return pa.concat_tables([lines, standing])
+
+
+def commit(
+    ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str, kept: Any | None = None
+) -> int:
     """Commits ``content at parent + entries`` as one snapshot on a branch of its own; returns the snapshot.
 
-    The same commit moves main to ``parent`` (so main always shows a published version) and drops branches that are
+    ``kept``: lines, as ``kept_lines`` gives them, that are written anew in the place of all at ``parent``. The same commit moves main to ``parent`` (so main always shows a published version) and drops branches that are
     done with. Raises what PyIceberg raises when the table changed meanwhile.
     """
     from pyiceberg.table.update.snapshot import ManageSnapshots
@@ -129,8 +150,8 @@ def commit(ledger: Any, parent: int, entries: Sequence[LedgerEntry], branch: str
         for name in _branches_done_with(ledger.metadata, parent):
             refs.remove_branch(name)
         refs.create_branch(parent, branch).set_current_snapshot(snapshot_id=parent).commit()
-        if _data_files(ledger, parent) > limits.LEDGER_FILES_UP_TO:
-            _rewrite(transaction, ledger, parent, rows, branch)
+        if kept is not None:
+            _rewrite(transaction, ledger, parent, kept, rows, branch)
         else:
             transaction.append(rows, branch=branch)
     return int(ledger.metadata.refs[branch].snapshot_id)
@@ -190,19 +211,14 @@ def _commit_empty(ledger: Any) -> None:
         ManageSnapshots(transaction).create_tag(root, _EMPTY).commit()
 
 
-def _data_files(ledger: Any, snapshot: int) -> int:
-    return int(ledger.metadata.snapshot_by_id(snapshot).summary["total-data-files"])
-
-
-def _rewrite(transaction: Any, ledger: Any, parent: int, rows: Any, branch: str) -> None:
-    """Puts one data file, old lines and new, in the place of all files at ``parent``."""
+def _rewrite(transaction: Any, ledger: Any, parent: int, kept: Any, rows: Any, branch: str) -> None:
+    """Puts one data file, the lines that are kept and new ones, in the place of all files at ``parent``."""
     import pyarrow as pa
     from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
-    scan = ledger.scan(snapshot_id=parent)
-    everything = pa.concat_tables([scan.to_arrow().cast(rows.schema), rows])
+    everything = pa.concat_tables([kept, rows])
     with transaction.update_snapshot(branch=branch).overwrite() as overwrite:
-        for task in scan.plan_files():
+        for task in ledger.scan(snapshot_id=parent).plan_files():
             overwrite.delete_data_file(task.file)
         for file in _dataframe_to_data_files(transaction.table_metadata, everything, ledger.io):
             overwrite.append_data_file(file)

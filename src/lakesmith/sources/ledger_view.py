@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.segment_names import place_of
 
 Row = tuple[str, str, int, int, int, int, str, str, int, int]
 """Source, action, size, modified_ns, inode, changed_ns, etag, attempt, batch, at_ms."""
@@ -16,7 +17,7 @@ class LedgerView(Mapping[str, LedgerEntry]):
     """Path -> the newest entry of that path, immutable. Newest is by batch, then time, then order.
 
     A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was renamed, is
-    still taken once. Holds plain rows and makes entries only when asked: 100,000 of them are read in every idle run.
+    still taken once. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows and makes entries only when asked: 100,000 of them are read in every idle run.
     """
 
     __slots__ = ("_rows",)
@@ -29,8 +30,27 @@ class LedgerView(Mapping[str, LedgerEntry]):
         """Path -> plain row, for the cache and for quick comparison. Not to be changed."""
         return self._rows
 
+    def row(self, path: str) -> Row | None:
+        """The newest row of a path; of a segment whose line has left, one that says that it was taken, and knows no more of it."""
+        found = self._rows.get(path)
+        return found if found is not None else self._folded(path)
+
+    def _folded(self, path: str) -> Row | None:
+        place = place_of(path)
+        known = self._rows.get(place[0].path) if place else None
+        if place is None or known is None or place[1] > known[2]:
+            return None
+        return (known[0], FileAction.TAKEN.value, 0, 0, 0, 0, "", *known[7:])
+
+    def is_folded(self, path: str) -> bool:
+        """Whether a segment was taken, and its line has left."""
+        return path not in self._rows and self._folded(path) is not None
+
     def __getitem__(self, path: str) -> LedgerEntry:
-        return entry_of(path, self._rows[path])
+        row = self.row(path)
+        if row is None:
+            raise KeyError(path)
+        return entry_of(path, row)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -39,7 +59,11 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return len(self._rows)
 
     def __contains__(self, path: object) -> bool:
-        return path in self._rows
+        return isinstance(path, str) and self.row(path) is not None
+
+    def without(self, paths: Collection[str]) -> LedgerView:
+        """A view without the lines of these paths."""
+        return LedgerView({path: row for path, row in self._rows.items() if path not in paths})
 
     def plus(self, entries: Iterable[LedgerEntry]) -> LedgerView:
         """A view with ``entries`` added, where they are the newest."""

@@ -44,6 +44,8 @@ class FileAction(StrEnum):
     """It could not be read, so there are no rows of it (``on_bad_file: skip``)."""
     KEPT = "kept"
     """It was taken, and changed to what could not be read: the rows that were taken stay."""
+    FOLDED = "folded"
+    """The line stands for all segments of a series up to a number (``folded``): they were taken."""
 
 
 UNREAD = (FileAction.UNREADABLE, FileAction.KEPT)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import ObjectStore
 
 _CONNECT_SECONDS: Final = 5
@@ -18,9 +19,13 @@ _ATTEMPTS: Final = 5
 connection and says nothing, after two."""
 
 
-@lru_cache(maxsize=8)
 def client_of(store: ObjectStore) -> Any:
     """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3."""
+    return _client(as_here(store))
+
+
+@lru_cache(maxsize=8)
+def _client(store: ObjectStore) -> Any:
     try:
         import boto3
         from botocore.config import Config

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
 from lakesmith.spark.jvm.failures import explain_failure
@@ -105,7 +106,22 @@ def _frame(
     meet(spark, {name: others.get(name) for name in as_of or ()})
     spark.sql(f"USE {CATALOG_NAME}")
     _require_query(spark, sql)
-    return spark.sql(sql) if as_of is None else _at(spark, sql, as_of)
+    if as_of is not None:
+        return _at(spark, sql, as_of)
+    return spark.sql(sql if has_own_names() else _by_names_of_catalog(sql))
+
+
+def _by_names_of_catalog(sql: str) -> str:
+    """The query, with what its tables are called in the catalog. Raises UsageError LS244 for a name that is none of the project's kind."""
+    analysis = analyse(sql)
+    names = {".".join(reference.parts): reference.parts for reference in analysis.references}
+    for name, parts in names.items():
+        if len(parts) != len(fields(TableName)):
+            expected = "a layer and a table, as in the project"
+            raise UsageError(Problem("LS244", f"{name} is no table of the project", None, expected))
+    return splice(
+        sql, analysis, {name: physical(TableName(*map(str.lower, parts))) for name, parts in names.items()}
+    )
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project, Target
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.spark.iceberg.commits import use_naming
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.target_conf import jars_of, objects_conf, target_conf
@@ -72,6 +73,7 @@ def _require_plain(folder: Path) -> None:
 
 def open_session(project: Project, little: bool = False, keep: KeepWarm | None = None) -> SessionHandle:
     """A session on the project's lake; ``keep``: a warm JVM serves, and may be left. Raises EnvironmentProblem when it cannot be started."""
+    use_naming(project.target.naming)
     return start_session(replace(session_settings(project, little), keep=keep)).result()
 
 

@@ -43,7 +43,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 11
+ANALYSIS_VERSION = 12
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 _DEPTH = 20_000

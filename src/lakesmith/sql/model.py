@@ -116,12 +116,15 @@ class SqlSums:
     """What the text of a query that groups rows says of bringing its sums forward.
 
     ``tables``: those whose changes alone can be added up. ``columns``: those that are added up, in lower case; sums of inexact types
-    cannot be. ``against``: what stands against it, for people, None when nothing is known to.
+    cannot be. ``against``: what stands against it, for people, None when nothing is known to. ``means``: those whose averages stand beside
+    their sums and counts. ``casts``: sums that are cast to exact numbers, each by the places that those have, a space and the column.
     """
 
     tables: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     against: str | None = None
+    means: tuple[str, ...] = ()
+    casts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import pytest
 from harness import ProjectHarness
 
 import lakesmith
+from lakesmith import limits
 from lakesmith.errors import LockedError, UsageError
 from lakesmith.execute.status import Standing
-from lakesmith.plan.steps import TableStep
+from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.spark import open as spark_open
 
 if TYPE_CHECKING:
@@ -57,6 +58,25 @@ def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:
     again = shop.run()
     assert (list(again.current), again.published) == (["bronze.orders", "silver.cities"], {})
     assert [status.standing for status in shop.status()] == [Standing.UP_TO_DATE] * 2
+
+
+def test_once_it_is_warm_small_inputs_are_looked_at_as_well(
+    shop: lakesmith.Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command of its own would compute the table as a whole; what ``plan`` says is what ``run`` does, in both."""
+    monkeypatch.setattr(limits, "SUMMED_WHOLE_WARM_BELOW_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
+    shop.run()
+    land(shop, "2.csv", "id,city\n3,Oslo\n")
+    shop.run("bronze.*")
+    kinds = {}
+    for name, each in (("cold", lakesmith.open(shop.folder)), ("warm", shop)):
+        (forecast,) = each.plan("silver.cities")
+        assert isinstance(forecast.decision, TableStep)
+        kinds[name] = forecast.decision.strategy
+    assert kinds == {"cold": Strategy.FULL, "warm": Strategy.SUMS}
+    assert shop.run().published["silver.cities"].record.kind == "sums"
+    assert sorted(map(tuple, shop.table("silver.cities").spark().collect())) == [("Oslo", 2), ("Rome", 1)]
 
 
 def test_rows_are_read_as_frames_now_and_as_they_were(shop: lakesmith.Lakehouse) -> None:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,15 @@ import pytest
 from harness import ProjectHarness, RunResult, refresh_by_keys
 from soak import SOAK, seeds
 
+from lakesmith.errors import Place
 from lakesmith.execute.events import PhaseStarted
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import SqlQuery, TableName
+from lakesmith.spark.catalyst import means
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.spark.catalyst.proofs import proofs_of
 from lakesmith.spark.catalyst.summable import additive
+from lakesmith.spark.query import table_query
+from lakesmith.spark.refresh import by_keys, touched_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,6 +79,25 @@ TOLD = {
     "SELECT shop, count(*) AS n FROM (SELECT shop, explode(sequence(1, cents)) AS e FROM bronze.sales) GROUP BY shop": "group rows",
     "SELECT count(*) AS n FROM bronze.sales GROUP BY shop": None,
     "SELECT shop, avg(amount) AS mean FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(amount) AS mean, sum(amount) AS s FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(amount) AS mean, sum(amount) AS s, count(*) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(amount) AS mean, sum(cents) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(amount) AS mean, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": "group mean sum count",
+    "SELECT shop, avg(coalesce(cents, 1)) AS m, sum(coalesce(cents, 1)) AS s, count(*) AS n FROM bronze.sales GROUP BY shop": "group mean sum rows",
+    "SELECT shop, avg(id) FILTER (WHERE id > 1) AS m, sum(id) AS s, count(id) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, try_avg(amount) AS m, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, try_cast(avg(amount) AS int) AS m, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(CAST(amount AS decimal(12,2))) AS m, sum(CAST(amount AS decimal(12,2))) AS s,"
+    " count(CAST(amount AS decimal(12,2))) AS n FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, avg(CAST(id AS bigint)) AS m, sum(CAST(id AS bigint)) AS s, count(CAST(id AS bigint)) AS n FROM bronze.sales"
+    " GROUP BY shop": None,
+    "SELECT shop, CAST(sum(amount) AS decimal(10,2)) AS s, CAST(count(*) AS int) AS n FROM bronze.sales GROUP BY shop": "group sum rows",
+    "SELECT shop, CAST(sum(cents) AS decimal(10,2)) AS s FROM bronze.sales GROUP BY shop": "group sum",
+    "SELECT shop, CAST(sum(amount) AS decimal(10,1)) AS s FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, CAST(sum(amount) AS bigint) AS s FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, CAST(sum(amount) AS double) AS s FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, try_cast(sum(amount) AS decimal(10,2)) AS s FROM bronze.sales GROUP BY shop": None,
+    "SELECT shop, CAST(max(amount) AS decimal(12,2)) AS s FROM bronze.sales GROUP BY shop": None,
     "SELECT shop, count(DISTINCT cents) AS n FROM bronze.sales GROUP BY shop": None,
     "SELECT shop, sum(CAST(amount AS double)) AS total FROM bronze.sales GROUP BY shop": None,
     "SELECT shop, sum(CAST(amount AS decimal(30,2))) AS total FROM bronze.sales GROUP BY shop": None,
@@ -254,16 +279,72 @@ def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> No
     assert shop.rows("gold.large") == [("a", Decimal(9 * 10**18), 1)]
 
 
+AVERAGES = (
+    "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean, CAST(avg(amount) AS decimal(6,2)) AS rounded,"
+    " CAST(sum(cents) AS decimal(20,3)) AS cents, count(cents) AS known, avg(cents) AS middle FROM bronze.sales GROUP BY shop"
+)
+
+
 def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> None:
     """Of decimals of few digits Spark computes it by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
-    query = "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean FROM bronze.sales GROUP BY shop"
-    shop.write({"tables/gold/averages.sql": query})
+    shop.write({"tables/gold/averages.sql": AVERAGES})
     rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
     _land(shop, 1, rows)
     shop.must_run("bronze.*", "gold.averages")
     _land(shop, 2, "200,a,1,0.00,2024-06-03 00:00:00\n")
-    assert shop.must_run("bronze.*", "gold.averages").published["gold.averages"].kind == "keys"
-    assert shop.rows("gold.averages") == [("a", Decimal("0.07"), 160, Decimal("0.000437"))]
+    assert shop.must_run("bronze.*", "gold.averages").published["gold.averages"].kind == "sums"
+    found = shop.rows("gold.averages", "shop", "total", "n", "mean", "middle")
+    assert found == [("a", Decimal("0.07"), 160, Decimal("0.000437"), 1.0)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_averages_in_any_history(shop: ProjectHarness, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of up to nine values by sums, larger ones from their rows."""
+    monkeypatch.setattr(means, "_EXACT_UP_TO", 9 * 2**31)
+    shop.write({"tables/gold/averages.sql": AVERAGES})
+    dice = random.Random(seed)
+    names = ("bronze.*", "gold.averages")
+    for number in range(1, 5 if not SOAK else 20):
+        _land(shop, number, _random_rows(dice, 100 * number, 12))
+        shop.must_run("bronze.*")
+        if number > 1:
+            at = dice.randrange(9)
+            shop.spark.sql(
+                f"UPDATE lake.bronze.sales SET amount = amount + 0.01 WHERE id % 9 = {at}"
+            ).collect()
+            shop.spark.sql(f"DELETE FROM lake.bronze.sales WHERE id % 7 = {at % 7}").collect()
+        record = shop.must_run(*names).published["gold.averages"]
+        assert record.kind == ("sums" if number > 1 else "full")
+        shop.frame("bronze.sales").createOrReplaceTempView("rows_now")
+        wanted = shop.spark.sql(AVERAGES.replace("bronze.sales", "rows_now")).collect()
+        assert Counter(shop.rows("gold.averages")) == Counter(map(tuple, wanted))
+
+
+@pytest.mark.parametrize(
+    "kind", ["decimal(10,2)", "decimal(11,0)", "decimal(11,11)", "decimal(5,3)", "int", "tinyint"]
+)
+def test_a_sum_and_a_count_give_the_average_that_spark_gives(session: SessionHandle, kind: str) -> None:
+    """Of thousands of groups, to the last bit, in whatever parts they are added up."""
+    spark = session.spark
+    digits = int(kind[8:].partition(",")[0]) if kind.startswith("decimal") else 0
+    scale = int(kind.partition(",")[2].rstrip(")") or 0)
+    most = 10**digits - 1 if digits else {"int": 2**31 - 1, "tinyint": 127}[kind]
+    drawn = f"CAST(floor((rand(5) - 0.5) * 2 * {most}) AS decimal(20,0)) / {10**scale}"
+    rows = spark.range(0, 60_000, 1, 4).selectExpr(
+        "id % 7919 % CAST(4 + id % 37 * 200 AS bigint) AS k", f"CAST({drawn} AS {kind}) AS v"
+    )
+    rows = rows.persist()
+    rows.createOrReplaceTempView("drawn")
+    query = "SELECT k, sum(v) AS s, count(v) AS n, avg(v) AS m FROM drawn GROUP BY k"
+    found = spark.sql(query)
+    occurrences = {"drawn": Occurrence(TableName("bronze", "drawn"))}
+    added = additive(found, occurrences, TableName("bronze", "drawn"))
+    assert added is not None
+    mean = added[3].mean
+    assert mean is not None and mean.most > 60_000
+    odd = found.where(f"NOT (m <=> {mean.of('s', 'n')})").count()
+    assert (odd, found.count() > 3000) == (0, True)
+    rows.unpersist()
 
 
 def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
@@ -277,3 +358,87 @@ def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
     assert Counter(map(str, shop.rows("gold.mapped"))) == Counter(
         ["('a', {'a': 1}, 2)", "('b', {'a': 1}, 1)"]
     )
+
+
+def test_rows_that_were_only_added_are_found_without_a_look_at_all_files(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("bronze.*", "gold.by_shop", "gold.extremes", "gold.sliding")
+    _land(shop, 1, ROWS)
+    shop.must_run(*names)
+    for number in (2, 3):
+        _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
+        shop.must_run("bronze.sales")
+    shop.spark.sql(
+        "CALL lake.system.rewrite_data_files(table => 'bronze.sales', options => map('rewrite-all', 'true'))"
+    ).collect()
+    with monkeypatch.context() as patch:
+        patch.setattr(touched_keys, "changed_rows", None)
+        published = shop.must_run(*names).published
+    assert {published[name].kind for name in names[1:]} == {"sums"}
+    assert [published["gold.by_shop"].account.read, published["gold.by_shop"].account.deleted] == [18, 0]
+    for name in ("by_shop", "extremes", "sliding"):
+        assert Counter(shop.rows(f"gold.{name}")) == _expected(shop)[name]
+
+
+def test_what_was_proved_of_a_query_is_not_proved_again(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("bronze.*", "gold.by_shop")
+    for number in (1, 2):
+        _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
+        shop.must_run(*names)
+    _land(shop, 3, ROWS)
+    with monkeypatch.context() as patch:
+        patch.setattr(table_query, "key_columns", None)
+        patch.setattr(by_keys, "additive", None)
+        assert shop.must_run(*names).published["gold.by_shop"].kind == "sums"
+    assert Counter(shop.rows("gold.by_shop")) == _expected(shop)["by_shop"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "same"),
+    [
+        ("SELECT 1", "id int", True),
+        ("SELECT 2", "id int", False),
+        ("SELECT 1", "id bigint", False),
+        ("SELECT 1", "id int NOT NULL", False),
+        ("SELECT 1", "id int, more int", False),
+    ],
+)
+def test_what_was_proved_holds_for_one_text_over_the_same_columns(
+    session: SessionHandle, query: str, kind: str, same: bool
+) -> None:
+    spark, place, name = session.spark, Place("gold/a.sql", 1), TableName("bronze", "sales")
+    first = proofs_of(spark, SqlQuery("SELECT 1", place), {name: spark.createDataFrame([], "id int")})
+    other = proofs_of(spark, SqlQuery(query, place), {name: spark.createDataFrame([], kind)})
+    assert first.once(f"{query} {kind}", lambda: "proved") == "proved"
+    assert other.once(f"{query} {kind}", lambda: "anew") == ("proved" if same else "anew")
+
+
+def test_without_a_rule_of_the_optimizer_averages_are_computed_from_rows(session: SessionHandle) -> None:
+    """What is kept for one session is not taken for another."""
+    query = "SELECT k, sum(v) AS s, count(v) AS n, avg(v) AS m FROM drawn GROUP BY k"
+    other = session.spark.newSession()
+    rules = "org.apache.spark.sql.catalyst.optimizer.DecimalAggregates"
+    other.conf.set("spark.sql.optimizer.excludedRules", rules)
+    name, found = TableName("bronze", "drawn"), []
+    for spark in (session.spark, other):
+        rows = spark.createDataFrame([], "k int, v decimal(5,2)")
+        rows.createOrReplaceTempView("drawn")
+        proofs = proofs_of(spark, SqlQuery(query, Place("gold/a.sql", 1)), {name: rows})
+        frame, occurrences = spark.sql(query), {"drawn": Occurrence(name)}
+        found.append(proofs.once("it", partial(additive, frame, occurrences, name)))
+    assert [each is not None for each in found] == [True, False]
+
+
+def test_of_a_function_nothing_is_kept(session: SessionHandle) -> None:
+    proofs = proofs_of(session.spark, None, {})
+    assert [proofs.once("it", lambda: 1), proofs.once("it", lambda: 2)] == [1, 2]
+
+
+def test_what_is_raised_is_not_kept(session: SessionHandle) -> None:
+    proofs = proofs_of(session.spark, SqlQuery("SELECT 'raised'", Place("gold/a.sql", 1)), {})
+    with pytest.raises(ZeroDivisionError):
+        proofs.once("it", lambda: 1 // 0)
+    assert proofs.once("it", lambda: 1) == 1

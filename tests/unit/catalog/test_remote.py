@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from sqlalchemy import URL
+from sqlalchemy.exc import OperationalError
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Account, Record
@@ -75,3 +76,17 @@ def test_a_rest_catalog_nobody_listens_at() -> None:
     catalog = RemoteCatalog({"type": "rest", "uri": "http://127.0.0.1:1"})
     with pytest.raises(EnvironmentProblem, match="the rest catalog does not answer"):
         catalog.names("bronze")
+
+
+def test_a_database_that_nobody_has_written_to_has_no_tables(tmp_path: Path) -> None:
+    catalog = over(tmp_path / "new.db")
+    assert catalog.table("bronze", "orders") is None
+    assert catalog.names("bronze") == ()
+    with pytest.raises(OperationalError):
+        catalog.reader().load_table("bronze.orders")
+
+
+def test_the_first_writer_makes_what_a_catalog_in_a_database_needs(tmp_path: Path) -> None:
+    over(tmp_path / "new.db").writer().create_namespace_if_not_exists("bronze")
+    written = over(tmp_path / "new.db").reader()
+    assert written.catalog.list_namespaces() == [("bronze",)]  # type: ignore[attr-defined]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith import limits
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.progress import AppendRange
+from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
-from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held
+from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held, is_small_part
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.query import Query
@@ -120,3 +121,32 @@ def test_files_are_read_by_their_size() -> None:
     assert cost_of(step, states) == Cost(2, Amount(None, 120))
     replacing = replace(step, intakes=(FileIntake(source, take=(one,), replace=(two,)),))
     assert cost_of(replacing, states) == Cost(2, Amount(None, 120), replaces=UNKNOWN)
+
+
+def appended(*sizes: int | None, files: int = 1) -> AppendRange:
+    counts = [{} if size is None else {"added-files-size": str(size)} for size in sizes]
+    summaries = [{**count, "added-data-files": str(files)} for count in counts]
+    return AppendRange(1, 9, tuple(snapshot_of(summary) for summary in summaries))
+
+
+def snapshot_of(summary: dict[str, str]) -> Snapshot:
+    return Snapshot(9, None, 9, 9000, "append", "", summary)
+
+
+@pytest.mark.parametrize(
+    ("added", "held", "besides", "small"),
+    [
+        (appended(1_000), 1_000_000, 0, True),
+        (appended(1_000), 1_000, 0, False),
+        (appended(1_000), 1_000, 1_000_000, True),
+        (appended(600_000, 600_000), 2_000_000, 0, False),
+        (appended(1_000, files=9), 1_000_000, 0, False),
+        (appended(1_000, None), 1_000_000_000, 0, False),
+        (appended(1_000), None, 0, False),
+    ],
+)
+def test_appended_rows_are_looked_at_where_that_is_surely_cheap(
+    added: AppendRange, held: int | None, besides: int, small: bool
+) -> None:
+    totals = {} if held is None else {"total-files-size": str(held), "total-data-files": "2"}
+    assert is_small_part(added, snapshot_of(totals), besides) is small

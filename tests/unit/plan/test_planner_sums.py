@@ -29,6 +29,7 @@ PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery(
 SUMMED = Query(
     (ORDERS,), False, "v1", "GROUP BY city at line 3", sums=SqlSums(("bronze.orders",), ("amount",))
 )
+AVERAGED = replace(SUMMED, sums=SqlSums(("bronze.orders",), ("amount",), None, ("amount",), ("2 amount",)))
 JOINED = replace(SUMMED, inputs=(ORDERS, CITIES))
 UNKNOWN = replace(SUMMED, sums=SqlSums(against="WITH"))
 EXACT = {ORDERS: {"amount": "decimal(10,2)"}}
@@ -45,6 +46,10 @@ def record(kind: str, fingerprint: str = "v1") -> Record:
         (SUMMED, [ORDERS], {ORDERS: {"amount": "double"}}, None, "sum(amount) of double is not exact"),
         (SUMMED, [ORDERS], {}, None, "sum(amount), whose type only Spark's plan tells"),
         (SUMMED, [ORDERS], {**EXACT, CITIES: {"amount": "double"}}, None, "sum(amount) of double is not exact"),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(10,2)"}}, None, None),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(12,2)"}}, None, "avg(amount) of decimal(12,2) does not follow from a sum"),
+        (AVERAGED, [ORDERS], {ORDERS: {"amount": "decimal(10,3)"}}, None,
+         "sum(amount) of decimal(10,3) is rounded where it is cast to 2 places"),
         (SUMMED, [ORDERS], EXACT, record("full"), None),
         (SUMMED, [ORDERS], EXACT, record("keys"), "its last refresh, batch 7, was by keys"),
         (SUMMED, [ORDERS], EXACT, record("keys", "v0"), None),
@@ -99,3 +104,31 @@ def test_a_plan_says_sums_where_it_is_known(
     assert isinstance(found, TableStep)
     assert (found.strategy, found.reason) == (strategy, "rows of bronze.orders changed")
     assert move_of(found) is Move.CHANGES
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "warm", "strategy"),
+    [
+        ("bigint", 3_000_000, True, Strategy.FULL),
+        ("bigint", 5_000_000, True, Strategy.SUMS),
+        ("bigint", 5_000_000, False, Strategy.FULL),
+        ("double", 5_000_000, True, Strategy.FULL),
+        ("double", 21_000_000, True, Strategy.KEYS),
+        ("double", 21_000_000, False, Strategy.FULL),
+        ("double", 101_000_000, False, Strategy.KEYS),
+    ],
+)
+def test_a_warm_session_looks_at_what_changed_of_smaller_inputs(
+    customers: Table, orders: Table, kind: str, size: int, warm: bool, strategy: Strategy
+) -> None:
+    orders.add(1_000, size)
+    customers.publish(orders=orders)
+    orders.change()
+    given = with_amount(orders.facts(), kind)
+    assert given.state is not None
+    given = replace(given, state=replace(given.state, schemas={0: given.state.columns}))
+    found = plan_derived(PLAIN, SUMMED, customers.facts(), {ORDERS: given}, warm=warm)
+    assert isinstance(found, TableStep)
+    assert found.strategy is strategy
+    if strategy is Strategy.FULL:
+        assert ("are small for a session that is warm (" in found.reason) is warm

@@ -13,6 +13,8 @@ from lakesmith.project.definitions import (
     CsvOptions,
     FileSource,
     History,
+    Naming,
+    ObjectStore,
     OnBadRow,
     OnChangedFile,
     OnInexact,
@@ -370,6 +372,59 @@ def test_the_only_target_is_the_default_one() -> None:
     text = "name: shop\ntargets:\n  prod: {catalog: {type: glue}}\n"
 
     assert loaded({"lakesmith.yaml": text}).target.name == "prod"
+
+
+LANDING = """\
+name: shop
+vars: {place: shop, landing: in}
+targets:
+  local:
+  prod:
+    catalog: {type: glue, s3.endpoint: "http://here", client.region: eu-west-1, s3.secret-access-key: "${SECRET}"}
+    vars: {landing: "s3://${vars.place}-${STAGE}/in"}
+    namespaces: {prefix: shop_, layers: {bronze: raw}}
+default_target: local
+"""
+
+
+@pytest.mark.parametrize(("target", "path"), [("local", "in"), ("prod", "s3://shop-eu/in")])
+def test_a_target_has_variables_of_its_own(target: str, path: str) -> None:
+    files = {
+        "lakesmith.yaml": LANDING,
+        "tables/bronze/orders.yaml": ORDERS.replace("landing/orders/", '"${vars.landing}"'),
+    }
+    project = loaded(files, target, {"STAGE": "eu", "SECRET": "hunter2"})
+
+    (source,) = project.table(TableName("bronze", "orders")).sources
+    assert source.path == path
+    assert source.is_in_store == path.startswith("s3://")
+    assert (source.store is not None) == source.is_in_store
+    assert project.has_objects == source.is_in_store
+
+
+def test_names_of_places_are_no_secrets_though_they_come_from_the_environment() -> None:
+    text = LANDING.replace("type: glue", 'type: glue, warehouse: "s3://${LAKE}/w"')
+    project = loaded({"lakesmith.yaml": text}, "prod", {"STAGE": "eu", "SECRET": "hunter2", "LAKE": "lake"})
+
+    assert dict(project.target.catalog)["warehouse"] == "s3://lake/w"
+    assert project.secrets == ("hunter2",)
+
+
+def test_objects_are_reached_as_the_catalog_s_files_are() -> None:
+    project = loaded({"lakesmith.yaml": LANDING}, "prod", {"STAGE": "eu", "SECRET": "hunter2"})
+
+    assert project.target.store == ObjectStore("http://here", "eu-west-1", None, "hunter2", None)
+    assert "hunter2" not in repr(project)
+
+
+def test_the_names_that_tables_have_in_a_shared_catalog() -> None:
+    naming = loaded({"lakesmith.yaml": LANDING}, "prod", {"STAGE": "eu", "SECRET": "x"}).target.naming
+    one = Naming(single="shop")
+
+    assert naming.physical(TableName("bronze", "orders")) == ("shop_raw", "orders")
+    assert naming.physical(TableName("gold", "sums")) == ("shop_gold", "sums")
+    assert one.physical(TableName("gold", "sums")) == ("shop", "gold__sums")
+    assert [one.logical("gold", name) for name in ("gold__sums", "silver__a")] == ["sums", None]
 
 
 def test_a_target_that_does_not_exist() -> None:

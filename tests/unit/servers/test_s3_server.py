@@ -15,7 +15,7 @@ from pyiceberg.catalog import load_catalog
 
 from s3_server import Server
 
-WRITERS, APPENDS = 4, 4
+WRITERS, APPENDS = 4, 2
 
 
 @pytest.fixture

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.model import SqlSums
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 SALES = ("bronze.sales",)
 BOTH = ("bronze.sales", "bronze.shops")
 
@@ -32,8 +35,25 @@ KNOWN = {
     "SELECT shop, count(*) AS n FROM bronze.sales LEFT SEMI JOIN bronze.shops USING (shop) GROUP BY shop": (SALES, ()),
     "SELECT a.k, count(*) AS n FROM bronze.sales a JOIN bronze.sales b ON a.id = b.id GROUP BY a.k": ((), ()),
 }  # fmt: skip
+AVERAGES = {
+    "SELECT k, avg(a) AS m, sum(a) AS s, count(a) AS n FROM bronze.sales GROUP BY k": (("a",), ("a",), ()),
+    "SELECT k, CAST(avg(a) AS decimal(10,2)) AS m, CAST(sum(a) AS decimal(10, 2)) AS s, count(a) AS n FROM bronze.sales GROUP BY k": (
+        ("a",), ("a",), ("2 a",)),
+    "SELECT k, CAST(sum(a) AS bigint) AS s, CAST(count(*) AS int) AS n FROM bronze.sales GROUP BY k": (("a",), (), ("0 a",)),
+    "SELECT k, avg(a) FILTER (WHERE b) AS m, sum(a) FILTER (WHERE b) AS s, count(a) FILTER (WHERE b) AS n FROM bronze.sales GROUP BY k": (
+        ("a",), ("a",), ()),
+    "SELECT k, avg(CAST(a AS int)) AS m, sum(CAST(a AS int)) AS s, count(CAST(a AS int)) AS n FROM bronze.sales GROUP BY k": ((), (), ()),
+}  # fmt: skip
+"""What is added up, averaged and cast."""
 AGAINST = {
-    "SELECT shop, avg(amount) AS mean FROM bronze.sales GROUP BY shop": "avg(amount) cannot be brought forward",
+    "SELECT shop, avg(amount) AS mean FROM bronze.sales GROUP BY shop": "avg(amount) without sum(amount) beside it",
+    "SELECT k, avg(a) AS m, sum(a) AS s, count(*) AS n FROM bronze.sales GROUP BY k": "avg(a) without count(a) beside it",
+    "SELECT k, avg(a) AS m, sum(b) AS s, count(a) AS n FROM bronze.sales GROUP BY k": "avg(a) without sum(a) beside it",
+    "SELECT k, avg(a) FILTER (WHERE b) AS m, sum(a) AS s, count(a) AS n FROM bronze.sales GROUP BY k": "avg(a) without sum(a) beside it",
+    "SELECT k, avg(DISTINCT a) AS m, sum(a) AS s, count(a) AS n FROM bronze.sales GROUP BY k": "avg(DISTINCT a) cannot be brought forward",
+    "SELECT k, try_cast(sum(a) AS int) AS s FROM bronze.sales GROUP BY k": "TRY_CAST(sum(a) AS INT) cannot be brought forward",
+    "SELECT k, CAST(sum(a) AS double) AS s FROM bronze.sales GROUP BY k": "CAST(sum(a) AS DOUBLE) cannot be brought forward",
+    "SELECT k, CAST(max(a) AS int) AS s FROM bronze.sales GROUP BY k": "CAST(max(a) AS INT) cannot be brought forward",
     "SELECT k, count(DISTINCT a) AS n FROM bronze.sales GROUP BY k": "count(DISTINCT a) cannot be brought forward",
     "SELECT k, max_by(a, b) AS n FROM bronze.sales GROUP BY k": "max_by(a, b) cannot be brought forward",
     "SELECT k, try_sum(a) AS n FROM bronze.sales GROUP BY k": "try_sum(a) cannot be brought forward",
@@ -70,6 +90,12 @@ def test_what_can_be_added_up(query: str) -> None:
     assert analyse(query).sums == SqlSums(tables, columns)
 
 
+@pytest.mark.parametrize("query", AVERAGES)
+def test_averages_and_casts(query: str) -> None:
+    columns, means, casts = AVERAGES[query]
+    assert analyse(query).sums == SqlSums(SALES, columns, None, means, casts)
+
+
 @pytest.mark.parametrize("query", AGAINST)
 def test_what_stands_against_it_or_only_spark_can_tell(query: str) -> None:
     found = analyse(query).sums
@@ -82,7 +108,15 @@ def test_a_query_whose_result_is_no_groups_says_nothing(query: str) -> None:
     assert analyse(query).sums is None
 
 
-@pytest.mark.parametrize("query", [*KNOWN, *AGAINST, *SILENT])
+@pytest.mark.parametrize("query", [*KNOWN, *AVERAGES, *AGAINST, *SILENT])
 def test_it_goes_to_json_and_back(query: str) -> None:
     found = analyse(query)
     assert type(found).from_dict(found.to_dict()) == found
+
+
+@pytest.mark.parametrize("name", ["sales_aggregated", "sales_aggregated_hourly"])
+def test_the_windows_of_the_example_are_brought_forward(name: str) -> None:
+    query = (EXAMPLES / f"retail-sales/tables/gold/{name}.sql").read_text()
+    assert analyse(query).sums == SqlSums(
+        ("silver.sales_enriched",), ("price",), None, ("price",), ("2 price",)
+    )

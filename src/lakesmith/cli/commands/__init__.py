@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "history": "Show a table's past in words, with the snapshots that query --as-of takes.",
     "files": "Show which landing files were taken, when and by which batch; leave out or forget some.",
     "query": "Run a query on the present or the past.",
+    "connect": "Print the text with which another engine reads the tables: DuckDB, PyIceberg, Spark, Trino and others.",
     "verify": "Recompute derived tables from the snapshots they have consumed, and compare.",
     "drop": "Drop a table from the lake, with its quarantine and file ledger; its files stay unless they are purged.",
     "rename": "Give a table another name, in the lake and in the project; its next run goes on where it was.",

@@ -16,6 +16,7 @@ from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import Holder
 from lakesmith.cli.commands.doctor_checks import Check, Verdict, disk_check
+from lakesmith.cli.commands.doctor_target import target_checks
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
 from lakesmith.errors import LakesmithError, Problem
@@ -32,9 +33,14 @@ def project_checks(opened: Opened) -> Iterator[Check]:
     yield Check("project", Verdict.OK, text)
     yield _folder(project.root)
     yield _lock(project.state_dir / "locks" / "project.lock")
-    yield _catalog(opened)
+    catalog = _catalog(opened)
+    yield catalog
+    reached = catalog.verdict is Verdict.OK
+    if not project.target.is_local:
+        yield from target_checks(opened, reached)
     yield from _sources(opened)
-    yield from _tables(opened)
+    # Of each table the same would be said once more.
+    yield from _tables(opened) if reached else ()
 
 
 def _folder(root: Path) -> Check:

@@ -128,9 +128,14 @@ def _shown(report: FileReport) -> tuple[FileLine, ...]:
 def _row(line: FileLine) -> tuple[str, ...]:
     taken = "-" if line.at_ms is None else moment(line.at_ms)
     batch = "-" if line.batch is None else str(line.batch)
+    return (printable(line.path), _state(line), batch, taken, _extent(line), line.source)
+
+
+def _extent(line: FileLine) -> str:
+    if line.stands_for is not None:
+        return count(line.stands_for, "segment")
     # Of a topic's partition it is the offsets of the newest batch.
-    extent = line.file.etag if is_slice(line.path) else size(line.file.size)
-    return (printable(line.path), _state(line), batch, taken, extent, line.source)
+    return line.file.etag if is_slice(line.path) else size(line.file.size)
 
 
 def _state(line: FileLine) -> str:
@@ -141,7 +146,7 @@ def _state(line: FileLine) -> str:
 
 
 def _totals(report: FileReport) -> str:
-    counted = [(state, len(report.of(state))) for state in FileState]
+    counted = [(state, sum(line.count for line in report.of(state))) for state in FileState]
     return ", ".join(f"{number:,} {state.value.replace('_', ' ')}" for state, number in counted if number)
 
 
@@ -167,10 +172,16 @@ def _line_as_dict(line: FileLine) -> dict[str, Any]:
         "source": line.source,
         "batch": line.batch,
         "at": None if line.at_ms is None else iso(line.at_ms),
-        "size": line.file.size,
-        "modified_at": None if is_slice(line.path) else iso(line.file.modified_ns // 1_000_000),
-        **({"offsets": line.file.etag} if is_slice(line.path) else {}),
+        **_extent_as_dict(line),
     }
+
+
+def _extent_as_dict(line: FileLine) -> dict[str, Any]:
+    if line.stands_for is not None:
+        return {"segments": line.stands_for, "newest": line.file.etag}
+    if is_slice(line.path):
+        return {"size": line.file.size, "modified_at": None, "offsets": line.file.etag}
+    return {"size": line.file.size, "modified_at": iso(line.file.modified_ns // 1_000_000)}
 
 
 def _change(opened: Opened, definition: TableDefinition, options: FilesOptions, as_json: bool) -> int:

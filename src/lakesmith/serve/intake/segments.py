@@ -1,8 +1,8 @@
 """The folder of one source: journals of what is acknowledged, and sealed segments, which are its landing files.
 
-    .20261123T101500-4f2a.journal   requests as frames; its end may be torn
-    20261123T101500-4f2a.jsonl      the same events as JSON lines, whole; runs take it as they take any file
-    .20261123T100000-91c3.keys      what tells the requests and events of an hour from others (``known``)
+    .20261123T101500123456-4f2a9c1b-0000017.journal   requests as frames; its end may be torn
+    20261123T101500123456-4f2a9c1b-0000017.jsonl      the same events as JSON lines, whole; runs take it as they take any file
+    .20261123T100000-91c3.keys                        what tells the requests and events of an hour from others (``known``)
 
 A journal is written and flushed to the disk before its requests are acknowledged. Sealing it puts the segment in place whole, and only
 then removes the journal; whoever is killed in between leaves a journal that is sealed again, into the same segment.
@@ -23,9 +23,10 @@ from typing import Final
 
 from lakesmith.serve.intake.frames import Frame, read_frames
 from lakesmith.serve.intake.known import Known, write_to_disk
+from lakesmith.sources.segment_names import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
-PATTERN: Final = "*.jsonl"
+PATTERN: Final = f"*{ENDING}"
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Segments:
     _file: int = -1
     _bytes: int = 0
     _begun: float = 0.0
+    _series: str = field(default_factory=lambda: secrets.token_hex(4))
+    _number: int = 1
     _written: list[Frame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -56,6 +59,8 @@ class Segments:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        # A series of its own, each time: what was left may be the next number of the one before.
+        self._series, self._number = secrets.token_hex(4), 1
         for journal in sorted(self.folder.glob(".*.journal")):
             self._seal(journal.stem[1:], list(read_frames(journal.read_bytes())))
         self.known.close()
@@ -86,7 +91,8 @@ class Segments:
         """Makes the journal a segment, if there is one. Raises OSError; the journal then stays."""
         if self._file < 0:
             return
-        self._seal(self._name, self._written)
+        # Without events there is no segment, and no number may be left out: a ledger would wait for it.
+        self._number += self._seal(self._name, self._written)
         os.close(self._file)
         self._file, self._bytes, self._written = -1, 0, []
 
@@ -110,22 +116,24 @@ class Segments:
 
     def _begin(self) -> None:
         # Never twice: a ledger remembers the names of all segments that were taken.
-        self._name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        self._name = segment_name(datetime.now(UTC), self._series, self._number)
         self._file = os.open(
             self._journal(self._name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600
         )
         _sync_folder(self.folder)
         self._begun = time.monotonic()
 
-    def _seal(self, name: str, frames: Sequence[Frame]) -> None:
+    def _seal(self, name: str, frames: Sequence[Frame]) -> bool:
+        """Whether it has become a segment."""
         has_new_file = self.known.keep(frames)
         lines = b"".join(frame.lines for frame in frames)
         if lines:
-            write_whole(self.folder / f"{name}.jsonl", lines, to_disk=True)
+            write_whole(self.folder / f"{name}{ENDING}", lines, to_disk=True)
             self.backlog += len(lines)
         if lines or has_new_file:
             _sync_folder(self.folder)
         self._journal(name).unlink(missing_ok=True)
+        return bool(lines)
 
     def _journal(self, name: str) -> Path:
         return self.folder / f".{name}.journal"

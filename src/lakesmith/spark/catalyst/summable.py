@@ -3,7 +3,8 @@
 Such a query groups rows that it makes one by one, or by joins with tables that did not change, and gives for each group sums,
 counts, least or greatest values. Then with Q(old), its result before, Q(came) and Q(went), its results over the changed rows
 alone, the new one follows group by group (see ``refresh.sums``), without the rows that did not change. Sums have to be of exact types:
-doubles added up in another order give another sum.
+doubles added up in another order give another sum. An average follows from a sum and a count beside it where Spark's own is computed of
+nothing else (``means``). A sum or a count may be cast to what has all its values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.casts import without_casts
 from lakesmith.spark.catalyst.joins import ROW_SIDES, join_kind
+from lakesmith.spark.catalyst.means import Mean, is_computed_by_doubles, mean_of
 from lakesmith.spark.catalyst.occurrences import Occurrences
 from lakesmith.spark.catalyst.tree import (
     analysed,
@@ -48,14 +51,20 @@ class Role(Enum):
     SUM = "sum"
     MIN = "min"
     MAX = "max"
+    MEAN = "mean"
 
 
 @dataclass(frozen=True)
 class Adding:
-    """A column of the result. ``counted_by``: for a sum, the position of the column that has how many values were added up."""
+    """A column of the result. ``counted_by``: for a sum, the position of the column that has how many values were added up.
+
+    An average has such a column, one that it is the sum by (``summed_by``), and how it is made of both (``mean``).
+    """
 
     role: Role
     counted_by: int | None = None
+    summed_by: int | None = None
+    mean: Mean | None = None
 
 
 def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tuple[Adding, ...] | None:
@@ -66,12 +75,15 @@ def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tu
     """
     if str(frame.sparkSession.conf.get("spark.sql.ansi.enabled")) != "true":
         return None  # A sum may be null then because it was too large.
+    # Without one of its rules Spark may compute an average in another way.
+    averages = not frame.sparkSession.conf.get("spark.sql.optimizer.excludedRules", None)
     node = analysed(frame)
     while node_kind(node) in _RENAMING:
         (node,) = items(node.children())
     if node_kind(node) != "Aggregate" or _changes(node.child(), occurrences, moved) is not True:
         return None
-    return _columns(items(node.aggregateExpressions()), items(node.groupingExpressions()))
+    found = _columns(items(node.aggregateExpressions()), items(node.groupingExpressions()))
+    return found if found is None or averages or all(each.mean is None for each in found) else None
 
 
 def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | None:
@@ -99,13 +111,27 @@ def _columns(outputs: Sequence[Any], groups: Sequence[Any]) -> tuple[Adding, ...
     values = [each.child() if kind_of(each) == "Alias" else each for each in outputs]
     given = [any(_tells(value, group) for value in values) for group in groups]
     roles = [_role(value) for value in values]
-    if not groups or not all(given) or None in roles:
-        return None
     known = [role for role in roles if role is not None]
-    return tuple(
-        Adding(role, _counted_by(at, values, known) if role is Role.SUM else None)
-        for at, role in enumerate(known)
+    if not groups or not all(given) or len(known) < len(roles):
+        return None
+    plain = [without_casts(value)[0] for value in values]
+    found = [_adding(at, values, plain, known) for at in range(len(values))]
+    return None if None in found else tuple(each for each in found if each is not None)
+
+
+def _adding(at: int, values: Sequence[Any], plain: Sequence[Any], roles: Sequence[Role]) -> Adding | None:
+    """What a column is; None for an average that no sum and no count beside it tell. ``plain``: the values without what they are cast to."""
+    role = roles[at]
+    if role not in (Role.SUM, Role.MEAN):
+        return Adding(role)
+    counted = _counted_by(at, plain, roles)
+    if role is Role.SUM:
+        return Adding(role, counted)
+    summed = next(
+        (it for it, each in enumerate(roles) if each is Role.SUM and _is_of_same(plain[it], plain[at])), None
     )
+    mean = mean_of(values[at])
+    return None if mean is None or None in (counted, summed) else Adding(role, counted, summed, mean)
 
 
 def _tells(value: Any, group: Any) -> bool:
@@ -119,15 +145,25 @@ def _tells(value: Any, group: Any) -> bool:
 def _role(value: Any) -> Role | None:
     if not any(kind_of(part) == "AggregateExpression" for part in parts_of(value)):
         return Role.GROUP
-    if kind_of(value) != "AggregateExpression" or value.isDistinct():
+    aggregate, keep = without_casts(value)
+    if kind_of(aggregate) != "AggregateExpression" or aggregate.isDistinct():
         return None
-    function = value.aggregateFunction()
+    role = _role_of(aggregate)
+    # What is least among values that are cast may not be the least of before.
+    may_be_cast = role is Role.MEAN or (keep and role in (Role.ROWS, Role.COUNT, Role.SUM))
+    return role if kind_of(value) == "AggregateExpression" or may_be_cast else None
+
+
+def _role_of(aggregate: Any) -> Role | None:
+    function = aggregate.aggregateFunction()
     name, arguments = str(function.prettyName()), items(function.children())
     if name == "count":
-        everything = all(not each.nullable() for each in arguments) and value.filter().isEmpty()
+        everything = all(not each.nullable() for each in arguments) and aggregate.filter().isEmpty()
         return Role.ROWS if everything else Role.COUNT
     if name == "sum" and _is_exact(function.dataType()):
         return Role.SUM
+    if name == "avg" and is_computed_by_doubles(arguments[0].dataType()):
+        return Role.MEAN
     return {"min": Role.MIN, "max": Role.MAX}.get(name)
 
 

@@ -6,7 +6,7 @@ rolled back. It is a compare-and-swap on freshly read metadata instead (see ``pu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.iceberg.others import load_other, place_of
 
@@ -26,9 +26,36 @@ CATALOG: Final = "lake"
 _PUBLISH_TRIES: Final = 30
 
 
+_naming = AS_IN_PROJECT
+
+
+def use_naming(naming: Naming) -> None:
+    """Has tables go by the names of a target's catalog from now on: of the one that the process's session is on."""
+    global _naming
+    _naming = naming
+
+
 def physical(name: TableName, branch: str | None = None) -> str:
     """The table's name for Spark SQL; with ``branch``, the one that reads and writes that branch."""
-    parts = [CATALOG, name.layer, name.name] + ([f"branch_{branch}"] if branch else [])
+    return _dotted((CATALOG, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
+
+
+def physical_namespace(layer: str) -> str:
+    """The namespace of a layer's tables, for Spark SQL."""
+    return _dotted((CATALOG, _naming.namespace(layer)))
+
+
+def name_in_plans(name: TableName) -> str:
+    """The table's name as Spark's plans say it: nothing is quoted."""
+    return ".".join((CATALOG, *_naming.physical(name)))
+
+
+def has_own_names() -> bool:
+    """Whether tables are called in the catalog as they are in the project."""
+    return _naming == AS_IN_PROJECT
+
+
+def _dotted(parts: Iterable[str]) -> str:
     return ".".join(quoted(part) for part in parts)
 
 

@@ -16,7 +16,7 @@ from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings,
 from lakesmith.plan.widening import TypeChange, type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.quoting import literal, quoted
-from lakesmith.spark.iceberg.commits import CATALOG, physical
+from lakesmith.spark.iceberg.commits import physical, physical_namespace
 
 _PROPERTIES: Final = {
     "format-version": "3",
@@ -57,7 +57,7 @@ def _pairs(properties: Mapping[str, str]) -> str:
 
 
 def _ensure_namespace(spark: SparkSession, layer: str) -> None:
-    statement = f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{quoted(layer)}"
+    statement = f"CREATE NAMESPACE IF NOT EXISTS {physical_namespace(layer)}"
     try:
         spark.sql(statement)
     except (Py4JError, PySparkException):

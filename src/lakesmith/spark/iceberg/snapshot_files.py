@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from lakesmith.spark.iceberg.file_difference import DataFile
 from lakesmith.spark.jvm.gateway import java_class
@@ -18,6 +19,9 @@ _END: Final = "\0"
 
 _NONE: Final = "-"
 """Stands for what is not there."""
+
+_KNOWN: Final[WeakKeyDictionary[Any, dict[tuple[str, str], Any]]] = WeakKeyDictionary()
+"""By JVM the functions that were made: to find a method among all of its class takes a hundred calls."""
 
 
 class SnapshotFiles:
@@ -72,15 +76,21 @@ class _Getters:
     """Java functions that call a method of Iceberg's, to be used by Java alone: no call comes back here for each element."""
 
     def __init__(self, jvm: Any) -> None:
-        invoke = jvm.java.lang.invoke
-        self._proxies, self._lookup = invoke.MethodHandleProxies, invoke.MethodHandles.publicLookup()
-        self._jvm, self._function = jvm, java_class(jvm, "com.google.common.base.Function")
+        self._jvm, self._known = jvm, _KNOWN.setdefault(jvm, {})
 
     def __call__(self, owner: str, name: str) -> Any:
+        if (owner, name) not in self._known:
+            self._known[owner, name] = self._made(owner, name)
+        return self._known[owner, name]
+
+    def _made(self, owner: str, name: str) -> Any:
+        invoke = self._jvm.java.lang.invoke
+        function = java_class(self._jvm, "com.google.common.base.Function")
         methods = java_class(self._jvm, f"org.apache.iceberg.{owner}").getMethods()
         method = next(
             each
             for each in methods
             if str(each.getName()) == name and not each.getParameterCount() and not each.isBridge()
         )
-        return self._proxies.asInterfaceInstance(self._function, self._lookup.unreflect(method))
+        handle = invoke.MethodHandles.publicLookup().unreflect(method)
+        return invoke.MethodHandleProxies.asInterfaceInstance(function, handle)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.execute.ledger_lines import ledger_notes, unread_entries
+from lakesmith.execute.ledger_lines import events_there, ledger_notes, unread_entries
 from lakesmith.plan.steps import FileIntake, TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, is_object
 from lakesmith.quoting import quoted
@@ -165,7 +166,8 @@ def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Inten
         for file, source in files.items()
     ]
     entries += unread_entries(batch.step, batch.attempt, batch.started_ms, batch.project.root)
-    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries)
+    there = partial(events_there, batch.step.table, batch.project.root)
+    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries, there)
     return _Intent(pin, hash_entries(entries))
 
 

@@ -22,8 +22,9 @@ from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
+from lakesmith.spark.catalyst.proofs import NO_PROOFS, Proofs, proofs_of
 from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
-from lakesmith.spark.iceberg.commits import CATALOG
+from lakesmith.spark.iceberg.commits import name_in_plans
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.jvm.failures import explain_failure, redact
 from lakesmith.spark.query.python_modules import load_function
@@ -71,7 +72,8 @@ class QueryRows:
     lookups whose rows they tell of: NULL where a row found none there.
 
     ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
-    the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called.
+    the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called. ``proofs``: what was proved
+    of the query before.
     """
 
     frame: DataFrame
@@ -81,6 +83,7 @@ class QueryRows:
     keys: Keys | None = None
     acted: bool = False
     marks: tuple[tuple[str, str], ...] = ()
+    proofs: Proofs = NO_PROOFS
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,10 +117,20 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
     if rows.acted and batch.step.strategy is not Strategy.FULL:
         raise NeverIncremental("its function has Spark compute something while it is called")
+    return _proved(batch, replace(rows, proofs=proofs_of(batch.spark, batch.step.table.query, whole)))
+
+
+def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
+    """The rows with what an incremental step needs to know of their query. Raises NeverIncremental as ``query_rows``."""
+    table = batch.step.table
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
-        _require_row_wise(rows, batch.step.table)
+        looked_up = ", ".join(map(str, table.lookups))
+        rows.proofs.once(f"row-wise {looked_up}", lambda: _require_row_wise(rows, table))
     elif batch.step.strategy.is_by_keys:
-        return replace(rows, keys=key_columns(rows.frame, rows.occurrences, batch.step.table.trusts_python))
+        keys = rows.proofs.once(
+            "keys", lambda: key_columns(rows.frame, rows.occurrences, table.trusts_python)
+        )
+        return replace(rows, keys=keys)
     return rows
 
 
@@ -242,7 +255,7 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
                 hint="return the DataFrame that holds the table's rows",
             )
         )
-    if others := acts.read - {f"{CATALOG}.{table}" for _, table in query.arguments}:
+    if others := acts.read - {name_in_plans(table) for _, table in query.arguments}:
         raise _reads_more(batch, ", ".join(sorted(others)))
     if acts.settings:
         raise _sets(batch, query, acts.settings)

@@ -116,7 +116,8 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
     table, moved = batch.step.table, moved_inputs(batch)
     if table.key or table.checks or len(moved) != 1:
         return None
-    found = additive(rows.frame, rows.occurrences, moved[0].table)
+    name = moved[0].table
+    found = rows.proofs.once(f"adding {name}", lambda: additive(rows.frame, rows.occurrences, name))
     if found is None or any(
         each.role is Role.GROUP and holds_maps(field.dataType)
         for field, each in zip(rows.frame.schema.fields, found, strict=True)

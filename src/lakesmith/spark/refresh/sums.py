@@ -24,7 +24,7 @@ from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.query.table_query import at_occurrences, rows_over
 from lakesmith.spark.refresh.key_ranges import values_of
-from lakesmith.spark.refresh.touched_keys import Touched, counted, moved_inputs, went_and_came
+from lakesmith.spark.refresh.touched_keys import Touched, counted, moved_inputs, only_came, went_and_came
 from lakesmith.spark.write.row_difference import PLACE, Difference, one_for_one
 
 _SIDE: Final = "_lakesmith_side"
@@ -43,12 +43,13 @@ _COMES: Final = "_lakesmith_comes"
 class Sums:
     """What the changed rows alone give: of each group a row with the values of what came beside those of what went.
 
-    ``columns`` says what each column of the table is.
+    ``columns`` says what each column of the table is. ``sides``: those that there are, of what came and what went.
     """
 
     rows: DataFrame
     columns: Mapping[str, Adding]
     types: Mapping[str, DataType]
+    sides: tuple[str, ...]
 
     @property
     def groups(self) -> list[str]:
@@ -66,9 +67,15 @@ class Sums:
         return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
 
     def counted_by(self, name: str) -> str | None:
-        """The column that has how many values a sum has."""
-        at = self.columns[name].counted_by
-        return None if at is None else list(self.columns)[at]
+        """The column that has how many values a sum or an average has."""
+        return self._at(self.columns[name].counted_by)
+
+    def summed_by(self, name: str) -> str | None:
+        """The column that has the sum of the values that an average is of."""
+        return self._at(self.columns[name].summed_by)
+
+    def _at(self, number: int | None) -> str | None:
+        return None if number is None else list(self.columns)[number]
 
 
 def _of_group(columns: Mapping[str, Adding]) -> list[str]:
@@ -84,22 +91,45 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
 
     Raises NotIncremental as ``changed_rows``.
     """
-    seen = (Observation(), Observation())
-    parts: list[DataFrame] = []
-    types = column_types(batch.spark, batch.name)
+    changed = _changed(batch, kept)
+    seen = {side: Observation() for side in changed}
+    added = {side: _added(batch, columns, counted(rows, seen[side])) for side, rows in changed.items()}
+    groups = [F.col(quoted(name)) for name in _of_group(columns)]
+    cut, counts = kept.cut_and_count(_beside(added, columns), F.count(F.lit(1)).alias("groups"))
+    keys, count = cut.select(*groups), counts["groups"]
+    sums = Sums(cut, columns, column_types(batch.spark, batch.name), tuple(changed))
+    return sums, Touched(keys, count, values_of(keys, count), tuple(seen.values()))
+
+
+def _changed(batch: Batch, kept: Kept) -> dict[str, DataFrame]:
+    """The changed rows of the one input that did change, by side."""
+    (moved,) = moved_inputs(batch)
+    came = only_came(batch, moved)
+    if came is not None:
+        return {_CAME: came}
+    went, came = went_and_came(batch, moved, kept)
+    return {_WENT: went, _CAME: came}
+
+
+def _added(batch: Batch, columns: Mapping[str, Adding], rows: DataFrame) -> DataFrame:
+    """The query's result over these rows alone of the input that changed, in the table's types."""
     (moved,) = moved_inputs(batch)
     others = (item for item in batch.step.inputs if item is not moved)
     ends = {item.table: read_version(batch.spark, item.table, item.end) for item in others}
-    for side, rows, each in zip((_WENT, _CAME), went_and_came(batch, moved, kept), seen, strict=True):
-        views = at_occurrences(batch, {**ends, moved.table: counted(rows, each)})
-        added = in_types(rows_over(batch, views).frame, columns, types)
-        parts.append(added.withColumn(_SIDE, F.lit(side)))
-    groups = [F.col(quoted(name)) for name in _of_group(columns)]
-    sides = _side_by_side((_CAME, _WENT), _of_values(columns))
-    rows = reduce(DataFrame.union, parts).groupBy(*groups).agg(*sides)
-    cut, counts = kept.cut_and_count(rows, F.count(F.lit(1)).alias("groups"))
-    keys, count = cut.select(*groups), counts["groups"]
-    return Sums(cut, columns, types), Touched(keys, count, values_of(keys, count), seen)
+    found = rows_over(batch, at_occurrences(batch, {**ends, moved.table: rows})).frame
+    return in_types(found, columns, column_types(batch.spark, batch.name))
+
+
+def _beside(added: Mapping[str, DataFrame], columns: Mapping[str, Adding]) -> DataFrame:
+    """Of each group the values of its sides in one row."""
+    groups, values = [F.col(quoted(name)) for name in _of_group(columns)], _of_values(columns)
+    if len(added) == 1:
+        # A query has one row of each group.
+        ((side, rows),) = added.items()
+        named = (F.col(quoted(name)).alias(_of(side, name)) for name in values)
+        return rows.select(*groups, F.lit(1).cast("bigint").alias(_has(side)), *named)
+    parts = [rows.withColumn(_SIDE, F.lit(side)) for side, rows in added.items()]
+    return reduce(DataFrame.union, parts).groupBy(*groups).agg(*_side_by_side(tuple(added), values))
 
 
 @dataclass(frozen=True)
@@ -142,7 +172,9 @@ def _forward(sums: Sums, there: DataFrame) -> DataFrame:
     here = there.select(*groups, F.lit(1).alias(_has(_WAS)), *was, F.col(PLACE).alias(_AT))
     # Step by step: in one expression what is used several times would be generated and compiled as often.
     sides = sums.rows.unionByName(here, allowMissingColumns=True).groupBy(*groups).agg(*_together(sums))
-    totals = sides.withColumns({_of(_TOTAL, name): _summed(name, sums) for name in sums.added})
+    totals = sides.withColumns(_absent(sums)).withColumns(
+        {_of(_TOTAL, name): _summed(name, sums) for name in sums.added}
+    )
     known = totals.withColumn(_EXISTS, _exists(sums)).withColumn(_CERTAIN, _is_certain(sums))
     new = known.withColumns({name: _new(name, sums) for name in sums.values})
     return new.withColumns(
@@ -164,12 +196,21 @@ def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColu
 
 def _together(sums: Sums) -> list[SparkColumn]:
     """What the changed rows give and what is there, in one row. Each is given by one of the two, and null in the other."""
-    sides = (_WAS, _CAME, _WENT)
+    sides = (_WAS, *sums.sides)
     given = [_AT, *(_of(side, name) for side in sides for name in sums.values)]
     return [
         *(F.coalesce(F.sum(_has(side)), F.lit(0)).alias(_has(side)) for side in sides),
         *(F.max(quoted(name)).alias(name) for name in given),
     ]
+
+
+def _absent(sums: Sums) -> dict[str, SparkColumn]:
+    """What a side says that there is not: no rows, and no values."""
+    sides = {_CAME, _WENT}.difference(sums.sides)
+    nothing = {
+        _of(side, name): F.lit(None).cast(sums.types[name.lower()]) for side in sides for name in sums.values
+    }
+    return {**{_has(side): F.lit(0).cast("bigint") for side in sides}, **nothing}
 
 
 def _is_same(sums: Sums) -> SparkColumn:
@@ -220,7 +261,17 @@ def _new(name: str, sums: Sums) -> SparkColumn:
             counting = sums.counted_by(name)
             is_null = _value(_TOTAL, counting) == 0 if counting else was.isNull() & came.isNull()
             return F.when(F.col(_CERTAIN) & ~is_null, total)
+        case Role.MEAN:
+            return F.when(F.col(_CERTAIN), _mean(name, sums))
     return F.when(F.col(_CERTAIN), total)
+
+
+def _mean(name: str, sums: Sums) -> SparkColumn:
+    """An average of the new sum and the new count."""
+    mean, summed, counted = sums.columns[name].mean, sums.summed_by(name), sums.counted_by(name)
+    assert mean is not None and summed is not None and counted is not None
+    total, count = (quoted(_of(_TOTAL, each)) for each in (summed, counted))
+    return F.expr(mean.of(total, count)).cast(sums.types[name.lower()])
 
 
 def _exists(sums: Sums) -> SparkColumn:
@@ -259,4 +310,8 @@ def _is_known(name: str, sums: Sums) -> SparkColumn | None:
             return nothing_went | counted | (_value(_TOTAL, name) != 0)
         case Role.ROWS | Role.COUNT:
             return _value(_TOTAL, name) >= 0
+        case Role.MEAN:
+            mean, values = sums.columns[name].mean, sums.counted_by(name)
+            assert mean is not None and values is not None
+            return _value(_TOTAL, values) <= mean.most
     return None

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from lakesmith import limits
-from lakesmith.plan.cost import held
+from lakesmith.catalog.progress import AppendRange, append_only_since
+from lakesmith.plan.cost import held, is_small_part
 from lakesmith.plan.steps import InputRange
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
@@ -26,7 +27,8 @@ from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import counts_of
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.file_difference import Bound
-from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.iceberg.others import place_of
+from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
 from lakesmith.spark.query.table_query import at_occurrences, rows_over
 from lakesmith.spark.refresh.key_ranges import (
@@ -131,11 +133,34 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
 
 def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
     """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
-    others = sum(_held(batch, each) for each in batch.step.inputs if each is not item)
-    bound = Bound(limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART, others)
+    bound = Bound(limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART, _held_besides(batch, item))
     feed = changed_rows(batch.spark, item.table, item.start, item.end, bound)
     changes = kept.enter_context(feed)
     return changes.went.drop(ROW_ID, LAST_UPDATED), changes.came.drop(ROW_ID, LAST_UPDATED)
+
+
+def only_came(batch: Batch, item: InputRange) -> DataFrame | None:
+    """The rows that an input gained, where it only gained some: they are found without looking through its files. None where not so, or
+    where they are that many that ``changed_rows`` has to say so.
+    """
+    state = batch.catalog.table(item.table.layer, item.table.name)
+    if (
+        state is None
+        or item.start is None
+        or item.end is None
+        or place_of(batch.spark, item.table) is not None
+    ):
+        return None
+    added = append_only_since(state, item.start, item.end)
+    if not isinstance(added, AppendRange):
+        return None
+    if not is_small_part(added, state.snapshots[item.end], _held_besides(batch, item)):
+        return None
+    return read_appended(batch.spark, item.table, item.start, item.end)
+
+
+def _held_besides(batch: Batch, item: InputRange) -> int:
+    return sum(_held(batch, each) for each in batch.step.inputs if each is not item)
 
 
 def _held(batch: Batch, item: InputRange) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
 from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
 
@@ -50,7 +51,7 @@ def _is_in_s3(properties: Mapping[str, str]) -> bool:
 
 def objects_conf(store: ObjectStore) -> dict[str, str]:
     """How Spark's readers of landing files reach S3: as the catalog does."""
-    return dict(_objects_conf(store))
+    return dict(_objects_conf(as_here(store)))
 
 
 def _objects_conf(store: ObjectStore) -> Iterator[tuple[str, str]]:

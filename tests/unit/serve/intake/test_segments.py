@@ -11,6 +11,7 @@ from lakesmith.serve.intake import known as module
 from lakesmith.serve.intake.frames import Frame, Request, mark, read_frames
 from lakesmith.serve.intake.segments import Segments, remove_taken
 from lakesmith.serve.intake.writer import Full, Outcome, Taken, Writer
+from lakesmith.sources.segment_names import place_of
 
 
 def request(number: int, key: bytes = b"") -> Request:
@@ -114,6 +115,39 @@ def test_names_never_come_twice_and_taken_segments_go(tmp_path: Path) -> None:
         assert remove_taken(tmp_path, [path.name, "not-there.jsonl"]) == 1
     assert len(names) == 20
     assert segments.waiting() == []
+
+
+def numbers_of(segments: Segments) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place in (place_of(f"in/{path.name}") for path in segments.waiting()):
+        assert place is not None
+        found.setdefault(place[0].name, []).append(place[1])
+    return found
+
+
+def test_segments_are_numbered_without_a_gap(tmp_path: Path) -> None:
+    """Also where a journal gave none: all of its requests had no events."""
+    segments = opened(tmp_path)
+    for lines in (frame(1), Frame(b""), frame(2), Frame(b""), Frame(b""), frame(3)):
+        segments.append([lines])
+        segments.seal()
+        segments.seal()
+    assert list(numbers_of(segments).values()) == [[1, 2, 3]]
+
+
+def test_each_opening_begins_a_series(tmp_path: Path) -> None:
+    """What an earlier process has left becomes a segment of its own series, with the next number there."""
+    segments = opened(tmp_path)
+    for number in range(3):
+        segments.append([frame(number)])
+        segments.seal()
+    segments.append([frame(3)])
+    segments = reopened(segments)
+    segments.append([frame(4)])
+    segments = reopened(segments)
+    segments.append([frame(5)])
+    segments.seal()
+    assert sorted(numbers_of(segments).values()) == [[1], [1], [1, 2, 3, 4]]
 
 
 def test_keys_are_known_after_a_restart_until_they_are_old(

@@ -1,0 +1,139 @@
+"""Projects on any catalog in the shared JVM: as ``harness``, with landing files where the place has them, and the commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from harness import INTERPRETED, ProjectHarness, RunResult
+from places import Place
+from small_shop import Order, csv
+
+from lakesmith.catalog.open import iceberg_properties, pyiceberg_properties
+from lakesmith.execute.lake import Lake
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import physical, use_naming
+from lakesmith.spark.start.session import local_catalog_conf
+from lakesmith.spark.start.target_conf import target_conf
+
+Files = Mapping[str, str]
+
+
+class Said(NamedTuple):
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """Its JSON."""
+        return json.loads(self.out)
+
+
+@dataclass
+class SharedProject(ProjectHarness):
+    """A project on ``place``; ``call`` runs a command in this process. Its landing files are named as below ``landing/``."""
+
+    place: Place = field(default_factory=lambda: Place("embedded", {}))
+    call: Callable[..., Said] = field(default=lambda *_: Said(2, "", ""))
+
+    def __post_init__(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.write({"lakesmith.yaml": project_file(self.root.name, self.place), **self.files})
+        spark = self.session.spark.newSession()
+        for key, value in {**self._conf(), **({} if self.compiled else INTERPRETED)}.items():
+            spark.conf.set(key, value)
+        self.handle = replace(self.session, spark=spark, stop=lambda: None)
+
+    def _conf(self) -> dict[str, str]:
+        project, _ = self.load()
+        use_naming(project.target.naming)
+        if not self.place.is_remote:
+            Lake.open(project).catalog.prepare()  # type: ignore[attr-defined]
+            state_dir = self.root / ".lakesmith"
+            return local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
+        found = target_conf(project.target, iceberg_properties(project.target))
+        # Those of Hadoop are read when a JVM starts, by another name than a session has them.
+        return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
+
+    def run(self, *patterns: str, full: Any = (), parallel: int = 2) -> RunResult:
+        """See ``ProjectHarness.run``."""
+        use_naming(self.load()[0].target.naming)
+        return super().run(*patterns, full=full, parallel=parallel)
+
+    def land(self, name: str, content: str | bytes, modified_ns: int | None = None) -> Path:
+        """Lands a file, in S3 where the place has it so; ``name`` is below the landing folder."""
+        if not self.place.is_remote:
+            return super().land(f"landing/{name}", content, modified_ns)
+        bucket, key = self._object(name)
+        self._s3().put_object(Bucket=bucket, Key=key, Body=content)
+        return Path(name)
+
+    def unland(self, name: str) -> None:
+        """Takes a landing file away."""
+        if not self.place.is_remote:
+            (self.root / "landing" / name).unlink()
+            return
+        bucket, key = self._object(name)
+        self._s3().delete_object(Bucket=bucket, Key=key)
+
+    def landed(self, name: str) -> str:
+        """A landing file as the ledger has it."""
+        return f"{self.place.landing}/{name}"
+
+    def must(self, *words: str) -> Said:
+        """A command that has to end well."""
+        said = self.call(*words)
+        assert said.code == 0, said
+        return said
+
+    def sql(self, text: str) -> list[Any]:
+        """A statement of another tool: Spark without lakesmith. ``{bronze.orders}`` is that table's name for Spark."""
+        names = {str(name): physical(name) for name in self._names()}
+        for name, here in names.items():
+            text = text.replace("{" + name + "}", here)
+        return [tuple(row) for row in self.spark.sql(text).collect()]
+
+    def outside(self, table: str) -> Any:
+        """The table by another tool: PyIceberg, without lakesmith."""
+        from pyiceberg.catalog import load_catalog
+
+        project, _ = self.load()
+        if self.place.is_remote:
+            catalog = load_catalog("lake", **pyiceberg_properties(project.target))
+        else:
+            state = self.root / ".lakesmith"
+            uri = f"sqlite:///{state}/catalog.db"
+            catalog = load_catalog("lake", type="sql", uri=uri, init_catalog_tables="false")
+        return catalog.load_table(project.target.naming.physical(TableName.parse(table)))
+
+    def _names(self) -> list[TableName]:
+        return [table.name for table in self.load()[0].tables]
+
+    def _object(self, name: str) -> tuple[str, str]:
+        url = urlsplit(self.landed(name))
+        return url.netloc, url.path.lstrip("/")
+
+    def _s3(self) -> Any:
+        assert self.place.s3 is not None
+        return self.place.s3.client()
+
+
+def project_file(name: str, place: Place, more: Mapping[str, Any] | None = None) -> str:
+    """A ``lakesmith.yaml`` with one target: JSON is YAML."""
+    return json.dumps({"name": name, "targets": {"local": {**place.target(), **(more or {})}}}, indent=1)
+
+
+def grown(make: Callable[..., SharedProject], files: Files, *batches: Iterable[Order]) -> SharedProject:
+    """A project that took the batches, a file (``orders/0.csv``, …) and a run each."""
+    shop = make(files)
+    for number, batch in enumerate(batches):
+        shop.land(f"orders/{number}.csv", csv(*batch))
+        shop.must_run()
+    return shop

@@ -1,0 +1,136 @@
+"""On every catalog: each kind of source, and each way in which a table is brought up to date."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import in_order
+from shared_project import grown
+from small_shop import (
+    BEST,
+    FIRST,
+    LATE,
+    LINES,
+    NEWEST,
+    ORDERS,
+    PYTHON,
+    SECOND,
+    SHARES,
+    SHOP,
+    SUMS,
+    VERSIONS,
+    Order,
+    csv,
+    json_lines,
+    lines,
+    newest,
+    shares,
+    sums,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from conftest import Make
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+
+
+def test_files_are_taken_once(make: Make) -> None:
+    shop = make(ORDERS)
+    shop.land("orders/1.csv", csv(*FIRST))
+    assert shop.must("status", "--json").data["tables"][0]["files_waiting"] == 1
+    assert shop.must_run().published["bronze.orders"].account.inserted == 3
+    assert shop.must_run().published == {}
+    shop.land("orders/2.csv", csv(*SECOND))
+    assert shop.must_run().published["bronze.orders"].batch == 2
+    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
+
+
+def test_json_files_are_taken(make: Make) -> None:
+    text = ORDERS["tables/bronze/orders.yaml"].replace("*.csv", "*.json")
+    shop = make({"tables/bronze/orders.yaml": text})
+    shop.land("orders/1.json", json_lines(*FIRST))
+    shop.land("orders/below/2.json", json_lines(*SECOND))
+    assert shop.must_run().published["bronze.orders"].files == 2
+    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
+
+
+def test_rows_are_appended(make: Make) -> None:
+    shop = grown(make, ORDERS | LINES, FIRST, SECOND)
+    assert shop.record("silver.lines").kind == "append"
+    assert shop.rows("silver.lines") == lines(FIRST + SECOND)
+
+
+def test_the_newest_version_of_each_key_is_kept(make: Make) -> None:
+    shop = grown(make, ORDERS | NEWEST, FIRST, SECOND, LATE)
+    assert shop.record("silver.newest").kind == "upsert"
+    assert shop.rows("silver.newest") == newest(FIRST + SECOND + LATE)
+
+
+def test_sums_are_brought_forward(make: Make) -> None:
+    shop = grown(make, ORDERS | SUMS, FIRST, SECOND)
+    assert shop.record("gold.sums").kind == "sums"
+    assert shop.rows("gold.sums") == sums(FIRST + SECOND)
+
+
+def test_a_table_is_rebuilt(make: Make) -> None:
+    shop = grown(make, SHOP, FIRST, SECOND)
+    result = shop.must_run("silver.newest", full=["silver.newest"])
+    assert result.published["silver.newest"].kind == "full"
+    assert shop.rows("silver.newest") == newest(FIRST + SECOND)
+
+
+def test_every_version_is_kept_with_the_time_it_held(make: Make) -> None:
+    shop = grown(make, ORDERS | VERSIONS, FIRST, SECOND, LATE)
+    assert shop.record("silver.versions").kind == "upsert"
+    epochs = "unix_timestamp(valid_from), unix_timestamp(valid_to)"
+    found = shop.sql(f"SELECT order_id, amount, {epochs} FROM {{silver.versions}} ORDER BY 1, 3")
+    assert found == versions(FIRST + SECOND + LATE)
+
+
+def test_windows_are_refreshed_by_the_keys_that_changed(make: Make) -> None:
+    shop = grown(make, ORDERS | SHARES, FIRST, SECOND)
+    assert shop.record("gold.shares").kind == "keys"
+    assert shop.rows("gold.shares") == shares(FIRST + SECOND)
+
+
+def test_what_cannot_be_refreshed_is_computed_as_a_whole(make: Make) -> None:
+    shop = grown(make, ORDERS | BEST, FIRST, SECOND)
+    assert shop.record("gold.best").kind == "full"
+    assert shop.rows("gold.best") == [(max(FIRST + SECOND, key=lambda each: each.amount).customer, 6)]
+
+
+def test_a_table_made_by_python(make: Make) -> None:
+    shop = grown(make, ORDERS | PYTHON, FIRST, SECOND)
+    odd = Counter(
+        (order.order_id, abs(order.amount) % 2 * (1 if order.amount > 0 else -1)) for order in FIRST + SECOND
+    )
+    assert Counter(shop.rows("silver.halves")) == odd
+
+
+def test_a_column_that_comes_with_a_file(make: Make) -> None:
+    text = ORDERS["tables/bronze/orders.yaml"].replace("replace}", "replace, on_new_column: evolve}")
+    shop = grown(make, {"tables/bronze/orders.yaml": text, **NEWEST}, FIRST)
+    more = (
+        csv(*SECOND)
+        .replace("version\n", "version,city\n")
+        .replace(",2\n", ",2,Oslo\n")
+        .replace(",1\n", ",1,Rome\n")
+    )
+    shop.land("orders/1.csv", more)
+    shop.must_run()
+    cities = [(order.order_id, "Oslo" if order.version == 2 else "Rome") for order in SECOND]
+    cities += [(each.order_id, None) for each in FIRST]
+    assert shop.rows("bronze.orders", "order_id", "city") == in_order(cities)
+    assert shop.rows("silver.newest") == newest(FIRST + SECOND)
+
+
+def test_a_file_that_was_replaced_in_place(make: Make) -> None:
+    shop = grown(make, ORDERS | SUMS, FIRST, SECOND)
+    shop.land("orders/0.csv", csv(*LATE, Order(9, "Di", 3, 1)))
+    shop.must_run()
+    there = (*SECOND, *LATE, Order(9, "Di", 3, 1))
+    assert shop.rows("bronze.orders") == sorted(there)
+    assert shop.rows("gold.sums") == sums(there)
