@@ -45,7 +45,7 @@ INTAKE_FOLDER: Final = ".lakesmith/intake"
 _KINDS: Final = ("files", "http", "postgres", "kafka")
 _HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL", "kafka": "records of Kafka"}
 
-_OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
+_OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern", "since"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def source_settings(
     """Where each option of each source was written: ``source.files.min_age`` and the line."""
     above = [found for level in defaults if (found := level.below("source", "files")) is not None]
     for name, level in _levels(own):
-        for option in ("path", "pattern", *_OPTIONS):
+        for option in ("path", "pattern", "since", *_OPTIONS):
             levels = [level, *above] if option in _OPTIONS else [level]
             if (setting := find(levels, option)) is not None:
                 yield f"source.{name}.{option}", setting.place
@@ -190,6 +190,7 @@ def _source(
     if file_format is None:
         return None
     _check_paths(levels[0], problems)
+    _check_since(levels[0], problems)
     _check_options(levels[0], file_format, problems)
     _check_header(levels, file_format, declared, problems)
     _check_patterns(levels, problems)
@@ -199,6 +200,7 @@ def _source(
         format=file_format,
         place=place,
         pattern=own.pattern or "*",
+        since=own.since,
         csv=_csv(levels, file_format),
         min_age_seconds=_seconds(age, problems) if age else 0.0,
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
@@ -233,6 +235,16 @@ def _check_paths(own: Level[BaseModel], problems: list[Problem]) -> None:
         hint = "put the folder under path:; the folders below it are searched as well"
         problems.append(
             Problem("LS105", "pattern has a folder", pattern.place, "a file name", repr(pattern.value), hint)
+        )
+
+
+def _check_since(own: Level[BaseModel], problems: list[Problem]) -> None:
+    since = find([own], "since")
+    if since is not None and (since.value.startswith("/") or set("*?") & set(since.value)):
+        hint = "write how the first names that count begin, without `path` before them"
+        expected = "a name below path, such as dt=2026-11-01"
+        problems.append(
+            Problem("LS105", "since is no name below path", since.place, expected, repr(since.value), hint)
         )
 
 
