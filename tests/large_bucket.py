@@ -7,6 +7,7 @@ as quickly as one of a few.
 from __future__ import annotations
 
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,12 +26,24 @@ _ENTRY = (
 
 @dataclass
 class LargeBucket:
-    """``keys`` are in order. ``asked``: how many requests of each kind there were; ``given``: the keys in the answers to listings."""
+    """``keys`` are in order. ``asked``: how many requests of each kind there were; ``given``: the keys in the answers to listings.
+
+    ``refusing``: the status, code and message of what the next requests get in place of an answer, and how many; status 0: nothing at all.
+    """
 
     keys: Sequence[str]
     endpoint: str = ""
     asked: Counter[str] = field(default_factory=Counter)
     given: int = 0
+    refusing: tuple[int, str, str, int] | None = None
+
+    def refusal(self) -> tuple[int, bytes] | None:
+        """What is said in place of an answer."""
+        if self.refusing is None or not self.refusing[3]:
+            return None
+        status, code, message, times = self.refusing
+        self.refusing = (status, code, message, times - 1)
+        return status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
 
     def listed(self, query: dict[str, list[str]]) -> str:
         """The answer to ListObjectsV2."""
@@ -75,8 +88,9 @@ def large_bucket(keys: Sequence[str]) -> Iterator[LargeBucket]:
             kind = "LIST" if "list-type" in query else "GET"
             with lock:
                 bucket.asked[kind] += 1
+                refused = bucket.refusal()
                 body = bucket.listed(query).encode() if kind == "LIST" else b""
-            self._answer(200 if body else 404, body)
+            self._answer(*(refused or (200 if body else 404, body)))
 
         def do_HEAD(self) -> None:
             with lock:
@@ -84,6 +98,9 @@ def large_bucket(keys: Sequence[str]) -> Iterator[LargeBucket]:
             self._answer(404, b"")
 
         def _answer(self, status: int, body: bytes) -> None:
+            if status == 0:
+                time.sleep(2)
+                return
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +33,8 @@ class FileState(StrEnum):
     SKIPPED = "skipped"
     FORGOTTEN = "forgotten"
     UNREADABLE = "unreadable"
+    BEFORE_SINCE = "before_since"
+    """It is there, comes before the source's ``since``, and was never taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class FileLine:
     """One file. ``batch`` and ``at_ms`` (since the epoch) are of its newest ledger line, None without one.
 
     ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken. ``stands_for``: how many segments of
-    events a line is that stands for many; its file's ``etag`` is the newest of them.
+    events a line is that stands for many; its file's ``etag`` is the newest of them. ``outside``: it comes before its source's
+    ``since``, so no run looks at it.
     """
 
     file: FileIdentity
@@ -50,6 +53,7 @@ class FileLine:
     batch: int | None = None
     at_ms: int | None = None
     stands_for: int | None = None
+    outside: bool = False
 
     @property
     def count(self) -> int:
@@ -87,6 +91,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
         try:
             listing = list_files(source, lake.project.root, time.time_ns(), ledger.rows)
             lines |= _source_lines(lake, source, listing, ledger)
+            lines |= _before_since(lake, source, lines, ledger)
             notes += dict.fromkeys((*listing.notes, *filter(None, [listing.summary])))
         except LakesmithError as error:
             problems += error.problems
@@ -108,6 +113,24 @@ def _source_lines(
         file.path: _line(file, source.name, states.get(file.path, FileState.TAKEN), ledger)
         for file in (*listing.found, *listing.waiting)
     }
+
+
+def _before_since(
+    lake: Lake, source: FileSource, inside: Mapping[str, FileLine], ledger: LedgerView
+) -> dict[str, FileLine]:
+    """The files that are there and come before ``since``: late ones are seen here, and in no run."""
+    if source.since is None:
+        return {}
+    everywhere = list_files(replace(source, since=None), lake.project.root, time.time_ns(), ledger.rows)
+    files = (file for file in (*everywhere.found, *everywhere.waiting) if file.path not in inside)
+    return {file.path: _outside(file, source.name, ledger) for file in files}
+
+
+def _outside(file: FileIdentity, source: str, ledger: LedgerView) -> FileLine:
+    row = ledger.row(file.path)
+    known = row is not None and row[1] != FileAction.FORGOTTEN
+    state = _GONE_STATES[FileAction(row[1])] if row is not None and known else FileState.BEFORE_SINCE
+    return replace(_line(file, source, state, ledger), outside=True)
 
 
 def _states(listing: Listing, choice: FileChoice) -> Iterator[tuple[str, FileState]]:

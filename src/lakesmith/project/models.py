@@ -156,8 +156,9 @@ class FilesSettings(FileOptions):
     )
     since: str | None = Field(
         None,
-        description="Where the names below `path` begin that count, such as `dt=2026-11-01`: what comes before it in the order of characters "
-        "is not looked at, nor listed in S3. Default: all.",
+        description="Where the names below `path` begin that count, such as `dt=2026-11-01`: files whose names, with the folders in them, come before it "
+        "in the order of their characters are never looked at, and no folder or page of S3 with such files alone is listed. `lakesmith files` tells "
+        "of those that are there. Default: all count.",
         min_length=1,
     )
 

@@ -45,7 +45,7 @@ INTAKE_FOLDER: Final = ".lakesmith/intake"
 _KINDS: Final = ("files", "http", "postgres", "kafka")
 _HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL", "kafka": "records of Kafka"}
 
-_OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern"})
+_OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in {"path", "pattern", "since"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,7 @@ def _source(
     if file_format is None:
         return None
     _check_paths(levels[0], problems)
+    _check_since(levels[0], problems)
     _check_options(levels[0], file_format, problems)
     _check_header(levels, file_format, declared, problems)
     _check_patterns(levels, problems)
@@ -234,6 +235,16 @@ def _check_paths(own: Level[BaseModel], problems: list[Problem]) -> None:
         hint = "put the folder under path:; the folders below it are searched as well"
         problems.append(
             Problem("LS105", "pattern has a folder", pattern.place, "a file name", repr(pattern.value), hint)
+        )
+
+
+def _check_since(own: Level[BaseModel], problems: list[Problem]) -> None:
+    since = find([own], "since")
+    if since is not None and (since.value.startswith("/") or set("*?") & set(since.value)):
+        hint = "write how the first names that count begin, without `path` before them"
+        expected = "a name below path, such as dt=2026-11-01"
+        problems.append(
+            Problem("LS105", "since is no name below path", since.place, expected, repr(since.value), hint)
         )
 
 

@@ -100,6 +100,5 @@ class LeftOut:
             (len(self.astray), "of links that lead nowhere"),
             (self.odd, "of what is no file"),
         )
-        before = [f"before {source.since!r} (not looked at)"] if source.since else []
-        told = ", ".join([*before, *(f"{why} ({number})" for number, why in counts if number)])
+        told = ", ".join(f"{why} ({number})" for number, why in counts if number)
         return f"source {source.name!r} leaves out in {source.path}: names {told}" if told else None

@@ -23,6 +23,7 @@ from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.left_out import LeftOut, is_left_out
 from lakesmith.sources.model import FileIdentity, Found
 from lakesmith.sources.names import printable
+from lakesmith.sources.since import all_before, is_before
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _NANOSECONDS = 1_000_000_000
@@ -64,7 +65,7 @@ def list_files(source: FileSource, root: Path, now_ns: int, known: Collection[st
     """
     walk = file_system(source).walk(source, root, known)
     once = _without_second_names(walk)
-    files = sorted(_that_count([*walk.files, *once], source, root), key=attrgetter("path"))
+    files = sorted([*walk.files, *once], key=attrgetter("path"))
     _refuse_undecodable(files, source)
     found, waiting = _split_by_age(files, source, now_ns)
     left_out = walk.left_out
@@ -72,14 +73,6 @@ def list_files(source: FileSource, root: Path, now_ns: int, known: Collection[st
     if summary and not files:
         notes = (*notes, summary)
     return Listing(found, waiting, left_out.total, notes, summary)
-
-
-def _that_count(files: list[FileIdentity], source: FileSource, root: Path) -> list[FileIdentity]:
-    """Those whose names below the source's folder are not before ``since``. In S3 no others are found."""
-    if not source.since or source.is_in_store:
-        return files
-    start = len(_shown_path(_absolute(root / source.path), _absolute(root)))
-    return [file for file in files if file.path[start:] >= source.since]
 
 
 def file_system(source: FileSource) -> FileSystem:
@@ -131,10 +124,10 @@ class LocalFileSystem:
         if (source.http or source.postgres) and not Path(folder).exists():
             return Found()
         _check_folder(folder, source)
-        pattern = fnmatch.translate(source.pattern)
-        matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match
+        shown = _shown_path(folder, _absolute(root))
+        wanted = _Wanted.by(source, len(shown))
         walk = Found()
-        real = [_Folder(folder, _shown_path(folder, _absolute(root)), False)]
+        real = [_Folder(folder, shown, False)]
         linked: list[_Folder] = []
         visited: set[tuple[int, int]] = set()
         # Links wait until every real folder is known, so that a file is named by its real place whatever scandir's order.
@@ -143,7 +136,7 @@ class LocalFileSystem:
             if not _enter(here.path, visited, source):
                 _note_again(here, walk.left_out)
                 continue
-            for below in _read_folder(here, (matches, nearly), source, walk):
+            for below in _read_folder(here, wanted, source, walk):
                 (linked if below.link else real).append(below)
         return walk
 
@@ -157,8 +150,28 @@ class _Folder:
     link: bool
 
 
-_Matches = tuple[Callable[[str], object], Callable[[str], object]]
-"""Whether the pattern takes a name, and whether it would without regard to case."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which names a source takes: ``matches``, or ``nearly`` so (without regard to case), and ``since`` where. ``start``: how long is
+    what the paths of all its files begin with."""
+
+    matches: Callable[[str], object]
+    nearly: Callable[[str], object]
+    since: str | None
+    start: int
+
+    @classmethod
+    def by(cls, source: FileSource, start: int) -> _Wanted:
+        pattern = fnmatch.translate(source.pattern)
+        matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match
+        return cls(matches, nearly, source.since, start)
+
+    def is_before(self, entry: os.DirEntry[str], shown: str) -> bool:
+        """Whether it does not count, nor anything in it, because of where it is."""
+        if self.since is None:
+            return False
+        name = (shown + entry.name)[self.start :]
+        return all_before(f"{name}/", self.since) if entry.is_dir() else is_before(name, self.since)
 
 
 def _note_again(folder: _Folder, left_out: LeftOut) -> None:
@@ -168,19 +181,21 @@ def _note_again(folder: _Folder, left_out: LeftOut) -> None:
         left_out.odd += 1
 
 
-def _read_folder(folder: _Folder, matches: _Matches, source: FileSource, walk: Found) -> list[_Folder]:
+def _read_folder(folder: _Folder, wanted: _Wanted, source: FileSource, walk: Found) -> list[_Folder]:
     """Adds the folder's files to ``walk`` and returns the folders in it."""
     below, left_out = [], walk.left_out
     with _scan(folder.path, source) as entries:
         for entry in entries:
             name = entry.name
+            if wanted.is_before(entry, folder.shown):
+                continue
             if is_left_out(name):
                 left_out.hide(name)
             elif entry.is_dir():
                 link = folder.link or entry.is_symlink()
                 below.append(_Folder(entry.path, f"{folder.shown}{name}/", link))
-            elif not matches[0](name):
-                left_out.miss(name, folder.shown + name, matches[1])
+            elif not wanted.matches(name):
+                left_out.miss(name, folder.shown + name, wanted.nearly)
             elif (file := _identity(entry, folder.shown)) is None:
                 _note_odd(entry, folder.shown + name, left_out)
             else:

@@ -23,6 +23,7 @@ from lakesmith.sources.names import printable
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.object_errors import not_listed
 from lakesmith.sources.objects import bucket_and_key, identity_of
+from lakesmith.sources.since import is_before
 from lakesmith.sources.threads import map_in_threads
 
 _FOLDER: Final = "/"
@@ -173,7 +174,7 @@ class _Chosen:
 
     def __init__(self, start: str, source: FileSource) -> None:
         self.found = Found()
-        self._start, self._since = len(start), source.since or ""
+        self._start, self._since = len(start), source.since
         pattern = fnmatch.translate(source.pattern)
         self._matches = re.compile(pattern).match
         self._nearly = re.compile(pattern, re.IGNORECASE).match
@@ -183,7 +184,7 @@ class _Chosen:
         """Adds an object of a listing, or counts it as left out."""
         path, left_out = file.path, self.found.left_out
         name = path.rpartition(_FOLDER)[2]
-        if path[self._start :] < self._since:
+        if is_before(path[self._start :], self._since):
             return
         if (hidden := _hidden_folder(path, self._start)) is not None:
             if hidden not in self._hidden:

@@ -13,6 +13,8 @@ from lakesmith.project.definitions import FileSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from landings import BucketLanding, FolderLanding, Landing
+from s3_server import Server
 
 
 class SqliteCatalog:
@@ -85,3 +87,17 @@ def entry() -> Callable[..., LedgerEntry]:
         return LedgerEntry(file, "orders", action, f"attempt-{batch}", batch, 1_700_000_000_000 + batch)
 
     return make
+
+
+@pytest.fixture(params=["folder", "s3"])
+def landing(request: pytest.FixtureRequest, tmp_path: Path) -> Landing:
+    """Where the files of a source land: tests that take it hold of a folder and of S3."""
+    if request.param == "folder":
+        return FolderLanding(tmp_path)
+    return BucketLanding(request.getfixturevalue("s3"), tmp_path)
+
+
+@pytest.fixture
+def bucket(s3: Server, tmp_path: Path) -> BucketLanding:
+    """A prefix in S3."""
+    return BucketLanding(s3, tmp_path)

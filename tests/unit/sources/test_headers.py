@@ -9,7 +9,6 @@ import pytest
 
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import FileSource, TableName
-from lakesmith.project.formats import FileFormat
 from lakesmith.sources.headers import group_by_shape
 from lakesmith.sources.listing import list_files
 from lakesmith.sources.model import FileIdentity
@@ -28,21 +27,6 @@ def groups(root: Path, source: FileSource) -> list[tuple[list[str], bool, list[s
     return [
         (list(group.shape.columns), group.shape.empty, [Path(file.path).name for file in group.files])
         for group in found
-    ]
-
-
-def test_files_are_grouped_by_the_order_of_their_columns(tmp_path: Path, make_source: Make, put: Put) -> None:
-    put("landing/orders/1.csv", "a,b\n1,2\n")
-    put("landing/orders/2.csv", "b,a\n1,2\n")
-    put("landing/orders/3.csv", "a,b\n1,2\n")
-    put("landing/orders/4.csv", "a,b\n")
-    put("landing/orders/5.csv", "")
-    put("landing/orders/6.csv.gz", gzip.compress(b"a,b\n1,2\n"))
-    assert groups(tmp_path, make_source()) == [
-        (["a", "b"], False, ["1.csv", "3.csv", "6.csv.gz"]),
-        (["b", "a"], False, ["2.csv"]),
-        (["a", "b"], True, ["4.csv"]),
-        ([], True, ["5.csv"]),
     ]
 
 
@@ -81,17 +65,3 @@ def test_hundreds_of_bad_files_do_not_fill_the_screen(tmp_path: Path, make_sourc
         groups(tmp_path, make_source())
     assert len(caught.value.problems) == 21
     assert caught.value.problems[-1].what.endswith("10 more files cannot be read")
-
-
-@pytest.mark.parametrize("format", list(FileFormat))
-def test_a_file_that_went_away_is_named(format: FileFormat, tmp_path: Path, make_source: Make) -> None:
-    with pytest.raises(SourceError, match=r"LS421(.|\n)*landing/gone\.x"):
-        group_by_shape([FileIdentity("landing/gone.x", 1, 1)], make_source(format=format), tmp_path)
-
-
-@pytest.mark.parametrize("format", list(FileFormat))
-def test_a_file_without_a_byte_is_empty_in_every_format(
-    format: FileFormat, tmp_path: Path, make_source: Make, put: Put
-) -> None:
-    put("landing/orders/nothing", b"")
-    assert groups(tmp_path, make_source(format=format)) == [([], True, ["nothing"])]

@@ -40,51 +40,6 @@ def test_files_of_all_levels_sorted_with_their_identity(tmp_path: Path, make_sou
 @pytest.mark.parametrize(
     "name",
     [
-        "_committed",
-        ".hidden.csv",
-        "a.csv.tmp",
-        "a.csv.crdownload",
-        "a.csv.part",
-        "a.csv.PART",
-        "a.csv.filepart",
-        "a.csv~",
-        "a.csv._COPYING_",
-        "_temporary/0/a.csv",
-        "2024/.staging/a.csv",
-        "upload.tmp/a.csv",
-    ],
-)
-def test_hidden_and_temporary_names_are_left_out_at_every_level(
-    name: str, tmp_path: Path, make_source: Make, put: Put
-) -> None:
-    put("landing/orders/kept.csv")
-    put(f"landing/orders/{name}")
-    listing = list_files(make_source(), tmp_path, time.time_ns())
-    assert [file.path for file in listing.found] == ["landing/orders/kept.csv"]
-    assert listing.ignored == 1
-
-
-@pytest.mark.parametrize(
-    ("pattern", "taken"),
-    [
-        ("*", ["A.CSV", "a.csv", "a.csv.gz", "b.tsv"]),
-        ("*.csv", ["a.csv"]),
-        ("*.csv*", ["a.csv", "a.csv.gz"]),
-        ("[ab].?sv", ["a.csv", "b.tsv"]),
-        ("*.json", []),
-    ],
-)
-def test_the_pattern_is_matched_against_the_whole_name_and_its_case(
-    pattern: str, taken: list[str], tmp_path: Path, make_source: Make, put: Put
-) -> None:
-    for name in ("A.CSV", "a.csv", "a.csv.gz", "b.tsv"):
-        put(f"landing/orders/{name}")
-    assert found(make_source(pattern=pattern), tmp_path) == [f"landing/orders/{name}" for name in taken]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
         "a b.csv",
         "100%.csv",
         "%20.csv",

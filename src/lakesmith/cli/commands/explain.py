@@ -152,9 +152,10 @@ def _version(explained: Explained) -> int:
 def _source(source: FileSource) -> tuple[str, ...]:
     if source.kafka is not None:
         return (source.name, f"topic {source.kafka.topic}", "avro" if source.kafka.avro_schema else "json")
+    since = f" since {source.since}" if source.since else ""
     return (
         source.name,
-        f"{source.path}{'' if source.path.endswith('/') else '/'}{source.pattern}",
+        f"{source.path}{'' if source.path.endswith('/') else '/'}{source.pattern}{since}",
         source.format,
     )
 

@@ -250,19 +250,21 @@ def _never_still(name: TableName) -> RunError:
     return RunError(Problem("LS612", what, hint="stop the other writer and try again"))
 
 
+def _why_not_again(line: FileLine) -> str:
+    if line.there:
+        return "comes before its source's `since`: it is not taken again"
+    return "is gone from its folder: it cannot be taken again"
+
+
 def _said(report: BatchReport, before: FileReport, options: FilesOptions, opened: Opened) -> list[str]:
     lines = [f"published batch {report.record.batch}", *(f"  {warning}" for warning in report.warnings)]
     forgotten = find_files(before, options.forget, opened.project.root, Path.cwd())
     skipped = find_files(before, options.skip, opened.project.root, Path.cwd())
     if forgotten:
         lines.append(f"{count(report.record.account.deleted, 'row')} of forgotten files deleted")
-    if any(line.there for line in forgotten):
+    if any(line.there and not line.outside for line in forgotten):
         lines.append("the next run takes them again")
-    lines += [
-        f"{line.path} is gone from its folder: it cannot be taken again"
-        for line in forgotten
-        if not line.there
-    ]
+    lines += [f"{line.path} {_why_not_again(line)}" for line in forgotten if line.outside or not line.there]
     if any(line.state in (FileState.TAKEN, FileState.CHANGED) for line in skipped):
         lines.append("rows that were taken from skipped files stay; --forget deletes a file's rows")
     return lines

@@ -190,4 +190,26 @@ def test_states_have_words() -> None:
         "skipped",
         "forgotten",
         "unreadable",
+        "before_since",
     }
+
+
+def test_files_before_since_are_seen_here_and_not_taken(cli: Cli, shop: Shop) -> None:
+    for folder in ("dt=01", "dt=02"):
+        (shop.root / "landing/orders" / folder).mkdir(parents=True)
+    old, new = shop.land("dt=01/old.csv"), shop.land("dt=02/new.csv")
+    pin = shop.ledger("bronze.orders", (old, FileAction.TAKEN, 1), (new, FileAction.TAKEN, 1))
+    shop.batch("bronze.orders", 1, 10, sidecars={"files": pin})
+    shop.land("dt=01/late.csv")
+    table = shop.root / "tables/bronze/orders.yaml"
+    table.write_text(table.read_text().replace("format: csv", "format: csv, since: dt=02"))
+    data = cli("files", "bronze.orders", "--project", shop.root, "--json").data
+    assert {Path(file["path"]).stem: (file["state"], file["there"]) for file in data["files"]} == {
+        "old": ("taken", True),
+        "late": ("before_since", True),
+        "new": ("taken", True),
+    }
+    lines = cli("files", "bronze.orders", "--project", shop.root).out.splitlines()
+    assert lines[-1] == "2 taken, 1 before since"
+    assert "since dt=02" in cli("explain", "bronze.orders", "--project", shop.root).out
+    assert "up to date" in cli("plan", "bronze.orders", "--project", shop.root).out
