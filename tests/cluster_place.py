@@ -52,7 +52,10 @@ class Place:
     def in_s3(self, root: Path, table: str, folder: str) -> None:
         """Has a table's files land in S3 on ``prod``, and in the project's folder on its own target."""
         file = root / "tables" / f"{table}.yaml"
-        file.write_text(file.read_text().replace(folder, '"${vars.landing}/"'))
+        below = folder.removeprefix("landing/")
+        declared = file.read_text().replace(f'"${{vars.landing}}/{below}"', '"${vars.landing}/"')
+        assert declared != file.read_text()
+        file.write_text(declared)
         declared = (root / "lakesmith.yaml").read_text()
         there = json.dumps(f"{self.bucket}/{root.name}")
         declared = declared.replace("local: {}", f"local: {{vars: {{landing: {folder.rstrip('/')}}}}}")

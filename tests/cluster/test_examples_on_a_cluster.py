@@ -9,7 +9,7 @@ import pytest
 
 from cluster_place import LAKESMITH, Place
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
 
 RUNS: Final = """
 import json, shutil, sys

@@ -80,7 +80,9 @@ def make(
         return SparkEngine(made[lake.project.root].handle, lake)
 
     monkeypatch.setattr("lakesmith.spark.open.open_engine", open_engine)
-    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda project, *_: made[project.root].handle)
+    monkeypatch.setattr(
+        "lakesmith.spark.open.open_session", lambda project, *_, **__: made[project.root].handle
+    )
 
     def make(files: Files, name: str = "shop", at: places.Place = place) -> SharedProject:
         root = tmp_path / f"{name}{len(made)}" / name

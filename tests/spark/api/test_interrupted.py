@@ -50,9 +50,7 @@ def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
     """A project whose first table is there, on the session that all tests share."""
     project = ProjectHarness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
-    monkeypatch.setattr(
-        spark_open, "open_session", lambda _project, _little=False, _keep=None: project.handle
-    )
+    monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
     shop = lakesmith.open(tmp_path / "shop")
     shop.run("bronze.*")
     return shop

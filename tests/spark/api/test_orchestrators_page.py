@@ -65,9 +65,7 @@ def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
     """The project ``shop`` in the working folder, with one file landed, on the session that all tests share."""
     project = ProjectHarness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n3,Oslo\n")
-    monkeypatch.setattr(
-        spark_open, "open_session", lambda _project, _little=False, _keep=None: project.handle
-    )
+    monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
     monkeypatch.chdir(tmp_path)
     return lakesmith.open("shop")
 

@@ -95,7 +95,7 @@ def shop(
         return SparkEngine(harness.handle, lake)
 
     monkeypatch.setattr("lakesmith.spark.open.open_engine", open_engine)
-    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_: harness.handle)
+    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: harness.handle)
 
     def call(*words: str) -> Said:
         arguments = [*words, "--project", str(root)]

@@ -96,7 +96,7 @@ def lake(
     for name, content, _ in arrivals:
         harness.land(f"{LANDING[request.param]}/{name}", content)
         harness.must_run()
-    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_: harness.handle)
+    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: harness.handle)
 
     def call(*words: str) -> str:
         arguments = [*words, "--project", str(root)]

@@ -102,7 +102,7 @@ def test_a_day_of_small_batches(
     }.items():
         monkeypatch.setattr(limits, limit, value)
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
-    monkeypatch.setattr(spark_open, "open_session", lambda *_: shop.handle)
+    monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
     for batch in range(5):
         land(shop, batch)
         shop.must_run()

@@ -12,7 +12,7 @@ from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
 
 PROJECT: Final = {
     "tables/bronze/orders.yaml": """

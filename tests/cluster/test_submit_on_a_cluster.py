@@ -15,7 +15,7 @@ from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars, spark_home
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
 
 SUBMIT = Path(lakesmith.__file__).with_name("submit.py")
 
