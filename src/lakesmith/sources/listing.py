@@ -102,11 +102,12 @@ def absolute_path(path: str, root: Path) -> Path:
 
 
 def opened_file(file: FileIdentity, source: FileSource, root: Path) -> LandingFile:
-    """A listed file, to be read."""
+    """A listed file, to be read. Raises UnreadableFile LS408 for an object that Spark cannot open."""
     if not source.is_in_store:
         return absolute_path(file.path, root)
-    from lakesmith.sources.objects import ObjectFile
+    from lakesmith.sources.objects import ObjectFile, require_one_key
 
+    require_one_key(file.path)
     return ObjectFile(file, source.store or ObjectStore())
 
 

@@ -16,6 +16,7 @@ from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.object_errors import is_gone, os_error
+from lakesmith.sources.shape import UnreadableFile
 
 
 def bucket_and_key(path: str) -> tuple[str, str]:
@@ -46,6 +47,19 @@ def object_status(path: str, store: ObjectStore) -> FileIdentity | None:
         raise os_error(path, error) from error
     entry = {"Key": key, "Size": answer["ContentLength"], **answer}
     return identity_of(bucket, entry)
+
+
+def require_one_key(path: str) -> None:
+    """Raises UnreadableFile LS408 for a key that Hadoop's paths take for another: they know no empty folder, so ``a//b`` is ``a/b`` to Spark."""
+    _, key = bucket_and_key(path)
+    if not all(part.strip(".") or len(part) > 2 for part in key.split("/")):
+        raise UnreadableFile(
+            "LS408",
+            "Spark cannot open an object of such a key",
+            "a key without an empty part between slashes, and without . and .. as parts",
+            key,
+            "copy it to another key, and delete this one",
+        )
 
 
 @dataclass(frozen=True, slots=True)

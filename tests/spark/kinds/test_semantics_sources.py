@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
+from landing_files import AVRO, avro_file
 
 from lakesmith.execute.events import TableFailed
 
@@ -24,43 +25,11 @@ SOURCE = """
     {columns}
     """
 COLUMNS = "columns: {id: bigint, name: string}"
-AVRO = {
-    "type": "record",
-    "name": "row",
-    "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}],
-}
 ROWS = [(1, "Åsa"), (2, None)]
 
 
 def _source(path: str, format_: str, columns: str = COLUMNS, pattern: str = "*", more: str = "") -> str:
     return SOURCE.format(path=path, format=format_, columns=columns, pattern=pattern, more=more)
-
-
-def _zigzag(number: int) -> bytes:
-    number, out = (number << 1) ^ (number >> 63), bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def _avro_text(text: str) -> bytes:
-    return _zigzag(len(text.encode())) + text.encode()
-
-
-def _avro(rows: list[tuple[int, str | None]]) -> bytes:
-    """An Avro object container file of ``AVRO`` (Avro 1.12 specification), uncompressed, in one block."""
-    meta = (
-        _avro_text("avro.schema")
-        + _avro_text(json.dumps(AVRO))
-        + _avro_text("avro.codec")
-        + _avro_text("null")
-    )
-    sync = bytes(range(16))
-    names = [_zigzag(0) if name is None else _zigzag(1) + _avro_text(name) for _, name in rows]
-    block = b"".join(_zigzag(id_) + name for (id_, _), name in zip(rows, names, strict=True))
-    head = b"Obj\x01" + _zigzag(2) + meta + _zigzag(0) + sync
-    return head + _zigzag(len(rows)) + _zigzag(len(block)) + block + sync
 
 
 def _land_every_format(shop: ProjectHarness) -> None:
@@ -69,7 +38,7 @@ def _land_every_format(shop: ProjectHarness) -> None:
 
     shop.land("landing/tsv/a.tsv.gz", gzip.compress("name\tid\nÅsa\t1\n\t2\n".encode()))
     shop.land("landing/json/a.json", '{"id": 1, "name": "Åsa"}\n{"name": null, "id": 2}\n')
-    shop.land("landing/avro/a.avro", _avro(ROWS))
+    shop.land("landing/avro/a.avro", avro_file(ROWS))
     shop.land("landing/inferred/a.csv", "id,name,when\n1,Åsa,2024-05-01\n2,,2024-05-02\n")
     path = shop.land("landing/parquet/a.parquet", b"")
     pq.write_table(pa.table({"name": ["Åsa", None], "id": pa.array([1, 2], pa.int32())}), path)
@@ -315,7 +284,7 @@ def _parquet(rows: int) -> bytes:
 
 def _bad_contents() -> dict[str, tuple[str, bytes, bytes, int]]:
     """By table: the ending of its files, a whole one, one that is not, and the rows of the whole one."""
-    parquet, avro = _parquet(5000), _avro(ROWS)
+    parquet, avro = _parquet(5000), avro_file(ROWS)
     torn = parquet[:2000] + bytes(len(parquet) - 2400 - 2000) + parquet[-2400:]
     packed = gzip.compress(NUMBERS)
     return {

@@ -72,8 +72,9 @@ class _Intent:
 
 
 def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot be read."""
-    with bad_files_told(batch):
+    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot be read, and Outdated where
+    some are not what was planned with any more."""
+    with _changes_told(batch), bad_files_told(batch):
         return _take_files(batch, lake)
 
 
@@ -99,6 +100,23 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         ledger_hash=intent.lines_hash,
         warnings=(*slice_notes(batch), *warnings, *draft.warnings, *ledger_notes(batch.step)),
     )
+
+
+@contextmanager
+def _changes_told(batch: Batch) -> Iterator[None]:
+    """Has a batch planned anew that failed while its files changed: raises Outdated in place of what came of it.
+
+    What is wrong with a file's content is told as it is, lest one that is written to for ever stops the others.
+    """
+    try:
+        yield
+    except (BadFiles, Py4JError, PySparkException, OSError) as error:
+        if isinstance(error, BadFiles) and all(bad.lasting for bad in error.files):
+            raise
+        files = [file for intake in batch.step.intakes for file in intake.files]
+        if moved := _why_outdated(batch, files):
+            raise Outdated(moved) from error
+        raise
 
 
 _OF_CONTENT: Final = re.compile(
@@ -268,10 +286,16 @@ def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataF
 
 def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
     """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
+    if moved := _why_outdated(batch, list(files)):
+        raise Outdated(moved)
+
+
+def _why_outdated(batch: Batch, files: Sequence[FileIdentity]) -> str | None:
+    """What happened to the files since they were listed, None if nothing did."""
     changed = changed_files(
         [file for file in files if not is_slice(file.path)], batch.project.root, batch.project.target.store
     )
-    if changed:
-        first = changed[0]
-        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
-        raise Outdated(f"{first.file.path} {first.reason} since it was read{more}")
+    if not changed:
+        return None
+    more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+    return f"{changed[0].file.path} {changed[0].reason} since it was read{more}"
