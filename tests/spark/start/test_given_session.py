@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
+from lakesmith.spark.start import given
 from lakesmith.spark.start.given import over_given, runtime_conf
-from lakesmith.spark.start.jars import POSTGRES_JARS
 from lakesmith.spark.start.settings import SessionSettings, local_catalog_conf
 
 if TYPE_CHECKING:
@@ -46,11 +46,15 @@ def test_only_jobs_of_ours_are_cancelled(spark: SparkSession, tmp_path: Path) ->
     handle.cancel()
 
 
-def test_a_jar_that_is_missing_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    settings = replace(_settings(tmp_path), more_coordinates=POSTGRES_JARS)
+def test_a_jar_that_is_missing_is_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The suite's session has every jar that there is: one that there is not is looked for the same way.
+    monkeypatch.setitem(given._CLASSES, "com.example:absent", "com.example.Absent")
+    settings = replace(_settings(tmp_path), more_coordinates=("com.example:absent:1.0",))
     with pytest.raises(EnvironmentProblem, match="LS334") as refused:
         over_given(spark, settings)
-    assert f"--packages {POSTGRES_JARS[0]}" in (refused.value.problems[0].hint or "")
+    assert "--packages com.example:absent:1.0" in (refused.value.problems[0].hint or "")
 
 
 def test_a_setting_that_only_a_new_spark_can_have_is_told(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_spark_is_started_anew_for_the_first_topic(tmp_path: Path, monkeypatch: 
     started: list[Any] = []
     stopped: list[Any] = []
 
-    def open_engine(*_: object) -> Any:
+    def open_engine(*_: object, **__: object) -> Any:
         number = len(started)
         started.append(number)
         handle = SimpleNamespace(stop=lambda: stopped.append(number), jvm_pid=number, spark=None)

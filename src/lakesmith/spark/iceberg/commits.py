@@ -190,8 +190,7 @@ class JavaTables:
         except Py4JJavaError as error:
             kind = str(error.java_exception.getClass().getSimpleName())
             if kind == "CommitFailedException":
-                # As it is now: a request that was sent twice fails over its own success.
-                _delete_lost(operations.io(), operations.refresh(), updated)
+                _delete_lost(operations, updated)
             unknown = kind in _IN_DOUBT
             # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time to say so.
             if not unknown or "[SQLITE_" in str(error):
@@ -231,12 +230,19 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
     return update.apply()
 
 
-def _delete_lost(files: Any, now: Any, lost: Any) -> None:
-    """Deletes the manifest lists of what a commit would have added, and what is not there."""
-    there = {int(snapshot.snapshotId()) for snapshot in now.snapshots()}
+def _delete_lost(operations: Any, lost: Any) -> None:
+    """Deletes the manifest lists of what a commit would have added, and what is not there now: a request that was sent twice fails over
+    its own success. Of a table that is gone nothing is there.
+    """
+    try:
+        there = {int(snapshot.snapshotId()) for snapshot in operations.refresh().snapshots()}
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getSimpleName() != "NoSuchTableException":
+            return
+        there = set()
     for snapshot in lost.snapshots():
         if int(snapshot.snapshotId()) not in there:
-            files.deleteFile(snapshot.manifestListLocation())
+            operations.io().deleteFile(snapshot.manifestListLocation())
 
 
 def _head_of(metadata: Any, branch: str) -> int | None:
