@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +10,13 @@ import pytest
 
 from cluster_place import LAKESMITH, Place
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+# A cluster on one machine takes minutes.
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+    ),
+]
 
 RUNS: Final = """
 import json, shutil, sys
@@ -58,7 +65,6 @@ def test_customer_orders_on_a_cluster_equal_the_local_tables(place: Place, tmp_p
     place.called([*LAKESMITH, "verify", "--project", str(root), "--target", "prod"])
 
 
-@pytest.mark.in_turn
 def test_invoices_with_deletes_and_quarantine_on_a_cluster_equal_the_local_tables(
     place: Place, tmp_path: Path
 ) -> None:

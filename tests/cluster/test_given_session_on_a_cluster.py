@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,13 @@ from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+# A cluster on one machine takes minutes.
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+    ),
+]
 
 PROJECT: Final = {
     "tables/bronze/orders.yaml": """

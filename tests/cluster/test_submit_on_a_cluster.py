@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -15,7 +16,13 @@ from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars, spark_home
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+# A cluster on one machine takes minutes.
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+    ),
+]
 
 SUBMIT = Path(lakesmith.__file__).with_name("submit.py")
 
