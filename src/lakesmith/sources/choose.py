@@ -178,6 +178,8 @@ def _unread_note(source: FileSource, unread: Sequence[FileIdentity], table: Tabl
 def _stat(file: FileIdentity) -> str:
     seconds, nanoseconds = divmod(file.modified_ns, 1_000_000_000)
     modified = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    if is_object(file.path):
+        return f"{file.size} bytes, modified {modified} UTC, ETag {file.etag}"
     return f"{file.size} bytes, modified {modified}.{nanoseconds:09d} UTC, inode {file.inode}"
 
 

@@ -90,7 +90,9 @@ def file_system(source: FileSource) -> FileSystem:
                 source.place,
                 expected="a folder, relative to the project or absolute, or s3://bucket/prefix/",
                 found=source.path.split("?")[0],
-                hint="bring the files to a local or mounted folder and set `path` to it",
+                hint="write s3:// in its place"
+                if source.path.startswith(("s3a://", "s3n://"))
+                else "bring the files to a local or mounted folder and set `path` to it",
             )
         )
     return LocalFileSystem()

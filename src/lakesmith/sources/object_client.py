@@ -60,7 +60,7 @@ def _client(store: ObjectStore) -> Any:
 def _read_contents(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object
 ) -> None:
-    """Reads the objects in the answer to a listing, and leaves the rest of it to botocore, which takes ten times as long for them."""
+    """Reads the objects in the answer to a listing, and leaves the rest of it to botocore, which takes four times as long for them."""
     body = response_dict["body"]
     if response_dict["status_code"] != 200 or b"<Contents>" not in body:
         return

@@ -77,7 +77,7 @@ class _Prefix:
     def listed(self, known: Collection[str]) -> list[FileIdentity]:
         """All objects whose keys begin so, in any order; ``known``: paths some of which may be among them."""
         if self.bucket.endswith(_UNORDERED):
-            return list(self._piece((self._begin, None)))
+            return list(self._piece((None, None)))
         bucket = f"{OBJECT_SCHEME}{self.bucket}/"
         cuts = [cut.removeprefix(bucket) for cut in cuts_among(known, self.path)]
         return self._in_pieces(self._begin, cuts) if cuts else self._unknown()

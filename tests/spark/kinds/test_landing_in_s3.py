@@ -89,7 +89,10 @@ NAMES = [
 
 
 @pytest.mark.always
-def test_odd_keys_come_out_as_they_are(bucket: BucketLanding, tmp_path: Path, session: SessionHandle) -> None:
+def test_odd_keys_come_out_as_they_are(
+    bucket: BucketLanding, tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OBJECTS_A_FRAME", 6)
     shop = shop_on(bucket, tmp_path / "shop", session)
     for number, name in enumerate(NAMES):
         bucket.put(name, f"id,name\n{number},x\n")

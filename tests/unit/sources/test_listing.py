@@ -181,6 +181,7 @@ def test_an_empty_folder_holds_nothing(tmp_path: Path, make_source: Make) -> Non
         ("missing folder", "landing/nothing/", "LS401", "mkdir -p landing/nothing/"),
         ("a file", "landing/file.csv", "LS402", "pattern: 'file.csv'"),
         ("other URI", "hdfs://name:8020/orders", "LS403", "mounted folder"),
+        ("Hadoop's name for S3", "s3a://shop/orders/", "LS403", "write s3:// in its place"),
     ],
 )
 def test_a_path_that_is_no_folder_is_refused(

@@ -113,6 +113,16 @@ def test_a_known_object_is_not_asked_for_when_only_its_time_has_changed(bucket: 
     assert len(asked) == 1
 
 
+def test_an_object_with_other_content_is_told_by_its_etag(bucket: BucketLanding) -> None:
+    bucket.put("a.csv", "a,b\n1,2\n")
+    (file,) = files_in(bucket)
+    ledger = EMPTY.plus([LedgerEntry(file, "orders", FileAction.TAKEN, "x", 1, 1)])
+    bucket.put("a.csv", "a,b\n1,3\n")
+    (problem,) = choose_files(source_of(bucket), listing_of(bucket), ledger).problems
+    assert (problem.expected or "").endswith(f"ETag {file.etag}")
+    assert (problem.found or "").endswith(f"ETag {files_in(bucket)[0].etag}")
+
+
 @pytest.mark.parametrize(
     ("title", "names", "found"),
     [

@@ -24,6 +24,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import needs_stream
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.threads import map_in_threads
 from lakesmith.spark.frames.sql_text import options
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -103,9 +104,26 @@ def read_portions(
         groups = _groups_of(request, portion)
         if groups:
             scan = RecordScan(scan_session(spark, portion), request, portion)
-            whole = union_all([records(scan, group) for group in groups])
+            whole = union_all(_each(scan, groups, records))
             frames.append(gathered(whole, groups) if portion is Portion.SMALL else whole)
     return owned_by(spark, union_all(frames)) if frames else None
+
+
+def _each(
+    scan: RecordScan, groups: list[ReadGroup], records: Callable[[RecordScan, ReadGroup], DataFrame]
+) -> list[DataFrame]:
+    """``records`` of each group. Spark looks at the files of a frame one after the other, and waits for S3 twice each time: of many
+    objects several frames are made, side by side."""
+    if not scan.request.source.is_in_store:
+        return [records(scan, group) for group in groups]
+    files = sum(len(group.files) for group in groups)
+    size = max(limits.OBJECTS_A_FRAME, -(-files // limits.OBJECT_THREADS))
+    parts = [
+        replace(group, files=group.files[start : start + size])
+        for group in groups
+        for start in range(0, len(group.files), size)
+    ]
+    return map_in_threads(lambda part: records(scan, part), parts, over_network=True)
 
 
 def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:

@@ -13,6 +13,7 @@ _PREFIX = f"spark.sql.catalog.{CATALOG_NAME}"
 _OBJECTS = "spark.hadoop.fs.s3a."
 S3_FILES = "spark.hadoop.fs.s3.impl"
 """What reads files whose names begin with ``s3://``."""
+_WHOEVER_IS_HERE = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 _IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
 _TYPES: Mapping[str, Mapping[str, str]] = {
     "glue": {"type": "glue", **_IO},
@@ -63,6 +64,9 @@ def _objects_conf(store: ObjectStore) -> Iterator[tuple[str, str]]:
     if store.endpoint:
         yield f"{_OBJECTS}endpoint", store.endpoint
         yield f"{_OBJECTS}path.style.access", "true"
+    if not store.key_id:
+        # As boto3 and Iceberg find them: Hadoop by itself knows neither profiles nor roles of containers.
+        yield f"{_OBJECTS}aws.credentials.provider", _WHOEVER_IS_HERE
     for name, value in (
         ("access.key", store.key_id),
         ("secret.key", store.secret),

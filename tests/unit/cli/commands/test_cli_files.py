@@ -9,14 +9,14 @@ from shop import Cli, Shop
 
 from lakesmith.catalog.record import Record
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.file_report import FileReport, FileState, file_report, find_files
+from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.ledger_step import ledger_step
 from lakesmith.graph.load import load
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.sources.model import FileAction
+from lakesmith.sources.model import FileAction, FileIdentity
 
 BRONZE = TableName("bronze", "orders")
 
@@ -192,6 +192,23 @@ def test_states_have_words() -> None:
         "unreadable",
         "before_since",
     }
+
+
+def test_an_object_is_named_by_its_key_or_by_a_name_that_only_one_has(tmp_path: Path) -> None:
+    paths = [
+        "s3://shop/in/1/a b+%20.csv",
+        "s3://shop/in/2/b.csv",
+        "s3://shop/in//b.csv",
+        "s3://shop/in/[c]*.csv",
+    ]
+    lines = tuple(FileLine(FileIdentity(path, 1, 1), "files", FileState.TAKEN, True) for path in paths)
+    report = FileReport(lines)
+    for text, path in [*zip(paths, paths, strict=True), ("a b+%20.csv", paths[0]), ("[c]*.csv", paths[3])]:
+        assert [line.path for line in find_files(report, [text], tmp_path, tmp_path)] == [path]
+    with pytest.raises(LakesmithError, match="LS211"):
+        find_files(report, ["b.csv"], tmp_path, tmp_path)
+    with pytest.raises(LakesmithError, match="LS210"):
+        find_files(report, ["s3://shop/in/b.csv"], tmp_path, tmp_path)
 
 
 def test_files_before_since_are_seen_here_and_not_taken(cli: Cli, shop: Shop) -> None:
