@@ -1,22 +1,28 @@
 """Is a table with thousands of batches behind it as quick as a new one?
 
     python benchmarks/many_batches.py --batches 10000
+    python benchmarks/many_batches.py --batches 10000 --folder build/many      # can be stopped, and goes on where it was
+    python benchmarks/many_batches.py --folder build/many --compare 100        # beside a new project, in turns
 
 A session that stays takes small batches of events into three tables, as ``lakesmith up`` does: segments that are removed once they are taken, silver row by row, gold sums by
 minute and category, and a slice of upkeep after every hundred batches of a table. Printed for each hundred batches: their median, that of each table, what upkeep
 took, and what grows: metadata, disk, lines of the ledger, memory of Python and of the JVM. At the end gold is held against sums made beside it. What counts is
-the ratio of the last batches to the first, after some that are not counted.
+the ratio of the last batches to the first, after some that are not counted. On a machine that does other work as well, ``--compare`` tells more: batches of the old
+project and of a new one, in turns, each in a session of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import random
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -34,6 +40,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments, remove_taken
 from lakesmith.serve.upkeep import Rounds
+from lakesmith.whole_file import write_whole
 
 FILES = {
     "lakesmith.yaml": "name: many\n",
@@ -46,6 +53,7 @@ FILES = {
 TABLES = ("bronze.sales_raw", "silver.sales", "gold.by_minute")
 BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
 SECONDS_A_BATCH = 2
+KEPT = ".lakesmith/many_batches"
 NOT_COUNTED = 50
 """Batches in which Java still compiles."""
 
@@ -63,12 +71,32 @@ class Run:
     kept_up: list[float] = field(default_factory=list)
     dice: random.Random = field(default_factory=lambda: random.Random(17))
 
+    @classmethod
+    def at(cls, root: Path, rows: int) -> Run:
+        """What was kept there, to go on with it, or a new one."""
+        kept = root / KEPT
+        return pickle.loads(kept.read_bytes()) if kept.is_file() else cls(root, rows)
+
+    def keep(self) -> None:
+        write_whole(self.root / KEPT, pickle.dumps(self))
+
     def __post_init__(self) -> None:
         for name, text in FILES.items():
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / name).write_text(text)
+            write_whole(self.root / name, text)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "segments"}
+
+    @contextmanager
+    def session(self) -> Iterator[Lakehouse]:
+        """The project opened, and the folder that takes its events."""
         self.segments = Segments(self.root / ".lakesmith/intake/bronze.sales_raw/http")
         self.segments.open()
+        try:
+            with lakesmith.open(self.root) as lake:
+                yield lake
+        finally:
+            self.segments.close()
 
     def batch(self, lake: Lakehouse) -> None:
         """One batch of events, one in fifty of them late by up to an hour."""
@@ -155,16 +183,40 @@ def memory_mb(process: int | str) -> float:
 
 
 def parts(run: Run, options: argparse.Namespace) -> Iterator[dict[str, float]]:
-    """Runs the batches, as many as there is time for."""
+    """Runs the batches that are left, as many as there is time for; SIGTERM ends it after a batch."""
     until = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
-    with lakesmith.open(run.root) as lake:
-        for number in range(1, options.batches + 1):
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+    with run.session() as lake:
+        while len(run.taken) < options.batches and not asked and time.monotonic() < until:
             run.batch(lake)
-            if number % options.every == 0:
+            if len(run.taken) % options.every == 0:
                 yield run.part(options.every, lake)
-            if time.monotonic() > until:
-                break
+                run.keep()
+        run.keep()
         print(run.check(lake))
+
+
+def batches_of_a_session(run: Run, count: int) -> list[float]:
+    """Seconds of so many batches, after some that are not counted."""
+    with run.session() as lake:
+        for _ in range(NOT_COUNTED + count):
+            run.batch(lake)
+        run.check(lake)
+    run.keep()
+    return [each["all"] for each in run.taken[-count:]]
+
+
+def compare(old: Run, new: Run, count: int) -> None:
+    """Prints how long batches of two projects take, in turns, so that both meet the same machine."""
+    behind, found = len(old.taken), {"old": [], "new": []}  # type: dict[str, list[float]]
+    for name in ("old", "new", "new", "old"):
+        found[name] += batches_of_a_session(old if name == "old" else new, count)
+        print(f"{name}: {median(found[name][-count:]):.2f} s", flush=True)
+    ratio = median(found["old"]) / median(found["new"])
+    print(
+        f"{2 * count} batches with {behind:,} behind them, beside as many of a new project: ratio {ratio:.2f}"
+    )
 
 
 def show(part: dict[str, float]) -> None:
@@ -191,11 +243,18 @@ def main() -> None:
         default=limits.SEGMENT_LINES_KEPT_SECONDS,
         help="seconds for which a segment has a line",
     )
+    parser.add_argument("--folder", type=Path, help="where the project stays, to go on with it later")
+    parser.add_argument(
+        "--compare", type=int, help="so many batches of --folder's project beside a new one, twice, in turns"
+    )
     parser.add_argument("--json", type=Path, help="a file for what was found, one line a part")
     options = parser.parse_args()
     limits.SEGMENT_LINES_KEPT_SECONDS = options.lines_kept  # type: ignore[misc]
     with tempfile.TemporaryDirectory(prefix="many-batches-") as folder:
-        run, found = Run(Path(folder) / "many", options.rows), []
+        run, found = Run.at(options.folder or Path(folder) / "many", options.rows), []
+        if options.compare:
+            compare(run, Run(Path(folder) / "new", run.rows), options.compare)
+            return
         for part in parts(run, options):
             show(part)
             found.append(part)
@@ -205,7 +264,7 @@ def main() -> None:
         all_of = [each["all"] for each in run.taken[skipped:]]
     part = max(1, min(options.every, len(all_of) // 2))
     first, last = median(all_of[:part]), median(all_of[-part:])
-    print(f"{len(run.taken):,} batches of {options.rows} rows (of {options.batches:,} asked for)")
+    print(f"{len(run.taken):,} batches of {run.rows} rows (of {options.batches:,} asked for)")
     print(
         f"the first {part} after {skipped}: {first:.2f} s, the last {part}: {last:.2f} s, ratio {last / first:.2f}"
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit import Audit
@@ -202,8 +202,8 @@ def impatient(project: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> Proje
         project.spark.conf.set(key, value.replace("busy_timeout=60000", "busy_timeout=200"))
     started = LocalCatalog.__init__
 
-    def start(self: LocalCatalog, db: Path, warehouse: Path, busy_seconds: float = 0.2) -> None:
-        started(self, db, warehouse, busy_seconds)
+    def start(self: LocalCatalog, db: Path, warehouse: Path, **more: Any) -> None:
+        started(self, db, warehouse, **{"busy_seconds": 0.2, **more})
 
     monkeypatch.setattr(LocalCatalog, "__init__", start)
     monkeypatch.setattr(busy, "TRIES", 2)
