@@ -16,7 +16,7 @@ from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.idle import idle_inputs
-from lakesmith.plan.planner import plan_derived, plan_sourced
+from lakesmith.plan.planner import plan_derived, plan_sourced, stays_held
 from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
@@ -53,6 +53,8 @@ class Decider:
         node, facts = self.graph.node(name), self.lake.facts(name)
         if node.definition.external is not None:
             return of_others(node.definition, facts)
+        if (held := stays_held(node.definition, facts, name in self.full)) is not None:
+            return held
         return with_setting_notes(self._decide(node, facts), facts)
 
     def _decide(self, node: Node, facts: TableFacts) -> Decision:

@@ -74,11 +74,12 @@ class TablePublished:
 
 @dataclass(frozen=True, slots=True)
 class TableCurrent:
-    """A table had nothing to do."""
+    """A table had nothing to do. ``held``: it was left where it is, as it is to be."""
 
     table: TableName
     reason: str
     notes: tuple[str, ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 
 from lakesmith import limits
-from lakesmith.catalog.lease import Waiting, held
+from lakesmith.catalog.lease import Waiting
 from lakesmith.catalog.lock import Holder, ProjectLock
-from lakesmith.catalog.remote import RemoteCatalog
+from lakesmith.execute.alone import lease
 from lakesmith.execute.decide import Decider, has_work
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
@@ -117,15 +117,12 @@ class Run:
 
     def _lease(self) -> AbstractContextManager[None]:
         """Of a lake that others may be at work on: each table is decided anew once it is held."""
-        lake = self.decider.lake
-        if not isinstance(lake.catalog, RemoteCatalog):
-            return nullcontext()
         waiting = Waiting(
             self.wait_seconds,
             lambda other: self.listener(LockWaiting(str(other))),
             self.stop.is_set,
         )
-        return held(lake.catalog.lease_table(lake.project.name), self.command, waiting)
+        return lease(self.decider.lake, self.command, waiting)
 
     def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
         """What has nothing to do, and reads nothing that this run may still bring on."""
@@ -138,4 +135,4 @@ class Run:
 
     def _current(self, decision: object) -> None:
         if isinstance(decision, UpToDate):
-            self.listener(TableCurrent(decision.name, decision.reason, decision.notes))
+            self.listener(TableCurrent(decision.name, decision.reason, decision.notes, decision.held))

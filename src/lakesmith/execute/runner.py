@@ -100,8 +100,8 @@ class Walk:
             decision = self.current.get(name) or self.decider.decide(name)
             reach("after-listing", str(name))
             match decision:
-                case UpToDate(_, reason, notes):
-                    return self.listener(TableCurrent(name, reason, notes))
+                case UpToDate(_, reason, notes, held):
+                    return self.listener(TableCurrent(name, reason, notes, held))
                 case Waiting(_, upstream):
                     what = ", ".join(map(str, upstream))
                     return self.listener(TableCurrent(name, f"{what} has no data yet"))

@@ -26,6 +26,8 @@ class Standing(StrEnum):
     """How a table stands."""
 
     UP_TO_DATE = "up_to_date"
+    HELD = "held"
+    """It is to stay where it is until it is released, whatever its inputs have."""
     BEHIND = "behind"
     REFUSED = "refused"
 
@@ -79,7 +81,9 @@ def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, Ta
     decision = decider.decide_or_refuse(name)
     inputs = input_positions(lake, facts, decider.graph.node(name).inputs)
     late = tuple(
-        up for up in decider.graph.node(name).inputs if known[up].standing is not Standing.UP_TO_DATE
+        up
+        for up in decider.graph.node(name).inputs
+        if known[up].standing not in (Standing.UP_TO_DATE, Standing.HELD)
     )
     standing, why = _standing(decision, inputs, late)
     progress = facts.progress
@@ -104,6 +108,8 @@ def _standing(
     match decision:
         case Refused(_, problem):
             return Standing.REFUSED, problem.what
+        case UpToDate(_, reason, held=True):
+            return Standing.HELD, reason
         case UpToDate(_, reason, _) if not late:
             return Standing.UP_TO_DATE, reason
         case TableStep() if not decision.inputs:

@@ -177,11 +177,12 @@ class TableStep:
 
 @dataclass(frozen=True, slots=True)
 class UpToDate:
-    """A table with nothing to do, and why that is known."""
+    """A table with nothing to do, and why that is known. ``held``: it may be behind, and is to stay where it is."""
 
     table: TableDefinition
     reason: str
     notes: tuple[str, ...] = ()
+    held: bool = False
 
     @property
     def name(self) -> TableName:

@@ -81,6 +81,15 @@ def run_query(
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
 
 
+@contextmanager
+def frame_result(
+    session: SessionHandle, frame: DataFrame, limit: int | None, secrets: Sequence[str] = ()
+) -> Iterator[QueryResult]:
+    """The rows of a frame. Arguments and errors as ``run_query``."""
+    with _root_cause_told(session, secrets), _utc():
+        yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+
+
 def query_frame(
     session: SessionHandle,
     sql: str,

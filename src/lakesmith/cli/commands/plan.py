@@ -57,8 +57,12 @@ def decision_as_dict(decision: Decision) -> dict[str, Any]:
     match decision:
         case TableStep():
             return {"decision": "step", **step_as_dict(decision)}
-        case UpToDate(_, reason, notes):
-            facts: dict[str, Any] = {"decision": "up_to_date", "reason": reason, "notes": list(notes)}
+        case UpToDate(_, reason, notes, held):
+            facts: dict[str, Any] = {
+                "decision": "held" if held else "up_to_date",
+                "reason": reason,
+                "notes": list(notes),
+            }
         case Waiting(_, upstream):
             facts = {"decision": "follows", "upstream": [str(name) for name in upstream]}
         case Refused(_, problem):

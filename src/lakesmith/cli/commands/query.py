@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lakesmith.api.question import ask
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.query_output import FORMATS, write_result
+from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, UsageError
 from lakesmith.project.nearest import did_you_mean
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
 
 app = command_app()
 
@@ -78,7 +74,7 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     opened = open_project(root, target)
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     question = ask(opened, sql, options.as_of)
-    with _session(opened, question.little) as session:
+    with spark_session(opened, question.little) as session:
         from lakesmith.spark.ask import run_query
 
         most = options.most
@@ -88,25 +84,3 @@ def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
         with run_query(session, sql, question.as_of, limit, secrets, question.others) as result:
             write_result(result, options.output, most, sys.stdout)
     return 0
-
-
-@contextmanager
-def _session(opened: Opened, little: bool) -> Iterator[SessionHandle]:
-    from lakesmith.cli.warm import keep_of
-    from lakesmith.spark import open as spark_open
-
-    with _waiting("starting Spark"):
-        session = spark_open.open_session(opened.project, little, keep_of(opened.project))
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _waiting(text: str) -> AbstractContextManager[object]:
-    """A live line on the terminal; on stderr, so that it never mixes with the rows."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(text)

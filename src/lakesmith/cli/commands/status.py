@@ -27,7 +27,12 @@ app = command_app()
 
 _HEADER = ("table", "state", "batch", "published", "rows", "quarantined", "why")
 _REDRAW_SECONDS = 1.0
-_WORDS = {Standing.UP_TO_DATE: "up to date", Standing.BEHIND: "behind", Standing.REFUSED: "refused"}
+_WORDS = {
+    Standing.UP_TO_DATE: "up to date",
+    Standing.HELD: "held",
+    Standing.BEHIND: "behind",
+    Standing.REFUSED: "refused",
+}
 
 
 @app.command()
@@ -121,10 +126,12 @@ def _row(status: TableStatus, now_ms: int) -> tuple[str, ...]:
 def _closing(found: Sequence[TableStatus]) -> str:
     behind = sum(status.standing is Standing.BEHIND for status in found)
     refused = sum(status.standing is Standing.REFUSED for status in found)
-    if not behind and not refused:
+    held = sum(status.standing is Standing.HELD for status in found)
+    if not behind and not refused and not held:
         return "everything is up to date"
     parts = [f"{count(behind, 'table')} behind: lakesmith run brings them up to date"] if behind else []
-    return "; ".join([*parts, *([f"{count(refused, 'table')} refused"] if refused else [])])
+    parts += [f"{count(refused, 'table')} refused"] if refused else []
+    return "; ".join([*parts, *([f"{count(held, 'table')} held"] if held else [])])
 
 
 def status_as_dict(status: TableStatus) -> dict[str, Any]:

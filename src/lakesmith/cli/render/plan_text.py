@@ -74,6 +74,8 @@ def _row(item: Forecast) -> tuple[str, ...]:
             )
         case Refused(_, problem):
             return (str(decision.name), "refused", *_NOTHING, *_NOTHING, problem.what)
+        case UpToDate(_, reason, held=True):
+            return (str(decision.name), "held", *_NOTHING, *_NOTHING, reason)
     reason = decision.reason if isinstance(decision, UpToDate) else ""
     return (str(decision.name), "up to date", *_NOTHING, *_NOTHING, reason)
 

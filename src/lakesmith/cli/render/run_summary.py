@@ -76,11 +76,14 @@ def _closing(events: Sequence[Event]) -> list[str]:
     failed = [event for event in events if isinstance(event, TableFailed)]
     held = [event for event in events if isinstance(event, TableHeld)]
     current = [event for event in events if isinstance(event, TableCurrent)]
+    stay = sum(event.held for event in current)
     finished = next(event for event in reversed(events) if isinstance(event, RunFinished))
     if not published and not failed and not held:
-        return [f"nothing to do: {count(len(current), 'table')} up to date ({duration(finished.seconds)})"]
+        up_to_date = f"nothing to do: {count(len(current) - stay, 'table')} up to date"
+        return [f"{up_to_date}{f', {stay} held' if stay else ''} ({duration(finished.seconds)})"]
     parts = [f"{count(len(published), 'table')} published"]
-    parts += [f"{len(current)} up to date"] if current else []
+    parts += [f"{len(current) - stay} up to date"] if len(current) > stay else []
+    parts += [f"{stay} held"] if stay else []
     parts += [f"{len(failed)} failed"] if failed else []
     parts += [f"{len(held)} not tried"] if held else []
     return ["", f"{', '.join(parts)} in {duration(finished.seconds)}", *_look_at(published)]

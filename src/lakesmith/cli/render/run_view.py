@@ -162,8 +162,11 @@ def said(event: Event) -> list[str]:
             return [f"{table}: not tried, because {', '.join(map(str, because))} failed"]
         case TableFailed(table, problems, _, _):
             return [f"{table}: FAILED", *(f"  {line}" for problem in problems for line in problem.lines())]
-        case TableCurrent(table, reason, notes):
-            return [f"{table}: up to date, {reason}", *(f"  note: {note}" for note in notes)]
+        case TableCurrent(table, reason, notes, held):
+            return [
+                f"{table}: {'' if held else 'up to date, '}{reason}",
+                *(f"  note: {note}" for note in notes),
+            ]
     return []
 
 

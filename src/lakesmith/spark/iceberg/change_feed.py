@@ -94,8 +94,8 @@ def changed_rows(
         if by_id:
             went, came = _cancel_by_id(went, came)
         elif touched.went and touched.came:
-            _require_comparable(name, went)
-            went, came = _cancel_by_value(went, came)
+            require_comparable(name, went)
+            went, came = without_equal(went, came)
         yield Changes(went, came, by_id)
 
 
@@ -165,7 +165,8 @@ def _others(task: Any, positions: BitMap64) -> BitMap64:
     return everything - positions
 
 
-def _require_comparable(name: TableName, rows: DataFrame) -> None:
+def require_comparable(name: TableName, rows: DataFrame) -> None:
+    """Raises NotIncremental for rows that can be told apart by their ids alone."""
     for column in rows.schema.fields:
         if not has_equality(column.dataType):
             raise NotIncremental(
@@ -181,8 +182,8 @@ def _cancel_by_id(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFram
     )
 
 
-def _cancel_by_value(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Equal rows cancel one for one. Where a value is null in both, it is equal."""
+def without_equal(went: DataFrame, came: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Equal rows cancel one for one, by their values alone. Where a value is null in both, it is equal."""
     columns = [name for name in went.columns if name not in (ROW_ID, LAST_UPDATED)]
     both = side(came.select(*map(quoted, columns)), WANTED).union(
         side(went.select(*map(quoted, columns)), THERE)

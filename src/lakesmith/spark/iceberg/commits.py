@@ -148,7 +148,7 @@ class JavaTables:
             tried.add(head)
             updated = self._published(table, recorded, head, schema)
             reach("before-swap", str(name))
-            if self._swap(operations, operations.current(), updated):
+            if self.swap(operations, operations.current(), updated):
                 return head
         raise Outdated("the table's metadata changed at every try to publish")
 
@@ -183,7 +183,7 @@ class JavaTables:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
 
-    def _swap(self, operations: Any, base: Any, updated: Any) -> bool:
+    def swap(self, operations: Any, base: Any, updated: Any) -> bool:
         """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""
         try:
             operations.commit(base, updated)
@@ -218,7 +218,7 @@ class JavaTables:
             return
         operations = table.operations()
         base = operations.refresh()
-        self._swap(operations, base, self._published(table, base, int(head.snapshotId())))
+        self.swap(operations, base, self._published(table, base, int(head.snapshotId())))
 
 
 def _changed(update: Any, schema: SchemaChange) -> Any:

@@ -1,0 +1,141 @@
+"""``lakesmith diff``: the rows that changed in a table between two points of its past."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakesmith import limits
+from lakesmith.catalog.history import resolve_as_of
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.render.query_output import FORMATS, exact, write_result
+from lakesmith.cli.render.text import count
+from lakesmith.cli.session import spark_session
+from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.size import table_bytes
+from lakesmith.project.definitions import TableName
+from lakesmith.project.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from lakesmith.spark.diff import Counts, Difference, Span
+    from lakesmith.spark.start.session import SessionHandle
+
+app = command_app()
+
+TABLE_LIMIT = 100
+"""The rows a table shows when no limit was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """What the caller of ``diff`` asked for. ``limit`` None: all rows, of a table the first hundred; 0: all."""
+
+    begin: str
+    end: str | None = None
+    output: str = "table"
+    limit: int | None = None
+
+    @property
+    def most(self) -> int | None:
+        """The most rows to show; None: all."""
+        if self.limit is None:
+            return TABLE_LIMIT if self.output == "table" else None
+        return self.limit or None
+
+
+@app.command()
+def diff(
+    table: TableArgument,
+    begin: Annotated[str, typer.Argument(help="A snapshot, a tag or a moment.", show_default=False)],
+    end: Annotated[str | None, typer.Argument(help="Another, later one; none: now.")] = None,
+    output: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="How many rows; 0: all. A table shows 100.", show_default=False)
+    ] = None,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``diff_command`` takes them."""
+    options = DiffOptions(begin, end, "json" if json else output, limit)
+    raise typer.Exit(diff_command(project, target, table, options))
+
+
+def diff_command(root: Path, target: str | None, table: str, options: DiffOptions) -> int:
+    """Prints what changed; 0.
+
+    Raises UsageError LS201, LS205, LS221, LS230, LS231, LS242, LS255, RunError LS622 and with Spark's root cause.
+    """
+    if options.output not in FORMATS:
+        hint = did_you_mean(options.output, FORMATS)
+        expected = ", ".join(FORMATS)
+        raise UsageError(Problem("LS242", f"there is no format {options.output}", None, expected, hint=hint))
+    opened = open_project(root, target)
+    name = opened.one_of_ours(table)
+    state = _written(opened, name)
+    span = _span(opened, name, state, options)
+    with spark_session(
+        opened, little=table_bytes(opened.lake, [name]) <= limits.LITTLE_DATA_BYTES
+    ) as session:
+        from lakesmith.spark.diff import difference
+
+        secrets = opened.project.secrets
+        with difference(session, span, secrets) as found:
+            _write(session, span, found, options, secrets)
+    return 0
+
+
+def _written(opened: Opened, name: TableName) -> TableState:
+    state = opened.lake.catalog.table(name.layer, name.name)
+    if state is None or state.head is None:
+        what = f"{name} was never written, so it has no past"
+        raise UsageError(Problem("LS255", what, None, "a table with batches"))
+    return state
+
+
+def _span(opened: Opened, name: TableName, state: TableState, options: DiffOptions) -> Span:
+    from lakesmith.spark.diff import Span
+
+    now, definition = datetime.now(UTC), opened.graph.node(name).definition
+    begin = resolve_as_of(state, options.begin, now)
+    end = state.refs[MAIN] if options.end is None else resolve_as_of(state, options.end, now)
+    return Span(name, begin, end, () if definition.keeps_versions else tuple(definition.key))
+
+
+def _write(
+    session: SessionHandle, span: Span, found: Difference, options: DiffOptions, secrets: tuple[str, ...]
+) -> None:
+    from lakesmith.spark.ask import frame_result
+
+    most = options.most
+    # One row more than is shown tells whether there are more.
+    with frame_result(session, found.rows, None if most is None else most + 1, secrets) as result:
+        if options.output == "json":
+            rows = [dict(zip(result.columns, map(exact, row), strict=True)) for row in result.rows]
+            facts = {"table": str(span.name), "from_snapshot": span.start, "to_snapshot": span.end}
+            print(json.dumps({**facts, **asdict(found.counts), "rows": rows[:most]}, indent=2))
+            return
+        if options.output == "table":
+            print("\n".join(_lines(span, found.counts)))
+        if options.output == "csv" or found.counts != type(found.counts)(0, 0, 0, {}):
+            write_result(result, options.output, most, sys.stdout)
+
+
+def _lines(span: Span, counts: Counts) -> Iterator[str]:
+    yield f"{span.name} from snapshot {span.start} to {span.end}"
+    numbers = {"inserted": counts.inserted, "deleted": counts.deleted, "updated": counts.updated}
+    said = [f"{number:,} {word}" for word, number in numbers.items() if number]
+    yield f"rows: {', '.join(said)}" if said else "no row changed"
+    if counts.columns:
+        each = ", ".join(f"{name} in {count(number, 'row')}" for name, number in counts.columns.items())
+        yield f"columns of the updated ones: {each}"
+    yield ""

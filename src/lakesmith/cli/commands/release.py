@@ -1,0 +1,43 @@
+"""``lakesmith release``: has runs bring a table on again that was held."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from lakesmith.catalog.hold import hold_of
+from lakesmith.cli.opening import open_project
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.session import spark_session
+from lakesmith.execute.alone import alone
+
+app = command_app()
+
+
+@app.command()
+def release(
+    table: TableArgument,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``release_command`` takes them."""
+    raise typer.Exit(release_command(project, target, table, json))
+
+
+def release_command(root: Path, target: str | None, table: str, as_json: bool) -> int:
+    """Releases the table; 0. Raises UsageError LS201, LS205, LS221, StateError LS511, LockedError LS701, LS703."""
+    opened = open_project(root, target)
+    name = opened.one_of_ours(table)
+    with alone(opened.lake, f"release {name}"):
+        held = hold_of(opened.lake.catalog.table(name.layer, name.name)) is not None
+        if held:
+            from lakesmith.spark.rollback import release as release_table
+
+            with spark_session(opened, little=True) as session:
+                release_table(session, opened.lake, name)
+    said = f"{name} is free: the next run brings it on" if held else f"{name} was not held"
+    print(json.dumps({"table": str(name), "released": held}) if as_json else said)
+    return 0

@@ -1,0 +1,117 @@
+"""Main set back, tags set and removed: one compare-and-swap of a table's metadata each, whatever the format version and the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.state import MAIN
+from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.faults import reach
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import JavaTables
+from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.start.session import SessionHandle
+
+_TRIES: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """What becomes of a table's references and properties, if it is table ``uuid`` and its main is at ``main``.
+
+    ``branches`` and ``tags``: to which snapshots they go. ``gone``: tags that are removed, where they are there. ``properties``: their new values;
+    None: removed.
+    """
+
+    uuid: str
+    main: int
+    branches: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@contextmanager
+def told(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
+    """Raises StateError LS511 for a table that was moved meanwhile, RunError with the root cause of what fails in Spark."""
+    session.enter()
+    try:
+        yield
+    except Outdated as moved:
+        hint = "nothing of it was changed by this; look at it and call the command again"
+        raise StateError(Problem("LS511", moved.reason, hint=hint)) from moved
+    except (Py4JError, PySparkException) as error:
+        raise RunError(explain_failure(error, session.log_path, tuple(secrets))) from error
+
+
+def change_refs(spark: SparkSession, name: TableName, change: RefChange) -> None:
+    """Makes the change by one commit. Raises Outdated when the table is another, or main has moved."""
+    java = JavaTables(spark)
+    for _ in range(_TRIES):
+        operations = java.load(name).operations()
+        base = operations.current()
+        if _is_made(base, change):
+            return
+        if base.uuid() != change.uuid or _at(base, MAIN) != change.main:
+            raise Outdated(f"{name} was moved by another writer meanwhile")
+        updated = _changed(spark, base, change)
+        reach("before-swap", str(name))
+        if java.swap(operations, base, updated):
+            return
+    raise Outdated(f"the metadata of {name} changed at every try")
+
+
+def move_main(spark: SparkSession, name: TableName, snapshot: int) -> None:
+    """Sets the main of a sidecar to what its table's record pins, for whoever reads it by name."""
+    java = JavaTables(spark)
+    operations = java.load(name).operations()
+    base = operations.current()
+    if _at(base, MAIN) not in (None, snapshot) and base.snapshot(snapshot) is not None:
+        change = RefChange(str(base.uuid()), snapshot, branches={MAIN: snapshot})
+        java.swap(operations, base, _changed(spark, base, change))
+
+
+def _is_made(base: Any, change: RefChange) -> bool:
+    """Whether all of it is so already: by a commit that was in doubt, or by an earlier call."""
+    there = {ref: _at(base, ref) for ref in (*change.branches, *change.tags, *change.gone)}
+    wanted = {**change.branches, **change.tags, **dict.fromkeys(change.gone)}
+    properties = base.properties()
+    return there == wanted and all(properties.get(key) == value for key, value in change.properties.items())
+
+
+def _at(base: Any, ref: str) -> int | None:
+    found = base.ref(ref)
+    return None if found is None else int(found.snapshotId())
+
+
+def _changed(spark: SparkSession, base: Any, change: RefChange) -> Any:
+    jvm: Any = spark._jvm
+    references, metadata = jvm.org.apache.iceberg.SnapshotRef, jvm.org.apache.iceberg.TableMetadata
+    builder = metadata.buildFrom(base)
+    makers: tuple[tuple[Mapping[str, int], Callable[[int], Any]], ...] = (
+        (change.branches, references.branchBuilder),
+        (change.tags, references.tagBuilder),
+    )
+    for wanted, make in makers:
+        for ref, snapshot in wanted.items():
+            was = base.ref(ref)
+            # Its own settings (how long what is kept) stay.
+            builder.setRef(
+                ref, (make(snapshot) if was is None else references.builderFrom(was, snapshot)).build()
+            )
+    for ref in change.gone:
+        builder.removeRef(ref)
+    kept = {key: value for key, value in change.properties.items() if value is not None}
+    if kept:
+        builder.setProperties(kept)
+    if len(kept) < len(change.properties):
+        builder.removeProperties(jvm.java.util.HashSet([key for key in change.properties if key not in kept]))
+    return builder.build()

@@ -1,0 +1,119 @@
+"""What ``diff`` shows of two points of a table's past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.diff import CHANGE, Counts, Span, difference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+BRONZE = """
+    source: {files: {path: landing/, pattern: "*.csv"}}
+    columns: {id: bigint, city: string, amount: "decimal(9,2)"}
+    """
+NEWEST = {
+    "tables/bronze/orders.yaml": BRONZE,
+    "tables/silver/newest.yaml": """
+        key: [id]
+        delete_when: "amount < 0"
+        query: SELECT id, city, amount FROM bronze.orders
+        """,
+}
+SUMS = {
+    "tables/bronze/orders.yaml": BRONZE,
+    "tables/gold/sums.sql": "SELECT city, sum(amount) AS total FROM bronze.orders GROUP BY city\n",
+}
+FIRST = "id,city,amount\n1,Oslo,5\n2,Bergen,7\n3,Moss,1\n"
+SECOND = "id,city,amount\n1,Oslo,6\n3,Moss,-1\n4,Oslo,2\n2,Bergen,7\n"
+
+
+def landed(
+    tmp_path: Path, session: SessionHandle, files: dict[str, str], table: str
+) -> tuple[ProjectHarness, int]:
+    """A project with two batches, and the table's head before the second."""
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop.land("landing/1.csv", FIRST)
+    shop.must_run()
+    before = shop.state(table).refs["main"]
+    shop.land("landing/2.csv", SECOND)
+    shop.must_run()
+    return shop, before
+
+
+def found(
+    shop: ProjectHarness, table: str, begin: int, key: tuple[str, ...] = ()
+) -> tuple[Counts, list[tuple[object, ...]]]:
+    span = Span(TableName.parse(table), begin, shop.state(table).refs["main"], key)
+    with difference(shop.handle, span, ()) as it:
+        names = [CHANGE, *(name for name in it.rows.columns if not name.startswith("_"))]
+        rows = [tuple(map(str, row)) for row in it.rows.select(*names).collect()]
+        return it.counts, rows
+
+
+def test_rows_with_a_key_are_one_row_before_and_after(tmp_path: Path, session: SessionHandle) -> None:
+    shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
+    counts, rows = found(shop, "silver.newest", before, ("id",))
+    assert counts == Counts(1, 1, 1, {"amount": 1})
+    assert rows == [
+        ("before", "1", "Oslo", "5.00"),
+        ("after", "1", "Oslo", "6.00"),
+        ("deleted", "3", "Moss", "1.00"),
+        ("inserted", "4", "Oslo", "2.00"),
+    ]
+
+
+def test_a_rebuild_to_the_same_rows_is_no_change(tmp_path: Path, session: SessionHandle) -> None:
+    shop, _ = landed(tmp_path, session, NEWEST, "silver.newest")
+    now = shop.state("silver.newest").refs["main"]
+    shop.must_run(full=["silver.newest"])
+    assert shop.state("silver.newest").refs["main"] != now
+    for key in (("id",), ()):
+        assert found(shop, "silver.newest", now, key) == (Counts(0, 0, 0, {}), [])
+
+
+def test_without_a_key_rows_come_and_go(tmp_path: Path, session: SessionHandle) -> None:
+    shop, before = landed(tmp_path, session, SUMS, "gold.sums")
+    counts, rows = found(shop, "gold.sums", before)
+    assert sorted(rows) == [
+        ("deleted", "Bergen", "7.00"),
+        ("deleted", "Moss", "1.00"),
+        ("deleted", "Oslo", "5.00"),
+        ("inserted", "Bergen", "14.00"),
+        ("inserted", "Moss", "0.00"),
+        ("inserted", "Oslo", "13.00"),
+    ]
+    assert counts == Counts(3, 3, 0, {})
+
+
+def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, session: SessionHandle) -> None:
+    shop, _ = landed(tmp_path, session, SUMS, "bronze.orders")
+    shop.spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('write.update.mode'='merge-on-read')")
+    before = shop.state("bronze.orders").refs["main"]
+    shop.spark.sql("UPDATE lake.bronze.orders SET city = 'Bodø' WHERE id = 4")
+    counts, rows = found(shop, "bronze.orders", before)
+    assert counts == Counts(0, 0, 1, {"city": 1})
+    assert rows == [("before", "4", "Oslo", "2.00"), ("after", "4", "Bodø", "2.00")]
+
+
+def test_a_column_that_came_since_is_shown_as_it_is_now(tmp_path: Path, session: SessionHandle) -> None:
+    shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
+    shop.write(
+        {
+            "tables/silver/newest.yaml": NEWEST["tables/silver/newest.yaml"].replace(
+                "amount FROM", "amount, id % 2 AS odd FROM"
+            )
+        }
+    )
+    shop.must_run()
+    counts, _ = found(shop, "silver.newest", before, ("id",))
+    assert counts.columns == {"amount": 1, "odd": 2}
