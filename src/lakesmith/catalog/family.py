@@ -8,7 +8,7 @@ from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
 
-SIDECARS: Final = ("files", "quarantine", "tombstones")
+SIDECARS: Final = ("files", "quarantine", "tombstones", "erased")
 """The kinds of sidecar, as they end in their tables' names."""
 
 

@@ -11,6 +11,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileSource, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity, UnreadFile
+from lakesmith.sql.persons import Persons
 
 
 class Strategy(StrEnum):
@@ -36,6 +37,8 @@ class Strategy(StrEnum):
     """Rows are taken out of quarantine and judged again: good ones are appended, bad ones go back."""
     EXTERNAL = "external"
     """Nothing is ever done: the table is another's, and is read as it is."""
+    ERASE = "erase"
+    """Rows of people who are to be forgotten are deleted, and known by hashes from then on."""
     DROP = "drop"
     """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
 
@@ -141,6 +144,7 @@ class TableStep:
     ``refused``: by strategy, why the query does not allow it, for the record.
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
     ``idle``: inputs whose watermarks do not count.
+    ``persons``: whose rows are erased.
     ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
@@ -158,6 +162,7 @@ class TableStep:
     definition: Mapping[str, str] = field(default_factory=dict)
     stretches: tuple[tuple[InputRange, ...], ...] = ()
     idle: tuple[TableName, ...] = ()
+    persons: Persons | None = None
 
     @property
     def driving(self) -> tuple[InputRange, ...]:

@@ -84,6 +84,13 @@ class OnBadFile(StrEnum):
     SKIP = "skip"
 
 
+class OnErase(StrEnum):
+    """What becomes of landing files that hold rows of people who are erased."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
+
+
 class OnInexact(StrEnum):
     """What to do with a value of more digits than its column's type holds."""
 
@@ -272,6 +279,7 @@ class FileSource:
     on_bad_file: OnBadFile = OnBadFile.FAIL
     on_inexact: OnInexact = OnInexact.QUARANTINE
     on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
+    on_erase: OnErase | None = None
     http: HttpEndpoint | None = None
     postgres: PostgresTable | None = None
     kafka: KafkaTopic | None = None

@@ -16,6 +16,7 @@ from lakesmith.project.definitions import (
     OnBadFile,
     OnBadRow,
     OnChangedFile,
+    OnErase,
     OnInexact,
     OnNewColumn,
     OnTypeChange,
@@ -124,6 +125,11 @@ class FileOptions(Settings):
         description="What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to read "
         "it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and tries the file again once "
         "it has changed. Default: `fail`.",
+    )
+    on_erase: Annotated[OnErase | None, Loose] = Field(
+        None,
+        description="What becomes of files that hold rows of people whom `lakesmith erase` erases: `remove` deletes the files, whose "
+        "other rows are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase` asks for a choice.",
     )
     on_inexact: Annotated[OnInexact | None, Loose] = Field(
         None,

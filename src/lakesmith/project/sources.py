@@ -206,6 +206,7 @@ def _source(
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),
         on_changed_file=_value(levels, "on_changed_file", OnChangedFile.FAIL),
         on_bad_file=_value(levels, "on_bad_file", OnBadFile.FAIL),
+        on_erase=_value(levels, "on_erase", None),
         on_inexact=_value(levels, "on_inexact", OnInexact.QUARANTINE),
         on_type_change=_value(
             levels, "on_type_change", OnTypeChange.QUARANTINE if declared else OnTypeChange.WIDEN

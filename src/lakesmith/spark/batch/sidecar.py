@@ -1,4 +1,4 @@
-"""Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones).
+"""Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones, whom it was told to erase).
 
 A sidecar does not have to agree with its table by itself. Each batch writes to a branch that starts at the snapshot the
 last record pins, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
@@ -31,6 +31,7 @@ class SidecarKind(StrEnum):
 
     QUARANTINE = "quarantine"
     TOMBSTONES = "tombstones"
+    ERASED = "erased"
 
 
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.state import MAIN
+from lakesmith.catalog.state import MAIN, RECORD_TAG
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
@@ -70,12 +70,13 @@ def change_refs(spark: SparkSession, name: TableName, change: RefChange) -> None
 
 
 def move_main(spark: SparkSession, name: TableName, snapshot: int) -> None:
-    """Sets the main of a sidecar to what its table's record pins, for whoever reads it by name."""
+    """Sets the main of a sidecar, and its tag against expiry, to what its table's record pins, for whoever reads it by name."""
     java = JavaTables(spark)
     operations = java.load(name).operations()
     base = operations.current()
-    if _at(base, MAIN) not in (None, snapshot) and base.snapshot(snapshot) is not None:
-        change = RefChange(str(base.uuid()), snapshot, branches={MAIN: snapshot})
+    is_there = _at(base, MAIN) == _at(base, RECORD_TAG) == snapshot
+    if not is_there and base.snapshot(snapshot) is not None:
+        change = RefChange(str(base.uuid()), snapshot, {MAIN: snapshot}, {RECORD_TAG: snapshot})
         java.swap(operations, base, _changed(spark, base, change))
 
 

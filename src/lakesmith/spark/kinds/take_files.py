@@ -40,6 +40,7 @@ from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.judge.erased import left_out
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.rule_misfits import add_reasons
 from lakesmith.spark.judge.rules import checks_of, rule_counts, rule_reasons
@@ -201,7 +202,8 @@ def _delete_replaced(batch: Batch, lake: Lake) -> int:
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files, which brings the bad rows along."""
     rules, names = batch.step.table.checks, [column.name for column in intake.columns]
-    judged, seen = judge_rows(batch, intake.rows), Observation()
+    others, seen = left_out(batch, names), Observation()
+    judged = judge_rows(batch, others.without(intake.rows))
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     rounded = rounded_counts(batch.step.table, names)
     measured = with_carried(judged, names, intake.files).observe(
@@ -215,22 +217,26 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     batch.pass_point("after-data")
     found = counts_of(seen)
     pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
+    erased = others.count()
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     most = most_records(batch)
     if counted is None:
         # More records than offsets would be some that came twice: the account has to show it.
-        counted = found["read"] if most is None else min(most, found["read"])
+        read = found["read"] + erased
+        counted = read if most is None else min(most, read)
     account = Account(
         read=counted,
         inserted=written,
         deleted=replaced,
+        filtered=erased,
         quarantined=found["bad"],
         rounded=found.get("rounded", 0),
     )
     notes = (
         *rounded_note(names, found),
         *(judge_types(batch, pins) if found["bad"] else ()),
-        *fewer_note(most, found["read"]),
+        *fewer_note(most, found["read"] + erased),
+        *((f"{erased:,} rows of people who were erased came again, and were left out",) if erased else ()),
     )
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
@@ -240,7 +246,8 @@ def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observatio
     names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
     rows = carried_of(seen, judged, names, bad)
     if rows is None:
-        again = judge_rows(batch, intake.only(files_with_bad_rows(seen)))
+        some = intake.only(files_with_bad_rows(seen))
+        again = judge_rows(batch, left_out(batch, names).without(some))
         rows = where_last(again, f"size({REASONS}) > 0")
     stop_if_asked(batch, bad, rows)
     return set_aside(batch, intake.with_raw_columns(rows), names, bad)

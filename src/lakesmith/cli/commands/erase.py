@@ -1,0 +1,207 @@
+"""``lakesmith erase``: takes people's rows out of every table, file and snapshot, and writes a receipt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakesmith.cli.ground import agreed
+from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.options import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TableArgument,
+    TargetOption,
+    YesOption,
+    command_app,
+)
+from lakesmith.cli.render.text import count
+from lakesmith.cli.session import spark_session
+from lakesmith.errors import Problem, RunError
+from lakesmith.execute.alone import alone
+from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
+from lakesmith.execute.events import Event, TableFailed
+from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
+from lakesmith.execute.receipt import Receipts
+from lakesmith.execute.runner import Walk
+from lakesmith.project.definitions import OnErase, TableName
+from lakesmith.sql.persons import parse_persons
+
+if TYPE_CHECKING:
+    from lakesmith.spark.erase import Found, Proof
+    from lakesmith.spark.start.session import SessionHandle
+
+app = command_app()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One erasure on its way: what it is of, what was found, and the session that does it."""
+
+    opened: Opened
+    erasure: Erasure
+    session: SessionHandle
+    found: Found
+    landing: tuple[LandingFile, ...]
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            print(text, flush=True)
+
+
+@app.command()
+def erase(
+    table: TableArgument,
+    where: Annotated[
+        str,
+        typer.Option("--where", help='Whose rows: "email = \'a@b.c\'", "id IN (1, 2)".', show_default=False),
+    ],
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """The command line's words, as ``erase_command`` takes them."""
+    raise typer.Exit(erase_command(project, target, table, where, yes, json))
+
+
+def erase_command(root: Path, target: str | None, table: str, where: str, yes: bool, as_json: bool) -> int:
+    """Erases when that is agreed to; 0, or 1 when something is left, which the receipt names.
+
+    Raises UsageError LS201, LS205, LS221, LS227, LS258, LS259, LS260, StateError LS511, LS523, LockedError LS701, LS703, RunError with what failed.
+    """
+    opened, persons = open_project(root, target), parse_persons(where)
+    name = opened.one_of_ours(table)
+    receipts = Receipts(opened.project.state_dir)
+    with alone(opened.lake, f"erase from {name}"):
+        erasure = plan_erasure(opened.lake, opened.graph, name, persons)
+        number = receipts.id_of(name, persons)
+        with spark_session(opened, little=False) as session:
+            work = _found(opened, erasure, session, as_json)
+            require_choices(work.landing)
+            if not as_json:
+                print("\n".join(_lines(work)))
+            if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", yes, as_json):
+                print("nothing was erased")
+                return 0
+            begun = receipts.begin(number, {str(name): files for name, files in work.found.files.items()})
+            receipt = _do(work, begun)
+    path = receipts.finish(number, {"receipt": number, **receipt})
+    print(json.dumps({**receipt, "file": str(path)}) if as_json else "\n".join(_closing(receipt, path)))
+    return 0 if receipt["done"] else 1
+
+
+def _found(opened: Opened, erasure: Erasure, session: SessionHandle, quiet: bool) -> _Work:
+    from lakesmith.spark.erase import find
+
+    found = find(session, opened.lake, erasure)
+    landing = tuple(landing_files(opened.lake, opened.graph, found.files))
+    return _Work(opened, erasure, session, found, landing, quiet)
+
+
+def _lines(work: _Work) -> Iterator[str]:
+    """What is there of them, and what goes."""
+    erasure, found = work.erasure, work.found
+    for name in erasure.tables:
+        rows = found.rows.get(name)
+        bad = f", {count(found.bad_rows[name], 'bad row')} in quarantine" if found.bad_rows.get(name) else ""
+        how = "deleted" if name in erasure.sourced else "follows"
+        yield f"{name}: {'no such columns' if rows is None else count(rows, 'row')}{bad} ({how})"
+    for name in erasure.skipped:
+        yield f"{name}: not looked into, it has no {' and '.join(erasure.persons.columns)}"
+    for file in work.landing:
+        yield f"{file.path}: {'is removed' if file.choice is OnErase.REMOVE else 'is kept, as declared'}"
+    for tag, tables in erasure.tags.items():
+        yield f"{tag}, which keeps the past of {', '.join(map(str, tables))}, is taken off"
+    yield f"the past of {count(len(erasure.tables), 'table')} before now goes: no query --as-of and no rollback reaches behind it"
+
+
+def _do(work: _Work, begun: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    from lakesmith.spark.erase import forget_past, prove, renew
+
+    opened, erasure = work.opened, work.erasure
+    rewritten = {}
+    for name in erasure.tables:
+        _bring(work, name)
+        rewritten[name] = renew(work.session, opened.lake, name)
+        work.say(f"{name}: rewrote {count(rewritten[name], 'data file')}")
+    done = forget_past(work.session, opened.lake, erasure)
+    files = {TableName.parse(name): paths for name, paths in begun.items()}
+    landing = landing_files(opened.lake, opened.graph, files)
+    for file in landing:
+        if file.choice is OnErase.REMOVE:
+            remove(opened.lake, file)
+    proof = prove(work.session, opened.lake, erasure)
+    snapshots = {name: each.snapshots for name, each in done.items()}
+    return _receipt(work, proof, rewritten, snapshots) | {"landing": _landing(landing)}
+
+
+def _bring(work: _Work, name: TableName) -> None:
+    """Erases from a sourced table, brings a derived one up to date. Raises RunError with what failed."""
+    from lakesmith.spark.engine import SparkEngine
+
+    opened, failed = work.opened, list[Problem]()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, TableFailed):
+            failed.extend(event.problems)
+
+    decider = EraseDecider(opened.graph, opened.lake, persons=work.erasure.persons)
+    engine = SparkEngine(work.session, opened.lake, keeps_session=True)
+    with redirect_stdout(None) if work.quiet else nullcontext():
+        code = Walk(decider, (name,), lambda: engine, tell).run()
+    if code:
+        hint = "what was erased until then stays so: mend this, and call the same erase again"
+        raise RunError([*failed, Problem("LS621", f"the erasure stopped at {name}", hint=hint)])
+
+
+def _receipt(
+    work: _Work, proof: Proof, rewritten: dict[TableName, int], snapshots: dict[TableName, int]
+) -> dict[str, Any]:
+    erasure, found = work.erasure, work.found
+    return {
+        "project": work.opened.project.name,
+        "target": work.opened.project.target.name,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "asked": str(erasure.asked),
+        "columns": list(erasure.persons.columns),
+        "persons": len(erasure.persons.values),
+        "tables": [
+            {
+                "table": str(name),
+                "rows": found.rows.get(name),
+                "bad_rows": found.bad_rows.get(name, 0),
+                "files_rewritten": rewritten[name],
+                "snapshots_expired": snapshots[name],
+            }
+            for name in erasure.tables
+        ],
+        "not_looked_into": list(map(str, erasure.skipped)),
+        "tags_taken_off": sorted(erasure.tags),
+        "proof": asdict(proof),
+        "done": not proof.left,
+    }
+
+
+def _landing(files: Sequence[LandingFile]) -> list[dict[str, str]]:
+    return [{"file": file.path, "choice": file.choice.value if file.choice else "none"} for file in files]
+
+
+def _closing(receipt: dict[str, Any], path: Path) -> Iterator[str]:
+    proof = receipt["proof"]
+    yield f"looked into {count(proof['files'], 'file')} with {count(proof['rows'], 'row')}"
+    for left in proof["left"]:
+        yield f"left: {left}"
+    kept = sum(file["choice"] == OnErase.KEEP for file in receipt["landing"])
+    if kept:
+        yield f"{count(kept, 'landing file')} kept, as declared: rows of theirs are still in them"
+    yield f"{'nothing is left of them in the tables' if receipt['done'] else 'not all is gone'}; receipt: {path}"

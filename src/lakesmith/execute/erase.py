@@ -1,0 +1,126 @@
+"""Whose rows are erased, in which tables, and what has to be decided first. Reads metadata, no JVM.
+
+A table that is derived from others is its definition over them: once the rows are gone from the tables with sources, a run takes them, and all that was
+computed from them, out of every table below. So rows are deleted where they entered the lake, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lakesmith.catalog.hold import hold_of
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
+from lakesmith.errors import Problem, StateError, UsageError
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.lake import Lake
+from lakesmith.graph.graph import Graph
+from lakesmith.plan.planner import cut_problem
+from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, UpToDate
+from lakesmith.project.definitions import TableName
+from lakesmith.project.nearest import listed
+from lakesmith.sql.persons import Persons
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """``sourced``: the tables whose rows are deleted; ``tables``: these and all that are made from them, each behind those it reads.
+
+    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``tags``: what people have set on the tables, and what keeps their past.
+    """
+
+    asked: TableName
+    persons: Persons
+    sourced: tuple[TableName, ...]
+    tables: tuple[TableName, ...]
+    skipped: tuple[TableName, ...] = ()
+    tags: Mapping[str, tuple[TableName, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class EraseDecider(Decider):
+    """Decides on sourced tables to erase ``persons``, and on all others as a run does."""
+
+    persons: Persons | None = None
+
+    def decide(self, name: TableName) -> Decision:
+        """The step that erases, or brings a derived table up to date."""
+        table, facts = self.graph.node(name).definition, self.lake.facts(name)
+        if not table.is_sourced or self.persons is None:
+            return super().decide(name)
+        if problem := facts.problem or cut_problem(table, facts):
+            return Refused(table, problem)
+        record = facts.base.record
+        if record is None:
+            return UpToDate(table, "it has no rows yet")
+        return TableStep(
+            table=table,
+            strategy=Strategy.ERASE,
+            reason="rows of people are erased",
+            base=facts.base,
+            fingerprint=record.fingerprint,
+            row_wise=True,
+            persons=self.persons,
+        )
+
+
+def plan_erasure(lake: Lake, graph: Graph, asked: TableName, persons: Persons) -> Erasure:
+    """What there is to erase from.
+
+    Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is held, and what is wrong with a table.
+    """
+    above = [each for each in (asked, *graph.upstream(asked)) if graph.node(each).definition.is_sourced]
+    states = _states(lake, graph.order)
+    sourced = tuple(each for each in above if each in states and persons.within(_columns(states[each])))
+    if not sourced:
+        raise _no_source(graph, asked, persons, above)
+    below = {each for name in sourced for each in graph.downstream(name)}
+    tables = tuple(name for name in graph.order if name in states and name in below.union(sourced))
+    for name in tables:
+        _require_free(lake, name, states[name])
+    skipped = tuple(each for each in above if each in states and each not in sourced)
+    return Erasure(asked, persons, sourced, tables, skipped, _tags(tables, states))
+
+
+def _states(lake: Lake, names: Iterable[TableName]) -> dict[TableName, TableState]:
+    own = [each for each in names if not any(it.name == each and it.external for it in lake.project.tables)]
+    found = ((each, lake.catalog.table(each.layer, each.name)) for each in own)
+    return {each: state for each, state in found if state is not None and state.head is not None}
+
+
+def _columns(state: TableState) -> frozenset[str]:
+    return frozenset(column.name.lower() for column in state.columns)
+
+
+def _require_free(lake: Lake, name: TableName, state: TableState) -> None:
+    if (problem := lake.facts(name).problem) is not None:
+        raise StateError(problem)
+    if hold_of(state) is not None:
+        what = f"{name} is held, so nothing can be erased from it"
+        hint = f"lakesmith release {name}"
+        raise StateError(Problem("LS523", what, None, "a table that runs bring on", hint=hint))
+
+
+def _tags(
+    tables: Iterable[TableName], states: Mapping[TableName, TableState]
+) -> dict[str, tuple[TableName, ...]]:
+    found: dict[str, tuple[TableName, ...]] = {}
+    for name in tables:
+        for ref in states[name].refs:
+            if ref not in (MAIN, RECORD_TAG) and not ref.startswith(BRANCH_PREFIX):
+                found[ref] = (*found.get(ref, ()), name)
+    return found
+
+
+def _no_source(graph: Graph, asked: TableName, persons: Persons, above: Iterable[TableName]) -> UsageError:
+    sources = listed(map(str, above))
+    return UsageError(
+        Problem(
+            "LS259",
+            f"no table with a source that {asked} is made from has {' and '.join(persons.columns)}",
+            graph.node(asked).definition.place,
+            "columns of a table whose rows came from files or events",
+            f"made from {sources}" if sources else "a table that was never run",
+            "name one of these tables, and its own columns",
+        )
+    )

@@ -1,0 +1,264 @@
+"""Erases people's rows: out of main by a batch, then out of every file that is left. Iceberg does the rewriting.
+
+Whatever it was doing when it ends, calling it again goes on: each part looks at what is there and does what is left of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.family import sidecar_of
+from lakesmith.catalog.record import Account, Pin, Record
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.execute.erase import Erasure
+from lakesmith.execute.faults import reach
+from lakesmith.execute.lake import Lake
+from lakesmith.project.definitions import TableName
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.batch.sidecar import SidecarKind
+from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, Publication, branch_of, physical
+from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
+from lakesmith.spark.kinds.erase import in_quarantine
+from lakesmith.spark.start.session import SessionHandle
+from lakesmith.sql.persons import Persons
+
+_REWRITTEN = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of the persons: rows by table, bad rows by table, and the landing files that gave them, by table."""
+
+    rows: Mapping[TableName, int]
+    bad_rows: Mapping[TableName, int]
+    files: Mapping[TableName, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Of a table: data files that were rewritten, and snapshots of it and of what belongs to it that left."""
+
+    files: int = 0
+    snapshots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone."""
+
+    files: int
+    rows: int
+    left: tuple[str, ...] = field(default=())
+
+
+def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
+    """Looks for the persons in every table of the erasure that has the columns, and in the quarantines."""
+    spark, persons = session.spark, erasure.persons
+    with told(session, lake.project.secrets):
+        rows = {name: _count(spark, name, persons) for name in _with_columns(lake, erasure)}
+        bad = {
+            name: spark.table(physical(pinned)).where(in_quarantine(persons)).count()
+            for name in erasure.tables
+            if (pinned := _sidecar(lake, name, SidecarKind.QUARANTINE)) is not None
+        }
+        files = {name: _files(spark, lake, name, persons) for name in erasure.sourced}
+    return Found(rows, bad, files)
+
+
+def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
+    """Rewrites the data files of a table and its sidecars that hide deleted rows, and records that: older snapshots may leave then.
+
+    Returns how many files were rewritten. The table's rows are the same.
+    """
+    with told(session, lake.project.secrets):
+        spark = session.spark
+        files = _rewrite(spark, name)
+        pins: dict[str, Pin] = {}
+        for kind in _REWRITTEN:
+            sidecar = _sidecar(lake, name, kind)
+            pin = lake.facts(name).base.pin(kind.value)
+            if sidecar is not None and pin is not None and pin.snapshot is not None:
+                move_main(spark, sidecar, pin.snapshot)
+                files += _rewrite(spark, sidecar)
+                state = _state(lake, sidecar)
+                move_main(spark, sidecar, state.refs[MAIN])
+                pins[kind.value] = Pin(state.uuid, state.refs[MAIN])
+        reach("after-merge", str(name))
+        _record_anew(spark, lake, name, pins)
+    return files
+
+
+def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[TableName, Done]:
+    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now."""
+    done = {}
+    with told(session, lake.project.secrets):
+        for name in erasure.tables:
+            state = _state(lake, name)
+            tags = tuple(tag for tag, tables in erasure.tags.items() if name in tables)
+            if tags:
+                change_refs(session.spark, name, RefChange(state.uuid, state.refs[MAIN], gone=tags))
+            gone = sum(_expire(session.spark, lake, each) for each in (name, *_beside(name)))
+            done[name] = Done(snapshots=gone)
+            reach("after-sidecars", str(name))
+    return done
+
+
+def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
+    """Looks into every file that is left of the tables: into those that tables name by reading them, and for others that nobody names."""
+    spark, persons = session.spark, erasure.persons
+    left: list[str] = []
+    files = rows = 0
+    with told(session, lake.project.secrets):
+        for name in erasure.tables:
+            for each in (name, *_beside(name)):
+                state = lake.catalog.table(each.layer, each.name)
+                if state is None or state.head is None:
+                    continue
+                named = _named_files(spark, each)
+                files, rows = files + len(named), rows + spark.table(physical(each)).count()
+                left += _left_in(spark, each, state, persons)
+                left += _unnamed(spark, each, named)
+    return Proof(files, rows, tuple(left))
+
+
+def _left_in(spark: SparkSession, name: TableName, state: TableState, persons: Persons) -> Iterator[str]:
+    if set(state.snapshots) != {state.refs[MAIN]}:
+        yield f"{name} still has older snapshots"
+    hidden = spark.sql(f"SELECT count(*) FROM {physical(name)}.delete_files").collect()[0][0]
+    if hidden:
+        yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
+    columns = {column.name.lower() for column in state.columns}
+    if "raw" in columns and "row" in columns and "reasons" in columns:
+        found = spark.table(physical(name)).where(in_quarantine(persons)).count()
+    else:
+        found = _count(spark, name, persons) if persons.within(frozenset(columns)) else 0
+    if found:
+        yield f"{name} still has {found} rows"
+
+
+def _unnamed(spark: SparkSession, name: TableName, named: frozenset[str]) -> Iterator[str]:
+    """Data files in the table's folder that no snapshot names: what a writer that died has left may hold anything."""
+    table = JavaTables(spark).load(name)
+    folder = f"{str(table.location()).rstrip('/')}/data"
+    lost = [path for path in _listed(table, folder) if _plain(path) not in named]
+    if lost:
+        more = f" and {len(lost) - 1} more" if lost[1:] else ""
+        yield f"{name}: {lost[0]}{more}, which no snapshot names and nobody has looked into"
+
+
+def _listed(table: Any, folder: str) -> list[str]:
+    found, paths = table.io().listPrefix(folder).iterator(), []
+    while found.hasNext():
+        paths.append(str(found.next().location()))
+    return [path for path in paths if not path.rpartition("/")[2].startswith(".")]
+
+
+def _plain(location: str) -> str:
+    return location.removeprefix("file:").replace("///", "/", 1) if location.startswith("file:") else location
+
+
+def _named_files(spark: SparkSession, name: TableName) -> frozenset[str]:
+    rows = spark.sql(f"SELECT file_path FROM {physical(name)}.all_files").collect()
+    return frozenset(_plain(str(row[0])) for row in rows)
+
+
+def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
+    state = lake.catalog.table(name.layer, name.name)
+    if state is None:
+        return 0
+    gone = sorted(set(state.snapshots).difference(state.refs.values()))
+    JavaTables(spark).expire(name, gone)
+    return len(gone)
+
+
+def _beside(name: TableName) -> tuple[TableName, ...]:
+    return tuple(sidecar_of(name, kind.value) for kind in _REWRITTEN)
+
+
+def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping[str, Pin]) -> None:
+    """Publishes a record of the same positions on the rewritten files: the one before it is on snapshots that still have the rows."""
+    progress, state = lake.facts(name).progress, _state(lake, name)
+    if progress is None or state.head is None:
+        return
+    record, head = progress.record, state.head.snapshot_id
+    moved = {kind: pin for kind, pin in pins.items() if record.sidecars.get(kind) not in (None, pin)}
+    if head == progress.snapshot.snapshot_id and not moved:
+        return
+    attempt = str(uuid.uuid4())
+    java = JavaTables(spark)
+    java.open_branch(name, branch_of(attempt), head)
+    new = _next(record, attempt, moved)
+    java.publish(name, Publication(state.uuid, branch_of(attempt), head, head, new.to_summary()))
+
+
+def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
+    rows = record.account.rows_after
+    return replace(
+        record,
+        attempt=attempt,
+        parent=record.attempt,
+        batch=record.batch + 1,
+        kind="erase",
+        account=Account(rows_before=rows, rows_after=rows),
+        sidecars={**record.sidecars, **moved},
+        files=0,
+        ledger_hash=None,
+        checks={},
+        notes=("data files were rewritten without the rows that were deleted",),
+        unknown={},
+    )
+
+
+def _rewrite(spark: SparkSession, name: TableName) -> int:
+    """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
+    of = literal(physical(name).removeprefix(f"{quoted(CATALOG)}."))
+    options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
+    call = f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, options => {options})"
+    done = spark.sql(call).collect()[0]
+    spark.sql(f"CALL {CATALOG}.system.rewrite_manifests(table => {of}, use_caching => false)").collect()
+    return int(done["rewritten_data_files_count"])
+
+
+def _with_columns(lake: Lake, erasure: Erasure) -> Iterable[TableName]:
+    for name in erasure.tables:
+        names = frozenset(column.name.lower() for column in _state(lake, name).columns)
+        if erasure.persons.within(names):
+            yield name
+
+
+def _count(spark: SparkSession, name: TableName, persons: Persons) -> int:
+    return spark.table(physical(name)).where(persons.condition()).count()
+
+
+def _files(spark: SparkSession, lake: Lake, name: TableName, persons: Persons) -> tuple[str, ...]:
+    """The landing files that rows and bad rows of theirs came from."""
+    found = {
+        row[0]
+        for row in spark.table(physical(name))
+        .where(persons.condition())
+        .select(F.col("_source_file"))
+        .distinct()
+        .collect()
+    }
+    if (sidecar := _sidecar(lake, name, SidecarKind.QUARANTINE)) is not None:
+        bad = spark.table(physical(sidecar)).where(in_quarantine(persons)).select("source_file").distinct()
+        found |= {row[0] for row in bad.collect() if row[0] is not None}
+    return tuple(sorted(found))
+
+
+def _sidecar(lake: Lake, name: TableName, kind: SidecarKind) -> TableName | None:
+    """The sidecar, where the table's record knows of one with rows."""
+    pin, sidecar = lake.facts(name).base.pin(kind.value), sidecar_of(name, kind.value)
+    return sidecar if pin is not None and pin.snapshot is not None else None
+
+
+def _state(lake: Lake, name: TableName) -> TableState:
+    state = lake.catalog.table(name.layer, name.name)
+    assert state is not None, f"{name} was dropped meanwhile"
+    return state

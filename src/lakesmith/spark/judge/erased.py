@@ -1,0 +1,68 @@
+"""Rows of people who were erased: when an old file is taken again, they are known by salted hashes and left out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from lakesmith.project.definitions import Column
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.batch.sidecar import SidecarKind, read_pinned
+from lakesmith.spark.frames.row_counts import counts_of
+
+COLUMNS: Final = (
+    Column("attempt", "string", "the batch that erased"),
+    Column("erased_at", "timestamp", "when it began"),
+    Column("columns", "array<string>", "the columns that told whose rows were meant"),
+    Column("salt", "string", "what the values were hashed with"),
+    Column("hash", "string", "SHA-256 of the salt and the values, each behind its length"),
+)
+
+
+def hash_of(salt: SparkColumn, values: Sequence[SparkColumn]) -> SparkColumn:
+    """The hash of a row's values, cast to strings; NULL where one is NULL. With their lengths, so that no two lists of values run together."""
+    parts = [F.concat(F.length(value).cast("string"), F.lit(":"), value) for value in values]
+    return F.sha2(F.concat(salt, *parts), 256)
+
+
+@dataclass
+class LeftOut:
+    """What leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: nobody was erased."""
+
+    is_theirs: SparkColumn | None
+    _seen: list[Observation] = field(default_factory=list)
+
+    def without(self, rows: DataFrame) -> DataFrame:
+        """The other rows; those that were left out are counted once these are computed."""
+        if self.is_theirs is None:
+            return rows
+        seen = Observation()
+        self._seen[:] = [seen]
+        return rows.observe(seen, F.count_if(self.is_theirs).alias("erased")).where(~self.is_theirs)
+
+    def count(self) -> int:
+        """How many were left out."""
+        return counts_of(self._seen[0])["erased"] if self._seen else 0
+
+
+def left_out(batch: Batch, columns: Sequence[str]) -> LeftOut:
+    """For rows with these columns, by what the table's last batch knows."""
+    known = read_pinned(batch, SidecarKind.ERASED)
+    if known is None:
+        return LeftOut(None)
+    hashes: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for row in known.select("columns", "salt", "hash").collect():
+        hashes[tuple(row["columns"]), row["salt"]].append(row["hash"])
+    names, found = {name.lower(): name for name in columns}, F.lit(False)
+    for (keys, salt), values in hashes.items():
+        if all(key.lower() in names for key in keys):
+            texts = [F.col(quoted(names[key.lower()])).cast("string") for key in keys]
+            found = found | F.coalesce(hash_of(F.lit(salt), texts).isin(values), F.lit(False))
+    return LeftOut(found)

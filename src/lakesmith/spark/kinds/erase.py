@@ -1,0 +1,82 @@
+"""A batch that takes people's rows out of a sourced table and its quarantine, and keeps hashes by which they are known if they come again."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from pyspark.sql import functions as F
+
+from lakesmith.catalog.record import Account, Pin
+from lakesmith.execute.lake import Lake
+from lakesmith.quoting import literal, quoted
+from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_deletes
+from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
+from lakesmith.spark.judge.erased import COLUMNS, hash_of, left_out
+from lakesmith.sql.persons import Persons
+
+
+def erase(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Deletes the rows of the step's persons on the working branch."""
+    persons = batch.step.persons
+    assert persons is not None
+    table_uuid = batch.open_branch()
+    batch.say("erasing rows")
+    batch.spark.sql(f"DELETE FROM {batch.target} WHERE {persons.condition()}")
+    remove_left_deletes(batch, batch.name, batch.state())
+    batch.pass_point("after-delete")
+    state = batch.state()
+    before = live_rows(batch, state, batch.step.base.snapshot)
+    deleted = before - live_rows(batch, state, state.refs[batch.branch])
+    sidecars = {**_clear_quarantine(batch, persons), **_remember(batch, persons)}
+    return table_uuid, Draft(Account(deleted=deleted), by_row=False, sidecars=sidecars)
+
+
+def in_quarantine(persons: Persons) -> str:
+    """SQL that is true for bad rows of theirs: a value stands in the text of the row, with no letter or digit beside it."""
+    return " OR ".join(f"({' AND '.join(map(_mentions, values))})" for values in persons.values)
+
+
+def _mentions(value: str) -> str:
+    pattern = literal(rf"(?<![\p{{L}}\p{{N}}]){_plain(value)}(?![\p{{L}}\p{{N}}])")
+    # In JSON a text has its quotes and backslashes escaped.
+    return f"(coalesce(raw, '') RLIKE {pattern} OR coalesce(row, '') RLIKE {pattern})"
+
+
+def _plain(value: str) -> str:
+    """A regular expression of Java's for just this text."""
+    return re.sub(r"([\\.^$|?*+()\[\]{}\-])", r"\\\1", value)
+
+
+def _clear_quarantine(batch: Batch, persons: Persons) -> dict[str, Pin]:
+    if batch.step.base.pin(SidecarKind.QUARANTINE) is None:
+        return {}
+    writer = SidecarWriter(batch, SidecarKind.QUARANTINE, OF_QUARANTINE)
+    writer.open()
+    writer.clear(in_quarantine(persons))
+    batch.pass_point("after-quarantine")
+    return {writer.kind.value: writer.pin()}
+
+
+def _remember(batch: Batch, persons: Persons) -> dict[str, Pin]:
+    """Adds the hashes that are not there yet."""
+    names = [column.name for column in batch.state().columns]
+    wanted = batch.spark.createDataFrame(
+        [dict(zip(persons.columns, values, strict=True)) for values in persons.values],
+        ", ".join(f"{quoted(name)} string" for name in persons.columns),
+    )
+    new = left_out(batch, names).without(wanted)
+    salt = F.lit(secrets.token_hex(16))
+    values = [F.col(quoted(name)) for name in persons.columns]
+    rows = new.select(
+        F.lit(batch.attempt).alias("attempt"),
+        F.timestamp_millis(F.lit(batch.started_ms)).alias("erased_at"),
+        F.array(*(F.lit(name.lower()) for name in persons.columns)).alias("columns"),
+        salt.alias("salt"),
+        hash_of(salt, values).alias("hash"),
+    )
+    writer = SidecarWriter(batch, SidecarKind.ERASED, COLUMNS)
+    writer.open()
+    writer.append(rows)
+    return {writer.kind.value: writer.pin()}

@@ -1,0 +1,141 @@
+"""On every catalog: people's rows leave every table, file and snapshot, and do not come back."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from shared_project import SharedProject
+from small_shop import LINES, NEWEST, ORDERS, SUMS, VERSIONS, Order, csv, lines, newest, sums
+
+from lakesmith.execute import faults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Make
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+
+ADA = "Ada Lovelace-Byron"
+FIRST = (Order(1, ADA, 5, 1), Order(2, "Bo", 7, 1), Order(3, ADA, 11, 1))
+SECOND = (Order(2, "Bo", 8, 2), Order(4, "Cy", 13, 1), Order(5, ADA, 1, 2))
+OTHERS = tuple(order for order in FIRST + SECOND if order.customer != ADA)
+BAD = f"7,{ADA},many,1\n8,Bo,many,1\n"
+WHERE = ("--where", f"customer = '{ADA}'", "--yes")
+
+
+def removing(files: dict[str, str]) -> dict[str, str]:
+    """The project, whose landing files go with the people in them."""
+    bronze = "tables/bronze/orders.yaml"
+    return {**files, bronze: files[bronze].replace("on_changed_file: replace", "on_erase: remove")}
+
+
+def grown(make: Make, files: dict[str, str]) -> SharedProject:
+    shop = make(removing(files))
+    shop.land("orders/0.csv", csv(*FIRST) + BAD)
+    shop.must_run()
+    shop.land("orders/1.csv", csv(*SECOND))
+    shop.must_run()
+    return shop
+
+
+def mentions(root: Path) -> list[str]:
+    """The files in the project's folder in which a name of theirs stands, whoever names these files: read without Iceberg and lakesmith."""
+    return [
+        str(path.relative_to(root))
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ADA[:12] in text_of(path)
+    ]
+
+
+def text_of(path: Path) -> str:
+    """All that a file says: Parquet's values, Avro's blocks unpacked, other files as they are."""
+    if path.suffix == ".parquet":
+        return str(pq.read_table(path).to_pydict())
+    content = path.read_bytes()
+    if path.suffix == ".avro":
+        content += b"".join(inflated(content[at:]) for at in range(len(content)))
+    return content.decode("latin-1")
+
+
+def inflated(content: bytes) -> bytes:
+    """The deflate stream that begins there, if one does."""
+    try:
+        return zlib.decompressobj(-15).decompress(content, 1 << 20)
+    except zlib.error:
+        return b""
+
+
+def test_nothing_is_left_of_them(make: Make) -> None:
+    shop = grown(make, ORDERS | LINES | NEWEST | SUMS | VERSIONS)
+    shop.must("tag", "before")
+    assert shop.place.is_remote or len(mentions(shop.root)) > 5
+    said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
+    assert said["done"], said
+    bronze = next(each for each in said["tables"] if each["table"] == "bronze.orders")
+    assert (bronze["rows"], bronze["bad_rows"]) == (3, 1)
+    assert {each["choice"] for each in said["landing"]} == {"remove"}
+    assert shop.rows("bronze.orders") == sorted(OTHERS)
+    assert shop.rows("silver.lines") == lines(OTHERS)
+    assert shop.rows("silver.newest") == newest(OTHERS)
+    assert shop.rows("gold.sums") == sums(OTHERS)
+    assert len(shop.quarantine("bronze.orders")) == 1
+    for table in ("bronze.orders", "silver.lines", "silver.newest", "gold.sums"):
+        assert set(shop.state(table).snapshots) == set(shop.state(table).refs.values()), table
+    shop.must("verify")
+    assert shop.must_run().published == {}
+    assert ADA not in json.dumps(said)
+    assert mentions(shop.root) == []
+
+
+def test_an_old_file_that_comes_again_does_not_bring_them_back(make: Make) -> None:
+    shop = grown(make, ORDERS | NEWEST)
+    shop.must("erase", "silver.newest", *WHERE)
+    shop.land("orders/again.csv", csv(*FIRST))
+    shop.must_run()
+    assert shop.record("bronze.orders").account.filtered == 2
+    assert shop.rows("bronze.orders") == sorted((*OTHERS, FIRST[1]))
+    assert shop.rows("silver.newest") == newest(OTHERS)
+    shop.must("verify")
+
+
+@pytest.mark.parametrize("point", ["after-delete", "after-publish", "after-merge", "after-sidecars"])
+@pytest.mark.parametrize("table", ["bronze.orders", "silver.newest"])
+def test_one_that_is_killed_goes_on_when_it_is_called_again(make: Make, point: str, table: str) -> None:
+    shop = grown(make, ORDERS | NEWEST)
+
+    def die() -> None:
+        raise OSError("died")
+
+    faults.arrange(point, die, table)
+    died = shop.call("erase", "bronze.orders", *WHERE)
+    faults.clear()
+    if died.code == 0:
+        pytest.skip(f"{table} does not come by {point}")
+    said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
+    assert said["done"], said
+    assert {each["file"].rpartition("/")[2] for each in said["landing"]} == {"0.csv", "1.csv"}
+    assert shop.rows("silver.newest") == newest(OTHERS)
+    shop.must("verify")
+
+
+def test_what_becomes_of_landing_files_has_to_be_said(make: Make) -> None:
+    shop = make(ORDERS | NEWEST)
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    said = shop.call("erase", "bronze.orders", *WHERE)
+    assert (said.code, "LS260" in said.err) == (2, True)
+    assert shop.rows("bronze.orders") == sorted(FIRST)
+
+
+@pytest.mark.parametrize(
+    "where", ["amount > 5", "customer LIKE 'A%'", "customer = 'a' OR amount = 1", "nonsense ="]
+)
+def test_whose_rows_are_meant_is_said_by_values(make: Make, where: str) -> None:
+    shop = make(ORDERS)
+    said = shop.call("erase", "bronze.orders", "--where", where, "--yes")
+    assert (said.code, "LS258" in said.err) == (2, True)
