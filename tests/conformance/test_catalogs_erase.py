@@ -116,6 +116,7 @@ def test_one_that_is_killed_goes_on_when_it_is_called_again(make: Make, point: s
     faults.clear()
     if died.code == 0:
         pytest.skip(f"{table} does not come by {point}")
+    assert "1 erasure begun and not ended" in shop.must("status").out
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     assert {each["file"].rpartition("/")[2] for each in said["landing"]} == {"0.csv", "1.csv"}

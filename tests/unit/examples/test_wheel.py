@@ -14,6 +14,7 @@ wheel = pytest.importorskip("hatchling.builders.wheel")
 
 SHIPPED_LANDING = {
     "customer-orders/landing/orders/.gitkeep",
+    "dim-customers/landing/customers/.gitkeep",
     *(f"invoices/landing/invoices/20240603-{time}.tsv" for time in ("0915", "0930", "0945", "1000")),
 }
 CACHES = shutil.ignore_patterns(".mypy_cache", "__pycache__", ".lakesmith")

@@ -517,7 +517,7 @@ def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("example", ["customer-orders", "invoices"])
+@pytest.mark.parametrize("example", ["customer-orders", "dim-customers", "invoices"])
 def test_the_examples_are_right(example: str) -> None:
     found = load_project(Path(__file__).parents[3] / "examples" / example, environ={})
 

@@ -33,7 +33,7 @@ from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, 
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.runner import Walk
 from lakesmith.project.definitions import OnErase, TableName
-from lakesmith.sql.persons import parse_persons
+from lakesmith.sql.parse_persons import parse_persons
 
 if TYPE_CHECKING:
     from lakesmith.spark.erase import Found, Proof

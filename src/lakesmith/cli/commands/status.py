@@ -13,12 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
-from lakesmith.cli.opening import open_project
+from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.text import ago, columns_aligned, count, iso
 from lakesmith.cli.render.up_section import up_as_dict, up_lines
 from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.positions import InputPosition
+from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.status import Standing, TableStatus, statuses
 from lakesmith.serve.state import UpState, read_state
 
@@ -58,7 +59,7 @@ def status_command(root: Path, target: str | None, patterns: tuple[str, ...], as
         tables = [status_as_dict(status) for status in found]
         print(json.dumps({"tables": tables, "up": up_as_dict(up)}, indent=2))
     else:
-        print("\n".join(_with_up(found, up)))
+        print("\n".join([*_with_up(found, up), *_unfinished(opened)]))
     return 1 if any(status.standing is Standing.REFUSED for status in found) else 0
 
 
@@ -90,6 +91,16 @@ def _lines_now(root: Path, target: str | None, patterns: tuple[str, ...]) -> lis
         return _with_up(found, read_state(opened.project.state_dir))
     except LakesmithError as error:
         return [line for problem in error.problems for line in problem.lines()]
+
+
+def _unfinished(opened: Opened) -> list[str]:
+    """Erasures that were killed: nothing but the same call brings them to their end."""
+    begun = Receipts(opened.project.state_dir).begun()
+    return (
+        [f"{count(begun, 'erasure')} begun and not ended: call the same lakesmith erase again"]
+        if begun
+        else []
+    )
 
 
 def _with_up(found: Sequence[TableStatus], up: UpState | None) -> list[str]:

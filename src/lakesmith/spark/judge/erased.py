@@ -51,6 +51,12 @@ class LeftOut:
         """How many were left out."""
         return counts_of(self._seen[0])["erased"] if self._seen else 0
 
+    def note(self) -> tuple[str, ...]:
+        """What to say of them."""
+        found = self.count()
+        rows = "1 row" if found == 1 else f"{found:,} rows"
+        return (f"{rows} of people who were erased came again, and stayed out",) if found else ()
+
 
 def left_out(batch: Batch, columns: Sequence[str]) -> LeftOut:
     """For rows with these columns, by what the table's last batch knows."""

@@ -62,14 +62,12 @@ def _clear_quarantine(batch: Batch, persons: Persons) -> dict[str, Pin]:
 def _remember(batch: Batch, persons: Persons) -> dict[str, Pin]:
     """Adds the hashes that are not there yet."""
     names = [column.name for column in batch.state().columns]
-    wanted = batch.spark.createDataFrame(
-        [dict(zip(persons.columns, values, strict=True)) for values in persons.values],
-        ", ".join(f"{quoted(name)} string" for name in persons.columns),
-    )
+    rows = ", ".join(f"({', '.join(map(literal, values))})" for values in persons.values)
+    wanted = batch.spark.sql(f"SELECT * FROM VALUES {rows} AS t({', '.join(map(quoted, persons.columns))})")
     new = left_out(batch, names).without(wanted)
     salt = F.lit(secrets.token_hex(16))
     values = [F.col(quoted(name)) for name in persons.columns]
-    rows = new.select(
+    hashes = new.select(
         F.lit(batch.attempt).alias("attempt"),
         F.timestamp_millis(F.lit(batch.started_ms)).alias("erased_at"),
         F.array(*(F.lit(name.lower()) for name in persons.columns)).alias("columns"),
@@ -78,5 +76,5 @@ def _remember(batch: Batch, persons: Persons) -> dict[str, Pin]:
     )
     writer = SidecarWriter(batch, SidecarKind.ERASED, COLUMNS)
     writer.open()
-    writer.append(rows)
+    writer.append(hashes)
     return {writer.kind.value: writer.pin()}

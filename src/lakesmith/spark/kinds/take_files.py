@@ -236,7 +236,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         *rounded_note(names, found),
         *(judge_types(batch, pins) if found["bad"] else ()),
         *fewer_note(most, found["read"] + erased),
-        *((f"{erased:,} rows of people who were erased came again, and were left out",) if erased else ()),
+        *others.note(),
     )
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
