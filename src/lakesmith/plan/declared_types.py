@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.grown_types import remembered
+from lakesmith.plan.settings import with_renamings
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 
@@ -17,7 +18,7 @@ def type_problem(table: TableDefinition, state: TableState | None) -> Problem | 
 
 
 def _changed(table: TableDefinition, state: TableState) -> Iterator[tuple[Column, str]]:
-    there = {column.name.lower(): column.type for column in state.columns}
+    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
     for column in table.columns:
         old = there.get(column.name.lower())
         if None not in (old, column.type) and old != column.type and not _widens(old or "", column):

@@ -7,7 +7,7 @@ declared is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,6 +16,8 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.format_version import FormatUpgrade, format_change
 from lakesmith.plan.steps import Decision, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition
+from lakesmith.project.partitions import partition_field
+from lakesmith.quoting import quoted_if_odd
 
 COMMENT: Final = "comment"
 """The table property that engines show as the table's comment."""
@@ -52,7 +54,18 @@ class Partitioning:
         )
 
 
-SettingChange = TextSetting | Partitioning | FormatUpgrade
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A column that gets another name; its values and its past stay."""
+
+    found: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"column {self.found} becomes {self.wanted}, in metadata alone"
+
+
+SettingChange = TextSetting | Partitioning | FormatUpgrade | Renaming
 
 
 def setting_properties(table: TableDefinition) -> dict[str, str]:
@@ -63,8 +76,39 @@ def setting_properties(table: TableDefinition) -> dict[str, str]:
 
 def changed_settings(table: TableDefinition, state: TableState) -> tuple[SettingChange, ...]:
     """What differs between the declaration and the table, in the order it is written in a table's file."""
+    renamed, state = renamings(table, state), with_renamings(table, state)
     texts = (*_changed_texts(table, state), *_changed_docs(table, state))
-    return (*texts, *_changed_partitions(table, state), *format_change(table, state))
+    return (*renamed, *texts, *_changed_partitions(table, state), *format_change(table, state))
+
+
+def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]:
+    """The columns that are declared as renamed and that the table has by their earlier names alone."""
+    there = {column.name.lower(): column.name for column in state.columns}
+    return tuple(
+        Renaming(there[column.renamed_from.lower()], column.name)
+        for column in table.columns
+        if column.renamed_from is not None
+        and column.renamed_from.lower() in there
+        and column.name.lower() not in there
+    )
+
+
+def with_renamings(table: TableDefinition, state: TableState) -> TableState:
+    """The table as it is once its columns are renamed."""
+    names = {change.found: change.wanted for change in renamings(table, state)}
+    if not names:
+        return state
+    columns = (replace(column, name=names.get(column.name, column.name)) for column in state.columns)
+    fields = (_renamed_field(text, names) for text in state.partitioning)
+    return replace(state, columns=tuple(columns), partitioning=tuple(fields))
+
+
+def _renamed_field(text: str, names: Mapping[str, str]) -> str:
+    column = partition_field(text)[1]
+    if column not in names:
+        return text
+    before, _, after = text.rpartition(quoted_if_odd(column))
+    return f"{before}{quoted_if_odd(names[column])}{after}"
 
 
 def with_setting_notes(decision: Decision, facts: TableFacts) -> Decision:

@@ -141,13 +141,14 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. ``type`` is a Spark SQL type in lower case, None where the query gives it."""
+    """A declared column. ``type`` is a Spark SQL type in lower case, None where the query gives it. ``renamed_from``: its earlier name."""
 
     name: str
     type: str | None
     doc: str | None = None
     required: bool = False
     place: Place | None = None
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

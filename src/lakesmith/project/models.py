@@ -307,6 +307,12 @@ class ColumnSettings(Settings):
     required: bool = Field(
         False, description="Whether a row without a value here is a bad row (see `on_bad_row`)."
     )
+    renamed_from: str | None = Field(
+        None,
+        description="What the column was called before. The table's column is renamed with its next batch, in metadata alone, and keeps its values and its past. "
+        "Files may go on calling it by either name.",
+        min_length=1,
+    )
 
 
 class ScheduleSettings(Settings):

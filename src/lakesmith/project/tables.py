@@ -317,7 +317,22 @@ class TableBuilder:
             self._problem(
                 "LS104", f"the column {name!r} has no type", place, expected="type: … on a sourced table"
             )
-        return Column(name, given, form.doc, form.required, place)
+        if form.renamed_from is not None:
+            self._check_earlier_name(name, form.renamed_from, place)
+        return Column(name, given, form.doc, form.required, place, form.renamed_from)
+
+    def _check_earlier_name(self, name: str, earlier: str, place: Place) -> None:
+        others = self._draft.settings.columns or {}
+        also = [
+            other
+            for other, form in others.items()
+            if other != name
+            and earlier.lower() in (other.lower(), (getattr(form, "renamed_from", None) or "").lower())
+        ]
+        if also or earlier.lower() == name.lower():
+            what = f"the column {name!r} cannot have been {earlier!r}"
+            found = f"{earlier!r} is what {also[0]!r} is or was called" if also else "its own name"
+            self._problem("LS105", what, place, expected="a name that no column has now", found=found)
 
     def _type(self, text: str, place: Place) -> str | None:
         try:

@@ -102,7 +102,8 @@ def _spellings(declared: Sequence[Column], shape: FileShape) -> dict[str, str]:
         if name not in spelt:
             free[_folded(name)].append(name)
     for column in declared:
-        candidates = free.get(_folded(column.name), [])
+        earlier = free.get(_folded(column.renamed_from), []) if column.renamed_from else []
+        candidates = free.get(_folded(column.name), []) or earlier
         if column.name not in spelt and candidates:
             spelt[column.name] = candidates.pop(0)
     return spelt

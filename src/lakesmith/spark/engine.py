@@ -21,6 +21,7 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
+from lakesmith.spark.iceberg.ddl import rename_columns
 from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.kinds.change_ledger import change_ledger
@@ -73,6 +74,7 @@ class SparkEngine:
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             batch.meet_inputs()
+            _rename_columns(batch)
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
@@ -103,6 +105,12 @@ class SparkEngine:
             problem = explain_failure(error, Path(self.session.log_path), self.lake.project.secrets)
             return (f"its sidecars were not tidied up, which the next batch does: {problem.what}",)
         return ()
+
+
+def _rename_columns(batch: Batch) -> None:
+    state = batch.there()
+    if state is not None and state.uuid == batch.step.base.uuid:
+        rename_columns(batch.spark, batch.step.table, state)
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:

@@ -15,9 +15,11 @@ from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_properties
 from lakesmith.plan.settings import (
     Partitioning,
+    Renaming,
     SettingChange,
     TextSetting,
     changed_settings,
+    renamings,
     setting_properties,
 )
 from lakesmith.plan.widening import TypeChange, type_changes
@@ -89,10 +91,19 @@ def change_settings(spark: SparkSession, table: TableDefinition, state: TableSta
     return [str(change) for change in changes]
 
 
+def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> None:
+    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these."""
+    for change in renamings(table, state):
+        _change(spark, table.name, change)
+
+
 def _change(spark: SparkSession, name: TableName, change: SettingChange) -> None:
     match change:
         case Partitioning():
             _partition_anew(spark, name, change)
+        case Renaming():
+            pair = f"{quoted(change.found)} TO {quoted(change.wanted)}"
+            spark.sql(f"ALTER TABLE {physical(name)} RENAME COLUMN {pair}")
         case FormatUpgrade():
             version = _pairs({FORMAT_VERSION: str(change.wanted)})
             spark.sql(f"ALTER TABLE {physical(name)} SET TBLPROPERTIES ({version})")
