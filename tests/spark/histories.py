@@ -115,16 +115,20 @@ class Expire:
 
 @dataclass(frozen=True)
 class RollBack:
-    """Sets a table back to an earlier batch, ``back`` ones ago."""
+    """Sets a table back to an earlier batch, ``back`` ones ago: by Spark's own procedure, or as ``lakesmith rollback`` does, with or without those below."""
 
     table: str
     back: int = 1
+    how: str = "spark"
 
     def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
         target = lake.before(self.table, self.back) if lake.is_there(self.table) else None
         if target is None:
             return
-        lake.call("rollback_to_snapshot", self.table, f"snapshot_id => {target}")
+        if self.how == "spark":
+            lake.call("rollback_to_snapshot", self.table, f"snapshot_id => {target}")
+        else:
+            lake.roll_back(self.table, target, downstream=self.how == "below")
         lake.disturb(self.table)
         if self.table.startswith("bronze"):
             bronze = lake.bronze[self.table.removeprefix("bronze.")]
@@ -255,7 +259,7 @@ def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
         st.builds(RunBelow),
         st.builds(Compact, anywhere),
         st.builds(Expire, anywhere),
-        st.builds(RollBack, anywhere, st.integers(0, 2)),
+        st.builds(RollBack, anywhere, st.integers(0, 2), st.sampled_from(("spark", "alone", "below"))),
         table.flatmap(_writes),
         st.builds(EditKeyed, table, st.builds(Newest, st.booleans(), st.booleans())),
         st.builds(Edit, nth, st.sampled_from(_WRITTEN_IN_SQL)),

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,11 @@ from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
 from shape import APPEND, UPSERT, Shape
 from shapes import with_inputs
 
+from lakesmith.errors import StateError
 from lakesmith.execute import faults
+from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.rollback import roll_back
 
 if TYPE_CHECKING:
     from lakesmith.catalog.record import Account
@@ -75,6 +78,20 @@ class Lake:
     def call(self, procedure: str, table: str, more: str) -> None:
         """One of Iceberg's procedures."""
         self.sql(f"CALL lake.system.{procedure}(table => '{table}', {more})")
+
+    def roll_back(self, table: str, snapshot: int, *, downstream: bool) -> None:
+        """As the command does. What cannot be told of a table stays for the run to tell."""
+        _, graph = self.project.load()
+        name, now = TableName.parse(table), datetime.now(UTC)
+        try:
+            plan = prepare(self.project.lake(), graph, name, str(snapshot), now, downstream=downstream)
+        except StateError as error:
+            # Another tool took away what belonged to the table then.
+            assert {problem.code for problem in error.problems} <= {"LS508", "LS540", "LS541", "LS542"}
+            self.call("rollback_to_snapshot", table, f"snapshot_id => {snapshot}")
+            return
+        roll_back(self.project.handle, self.project.lake(), plan.rollback, hold=False)
+        self.disturb(*(str(move.name) for move in plan.rollback.moves))
 
     def edit(self, shape: Shape, other: Shape) -> None:
         """The table of ``shape`` is defined as ``other`` is."""

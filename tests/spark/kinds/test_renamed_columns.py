@@ -36,9 +36,7 @@ AFTER = """
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.sql"
 
 
-def test_a_column_keeps_its_values_its_id_and_its_partitions(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, session: SessionHandle) -> None:
     people = ProjectHarness(
         tmp_path / "people", session, {BRONZE: BEFORE, SILVER: "SELECT id, mail FROM bronze.people\n"}
     )
