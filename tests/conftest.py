@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,13 +129,14 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         "spark.ui.retainedTasks": "500",
         "spark.sql.ui.retainedExecutions": "10",
     }
+    pair = installed_pair()
     settings = SessionSettings(
         catalogs=catalogs,
         log_path=lake_paths.log_path,
         driver_memory_mb=3072,
         little=True,
         conf=forgetful,
-        more_coordinates=(*KAFKA_JARS, *AWS_JARS, *POSTGRES_JARS),
+        more_coordinates=(*pair.kafka_jars, *pair.aws_jars, *POSTGRES_JARS),
     )
     started = start_session(settings)
     yield started.result()

@@ -15,10 +15,11 @@ from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.cluster import cluster_conf, is_cluster, jars_conf
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
+from lakesmith.spark.start.versions import local_jars
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
 
@@ -83,7 +84,7 @@ class SessionSettings:
     cores: int | None = None
     driver_memory_mb: int | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
-    coordinates: tuple[str, ...] = LOCAL_JARS
+    coordinates: tuple[str, ...] = field(default_factory=local_jars)
     more_coordinates: tuple[str, ...] = ()
     little: bool = False
     keep: KeepWarm | None = None
