@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesmith.catalog.local import LocalCatalog
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
@@ -120,7 +121,8 @@ def lake_paths(tmp_path_factory: pytest.TempPathFactory) -> LakePaths:
 @pytest.fixture(scope="session")
 def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
     """The running session with what is known of its start."""
-    catalogs = local_catalog_conf(lake_paths.catalog_db, lake_paths.warehouse)
+    catalog = LocalCatalog(lake_paths.catalog_db, lake_paths.warehouse)
+    catalogs = local_catalog_conf(catalog.prepared(), catalog.warehouse)
     # As a run on little data has it: the suite takes two thirds of the time.
     # What Spark remembers of thousands of queries for a page that nobody looks at fills the heap.
     forgetful = {

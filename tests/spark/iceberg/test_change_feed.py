@@ -184,6 +184,14 @@ def test_a_rollback_brings_back_what_was_deleted(table: Table) -> None:
     assert table.counts(end, other) == (5, 3)
 
 
+def test_a_file_of_which_every_row_is_hidden_and_then_shown(table: Table) -> None:
+    start = table.head()
+    # No statistics tell that these are all rows of a file: it stays, where deletes are merged on read.
+    end = table.sql(*(f"DELETE FROM {{t}} WHERE part = 'a' AND id % 4 = {rest}" for rest in (0, 2)))
+    assert table.counts(start, end) == (5, 0)
+    assert table.counts(end, start) == (0, 5)
+
+
 def test_columns_that_come_and_go_are_no_changes(table: Table) -> None:
     start = table.head()
     table.sql("ALTER TABLE {t} ADD COLUMN more string", "ALTER TABLE {t} RENAME COLUMN val TO value")

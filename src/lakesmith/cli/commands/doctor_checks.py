@@ -145,6 +145,7 @@ def disk_check(name: str, folder: Path) -> Check:
 
 def start_check(project: Project) -> Check:
     """Starts Spark on the project's lake, and ends it. Takes seconds."""
+    from lakesmith.spark.jvm.capabilities import capabilities_of
     from lakesmith.spark.open import open_session
 
     began = time.monotonic()
@@ -154,7 +155,8 @@ def start_check(project: Project) -> Check:
         return Check("spark", Verdict.PROBLEM, "\n".join(error.problems[0].lines()))
     try:
         took = duration(time.monotonic() - began)
-        notes = "".join(f"\n{note}" for note in session.notes)
+        found = capabilities_of(session.spark._jvm)
+        notes = "".join(f"\n{note}" for note in (*session.notes, *found.slower))
         text = f"{session.spark.version} started in {took} ({session.started_by}){notes}"
     finally:
         session.stop()

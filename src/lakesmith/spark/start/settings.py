@@ -93,7 +93,7 @@ class SessionSettings:
 def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
 
-    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
+    The file has to be there (``LocalCatalog.prepare``). PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
     for it (see ``catalog.busy``); with the write-ahead log readers and a writer do not block each other.
     """
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
@@ -102,6 +102,7 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
         f"{prefix}.type": "jdbc",
         f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={round(busy.SPARK_WAIT_SECONDS * 1000)}&journal_mode=WAL",
         f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.jdbc.init-catalog-tables": "false",
         f"{prefix}.warehouse": f"file://{warehouse}",
         f"{prefix}.cache-enabled": "false",
     }

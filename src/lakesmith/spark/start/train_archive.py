@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakesmith.catalog.local import LocalCatalog
 from lakesmith.spark.start.attempts import Attempt, first_that_works
 from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal, usable
@@ -97,8 +98,9 @@ def _make(archive: Archive, coordinates: tuple[str, ...]) -> None:
 
 def _train_and_dump(work: Path, coordinates: tuple[str, ...]) -> Path:
     classes = work / "classes.lst"
+    catalog = LocalCatalog(work / "catalog.db", work / "warehouse")
     settings = SessionSettings(
-        catalogs=local_catalog_conf(work / "catalog.db", work / "warehouse"),
+        catalogs=local_catalog_conf(catalog.prepared(), catalog.warehouse),
         log_path=work / "spark.log",
         cores=1,
         driver_memory_mb=DUMP_MEMORY_MB,
