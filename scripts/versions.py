@@ -3,8 +3,9 @@
     python scripts/versions.py 4.0.2 4.1.1
     python scripts/versions.py 4.0.2 -- -k embedded tests/conformance
 
-Without versions: with all older ones. What stands behind ``--`` goes to pytest in place of the usual files. Each version has an environment
-of its own in ``build/spark-VERSION``, which is kept; ends at the first version that fails, with pytest's exit code.
+Without versions: with all older ones. What stands behind ``--`` goes to pytest in place of the usual folders, of whose long tail one part is run
+(tests/turns.py). Each version has an environment of its own in ``build/spark-VERSION``, which is kept; ends at the first version that
+fails, with pytest's exit code.
 """
 
 from __future__ import annotations
@@ -22,19 +23,13 @@ from lakesmith.spark.start.versions import PAIRS
 
 ROOT = Path(__file__).parents[1]
 OLDER = tuple(pair.spark for pair in PAIRS[:-1])
-CORE = (
-    "tests/conformance",
-    "tests/spark/iceberg",
-    "tests/spark/kinds",
-    "tests/spark/write",
-    "tests/spark/refresh",
-    "tests/spark/batch",
-    "tests/spark/judge",
-    "tests/spark/query",
-    "tests/spark/read",
-    "tests/spark/verify",
-    "tests/spark/start",
+FOLDERS = "iceberg kinds write refresh batch judge query read verify start"
+CALLS = (
+    ("tests/conformance",),
+    # Not as names of files, of which all cases would be run: they take hours.
+    ("-o", "testpaths=" + " ".join(f"tests/spark/{folder}" for folder in FOLDERS.split())),
 )
+"""What pytest is called with."""
 
 
 def environment(spark: str) -> Path:
@@ -53,13 +48,17 @@ def environment(spark: str) -> Path:
     return python
 
 
-def run(spark: str, arguments: Sequence[str] = CORE) -> int:
-    """Pytest's exit code."""
-    print(f"PySpark {spark}: {' '.join(arguments)}", flush=True)
+def run(spark: str, calls: Sequence[Sequence[str]] = CALLS) -> int:
+    """Pytest's exit code: the first that is not 0."""
     python = environment(spark)
     path = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
-    command = [str(python), "-m", "pytest", "-q", *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False).returncode
+    for arguments in calls:
+        print(f"PySpark {spark}: {' '.join(arguments)}", flush=True)
+        command = [str(python), "-m", "pytest", "-q", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
 
 
 def main() -> int:
@@ -69,8 +68,8 @@ def main() -> int:
     own = sys.argv[1:]
     place = own.index("--") if "--" in own else len(own)
     versions = parser.parse_args(own[:place]).versions or OLDER
-    codes = (run(spark, own[place + 1 :] or CORE) for spark in versions)
-    return next((code for code in codes if code), 0)
+    calls = [own[place + 1 :]] if place < len(own) else CALLS
+    return next((code for spark in versions if (code := run(spark, calls))), 0)
 
 
 if __name__ == "__main__":

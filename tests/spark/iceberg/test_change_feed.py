@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from equality_delete import equality_writer
 from soak import SOAK
 
 from lakesmith.execute.engine import NotIncremental
@@ -68,9 +69,7 @@ class Table:
         partition.set(0, part)
         path = f"{iceberg.location()}/data/deletes-{random.randrange(10**9)}.parquet"
         output = package.encryption.EncryptedFiles.plainAsEncryptedOutput(iceberg.io().newOutputFile(path))
-        writers = package.data.GenericFileWriterFactory.Builder(iceberg)
-        writers = writers.equalityFieldIds(ids).equalityDeleteRowSchema(schema).build()
-        writer = writers.newEqualityDeleteWriter(output, iceberg.spec(), partition)
+        writer = equality_writer(jvm, iceberg, (ids, schema), output, partition)
         writer.write(record)
         writer.close()
         iceberg.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
