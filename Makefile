@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 DEMO := build/customer-orders
 MINUTES ?= 60
 EXAMPLE ?= customer-orders
+VERSION ?=
 
-.PHONY: demo test test-all check unit soak walks emulated orchestrators format clean
+.PHONY: demo test test-all check unit soak versions walks emulated orchestrators format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -35,6 +36,9 @@ unit: $(VENV)/installed  ## the tests that need no Spark
 
 soak: $(VENV)/installed  ## random histories and kills, round after round, for as long as it is told: make soak MINUTES=600
 	$(BIN)/python scripts/soak.py --minutes $(MINUTES)
+
+versions: $(VENV)/installed  ## the conformance suite with older versions of Spark and Iceberg: make versions VERSION=4.0.2
+	$(BIN)/python scripts/versions.py $(VERSION)
 
 check: $(VENV)/installed  ## style, types, and the order of imports
 	$(BIN)/ruff check .

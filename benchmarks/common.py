@@ -148,8 +148,9 @@ def peer_jars(folder: Path | None) -> tuple[Path, ...]:
         return tuple(sorted(folder.resolve().glob("*.jar")))
     from lakesmith.spark.start.find_java import find_java
     from lakesmith.spark.start.jars import ensure_jars
+    from lakesmith.spark.start.versions import local_jars
 
-    return ensure_jars(find_java())
+    return ensure_jars(find_java(), local_jars())
 
 
 def copy_example(name: str, to: Path) -> Path:

@@ -107,10 +107,12 @@ def job(root: Path) -> None:
     """The streaming job, until it is ended."""
     from pyspark.sql import DataFrame
 
+    from lakesmith.catalog.local import LocalCatalog
     from lakesmith.spark.start.session import SessionSettings, local_catalog_conf, start_session
 
     (root / ".lakesmith").mkdir()
-    conf = local_catalog_conf(root / ".lakesmith/catalog.db", root / ".lakesmith/warehouse")
+    catalog = LocalCatalog(root / ".lakesmith/catalog.db", root / ".lakesmith/warehouse")
+    conf = local_catalog_conf(catalog.prepared(), catalog.warehouse)
     spark = start_session(SessionSettings(conf, root / "spark.log", little=True)).result().spark
     columns = "price decimal(10,2), sale_time timestamp, product_id bigint"
     for layer in ("bronze", "silver", "gold"):

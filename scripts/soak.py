@@ -1,4 +1,5 @@
-"""Tests what is random, and what takes long, for as long as it is told: each round draws other histories and kills all processes.
+"""Tests what is random, and what takes long, for as long as it is told: each round draws other histories and kills all processes, and ends
+with an older version of Spark, which is another each round.
 
     python scripts/soak.py --minutes 60
 
@@ -12,6 +13,8 @@ import os
 import subprocess
 import sys
 import time
+
+from versions import OLDER, run
 
 HISTORIES = 20
 """Histories a round, each in a lake of its own; of the seeded tests of the parts a tenth as many."""
@@ -47,6 +50,8 @@ def main() -> int:
             done = subprocess.run(command, env={**os.environ, "LAKESMITH_SOAK": str(histories)}, check=False)
             if done.returncode:
                 return done.returncode
+        if code := run(OLDER[rounds % len(OLDER)]):
+            return code
     print(f"{rounds} rounds found nothing")
     return 0
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
+from lakesmith.catalog.local import LocalCatalog
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
+from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +121,8 @@ def lake_paths(tmp_path_factory: pytest.TempPathFactory) -> LakePaths:
 @pytest.fixture(scope="session")
 def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
     """The running session with what is known of its start."""
-    catalogs = local_catalog_conf(lake_paths.catalog_db, lake_paths.warehouse)
+    catalog = LocalCatalog(lake_paths.catalog_db, lake_paths.warehouse)
+    catalogs = local_catalog_conf(catalog.prepared(), catalog.warehouse)
     # As a run on little data has it: the suite takes two thirds of the time.
     # What Spark remembers of thousands of queries for a page that nobody looks at fills the heap.
     forgetful = {
@@ -129,13 +131,14 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         "spark.ui.retainedTasks": "500",
         "spark.sql.ui.retainedExecutions": "10",
     }
+    pair = installed_pair()
     settings = SessionSettings(
         catalogs=catalogs,
         log_path=lake_paths.log_path,
         driver_memory_mb=3072,
         little=True,
         conf=forgetful,
-        more_coordinates=(*KAFKA_JARS, *AWS_JARS, *POSTGRES_JARS),
+        more_coordinates=(*pair.kafka_jars, *pair.aws_jars, *POSTGRES_JARS),
     )
     started = start_session(settings)
     yield started.result()

@@ -105,5 +105,9 @@ def _serve(jvm: Any, port: int, backend: Mapping[str, str]) -> int:
     context.addServlet(jetty.ee10.servlet.ServletHolder(servlet), "/*")
     server = jetty.server.Server(jvm.java.net.InetSocketAddress("127.0.0.1", port))
     server.setHandler(context)
+    # Clients up to Iceberg 1.10 part the names of a namespace by %1F, as the specification has it, and Jetty refuses that by itself.
+    context.getServletHandler().setDecodeAmbiguousURIs(True)
+    http = server.getConnectors()[0].getConnectionFactory("HTTP/1.1").getHttpConfiguration()
+    http.setUriCompliance(jetty.http.UriCompliance.UNSAFE)
     server.start()
     return int(server.getConnectors()[0].getLocalPort())

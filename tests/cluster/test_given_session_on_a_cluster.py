@@ -11,7 +11,8 @@ import pytest
 
 from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.jars import ensure_jars
+from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
 pytestmark = [
@@ -88,7 +89,8 @@ print(json.dumps({
 
 
 def _conf(place: Place) -> dict[str, str]:
-    jars = [*ensure_jars(find_java(), LOCAL_JARS), *ensure_jars(find_java(), AWS_JARS)]
+    pair = installed_pair()
+    jars = [*ensure_jars(find_java(), pair.local_jars), *ensure_jars(find_java(), pair.aws_jars)]
     extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     return {**place.cluster.conf, "spark.jars": ",".join(map(str, jars)), "spark.sql.extensions": extensions}
 

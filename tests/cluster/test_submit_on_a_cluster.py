@@ -14,7 +14,8 @@ import pytest
 import lakesmith
 from cluster_place import Place
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import AWS_JARS, LOCAL_JARS, ensure_jars, spark_home
+from lakesmith.spark.start.jars import ensure_jars, spark_home
+from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
 pytestmark = [
@@ -37,7 +38,8 @@ def _zipped(root: Path) -> bytes:
 
 
 def _submit(place: Place, *words: str, code: int = 0) -> str:
-    jars = [*ensure_jars(find_java(), LOCAL_JARS), *ensure_jars(find_java(), AWS_JARS)]
+    pair = installed_pair()
+    jars = [*ensure_jars(find_java(), pair.local_jars), *ensure_jars(find_java(), pair.aws_jars)]
     conf = [word for name, value in place.cluster.conf.items() for word in ("--conf", f"{name}={value}")]
     script = str(spark_home() / "bin" / "spark-submit")
     return place.called([script, "--jars", ",".join(map(str, jars)), *conf, str(SUBMIT), *words], code)

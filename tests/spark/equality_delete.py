@@ -22,10 +22,19 @@ def delete_equal(shop: ProjectHarness, table: str, city: str) -> None:
     record.setField("city", city)
     path = f"{iceberg.location()}/data/deletes-{city}.parquet"
     output = package.encryption.EncryptedFiles.plainAsEncryptedOutput(iceberg.io().newOutputFile(path))
-    writers = package.data.GenericFileWriterFactory.Builder(iceberg)
-    writers = writers.equalityFieldIds(ids).equalityDeleteRowSchema(schema).build()
-    writer = writers.newEqualityDeleteWriter(output, iceberg.spec(), None)
+    writer = equality_writer(jvm, iceberg, (ids, schema), output, None)
     writer.write(record)
     writer.close()
     iceberg.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
     shop.spark.catalog.refreshTable(f"lake.{table}")
+
+
+def equality_writer(jvm: Any, table: Any, fields: tuple[Any, Any], output: Any, partition: Any) -> Any:
+    """Iceberg's writer of such a file in a partition; ``fields``: the ids of the columns that have to be equal, and their schema."""
+    package, (ids, schema) = jvm.org.apache.iceberg, fields
+    if jvm.org.apache.iceberg.IcebergBuild.version().startswith("1.10."):
+        older = package.data.GenericAppenderFactory(table.schema(), table.spec(), ids, schema, None)
+        return older.newEqDeleteWriter(output, package.FileFormat.PARQUET, partition)
+    writers = package.data.GenericFileWriterFactory.Builder(table)
+    writers = writers.equalityFieldIds(ids).equalityDeleteRowSchema(schema).build()
+    return writers.newEqualityDeleteWriter(output, table.spec(), partition)

@@ -41,6 +41,17 @@ _SWAP = (
 _ALL = f"SELECT metadata_location {_TABLES}"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
+_IN_EACH = "catalog_name VARCHAR(255) NOT NULL"
+_MAKE = (
+    "CREATE TABLE IF NOT EXISTS iceberg_tables"
+    f" ({_IN_EACH}, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
+    " previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))",
+    "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties"
+    f" ({_IN_EACH}, namespace VARCHAR(255) NOT NULL, property_key VARCHAR(255), property_value VARCHAR(1000),"
+    " PRIMARY KEY (catalog_name, namespace, property_key))",
+)
+"""As ``JdbcUtil`` makes them. Not left to it: up to Iceberg 1.10 it leaves a look for tables open, and what goes by that connection
+later is as the file was then."""
 _NO_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _COPY = "lakesmith-catalog-"
 
@@ -157,7 +168,7 @@ class LocalCatalog:
         return made
 
     def prepare(self) -> None:
-        """Makes the file and the warehouse folder. Readers and a writer must not block each other, hence WAL.
+        """Makes the file with its tables, and the warehouse folder. Readers and a writer must not block each other, hence WAL.
 
         Raises EnvironmentProblem LS320 when the folders cannot be written.
         """
@@ -166,8 +177,15 @@ class LocalCatalog:
             self.warehouse.mkdir(parents=True, exist_ok=True)
             with closing(busy.connect(self.db, self.busy_seconds)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
+                for table in _MAKE:
+                    connection.execute(table)
         except (OSError, sqlite3.Error) as error:
             raise self.problem(error) from error
+
+    def prepared(self) -> Path:
+        """The file, made where it is missing. Raises as ``prepare``."""
+        self.prepare()
+        return self.db
 
     def location(self, layer: str, name: str) -> str | None:
         """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as ``Catalog`` says."""

@@ -25,8 +25,9 @@ from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.cli.render.query_output import exact
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.versions import local_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
@@ -149,7 +150,7 @@ def _by_spark(lake: Lake, folder: Path) -> dict[str, pa.Table]:
     text = lake.call("connect", "spark")
     packages = re.search(r'"spark.jars.packages": "(.*)"', text)
     assert packages is not None
-    assert set(packages[1].split(",")) <= set(LOCAL_JARS)
+    assert set(packages[1].split(",")) <= set(local_jars())
     java = find_java()
     jars = ",".join(map(str, ensure_jars(java)))
     script = folder / "plain_spark.py"

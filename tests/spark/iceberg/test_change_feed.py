@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from equality_delete import equality_writer
 from soak import SOAK
 
 from lakesmith.execute.engine import NotIncremental
@@ -68,9 +69,7 @@ class Table:
         partition.set(0, part)
         path = f"{iceberg.location()}/data/deletes-{random.randrange(10**9)}.parquet"
         output = package.encryption.EncryptedFiles.plainAsEncryptedOutput(iceberg.io().newOutputFile(path))
-        writers = package.data.GenericFileWriterFactory.Builder(iceberg)
-        writers = writers.equalityFieldIds(ids).equalityDeleteRowSchema(schema).build()
-        writer = writers.newEqualityDeleteWriter(output, iceberg.spec(), partition)
+        writer = equality_writer(jvm, iceberg, (ids, schema), output, partition)
         writer.write(record)
         writer.close()
         iceberg.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
@@ -182,6 +181,14 @@ def test_a_rollback_brings_back_what_was_deleted(table: Table) -> None:
     assert table.counts(end, start) == (4, 3)
     other = table.sql("DELETE FROM {t} WHERE id = 5")
     assert table.counts(end, other) == (5, 3)
+
+
+def test_a_file_of_which_every_row_is_hidden_and_then_shown(table: Table) -> None:
+    start = table.head()
+    # No statistics tell that these are all rows of a file: it stays, where deletes are merged on read.
+    end = table.sql(*(f"DELETE FROM {{t}} WHERE part = 'a' AND id % 4 = {rest}" for rest in (0, 2)))
+    assert table.counts(start, end) == (5, 0)
+    assert table.counts(end, start) == (0, 5)
 
 
 def test_columns_that_come_and_go_are_no_changes(table: Table) -> None:

@@ -57,6 +57,22 @@ def test_a_jar_that_is_missing_is_named(
     assert "--packages com.example:absent:1.0" in (refused.value.problems[0].hint or "")
 
 
+@pytest.mark.parametrize("what", ["Spark", "Iceberg"])
+def test_a_version_that_is_too_old_or_too_new_is_refused_with_the_choices(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    # The suite's session is of a version that is known: here none is.
+    if what == "Spark":
+        monkeypatch.setattr(given, "pair_of", lambda _: None)
+    else:
+        monkeypatch.setattr(given, "PAIRS", ())
+    with pytest.raises(EnvironmentProblem, match="LS337") as refused:
+        over_given(spark, _settings(tmp_path))
+    problem = refused.value.problems[0]
+    assert (problem.found or "").startswith(f"{what} {spark.version if what == 'Spark' else ''}")
+    assert "Spark 4.0.2 with Iceberg 1.10.1" in (problem.expected or "")
+
+
 def test_a_setting_that_only_a_new_spark_can_have_is_told(spark: SparkSession, tmp_path: Path) -> None:
     settings = replace(_settings(tmp_path), conf={"spark.executor.memory": "9g"})
     assert "spark.executor.memory" in " ".join(over_given(spark, settings).notes)

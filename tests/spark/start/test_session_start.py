@@ -20,10 +20,11 @@ import pytest
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import LOCAL_JARS, jars_folder
+from lakesmith.spark.start.jars import jars_folder
 from lakesmith.spark.start.launch import spark_class_path
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, start_session
 from lakesmith.spark.start.session_folder import sweep
+from lakesmith.spark.start.versions import local_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,7 +175,7 @@ def make_archive_of(world: dict[str, str], content: bytes) -> Archive:
     """A sealed archive with this content where a start looks for it, and no leave to make a new one."""
     java = find_java(world)
     cache = Path(world["LAKESMITH_CACHE"])
-    names = sorted(jars_folder(LOCAL_JARS, cache).glob("*.jar"))
+    names = sorted(jars_folder(local_jars(), cache).glob("*.jar"))
     archive = archive_for(cache, java, spark_class_path(names))
     archive.folder.mkdir(exist_ok=True)
     fresh = archive.folder / "fresh"

@@ -19,9 +19,10 @@ from lakesmith.project.definitions import Project
 from lakesmith.spark.start.cache_folder import cache_folder, make_folder
 from lakesmith.spark.start.class_archive import archive_for, usable
 from lakesmith.spark.start.find_java import JavaRuntime, look_for_java
-from lakesmith.spark.start.jars import LOCAL_JARS, cached_jars, jars_folder
+from lakesmith.spark.start.jars import cached_jars, jars_folder
 from lakesmith.spark.start.launch import spark_class_path
 from lakesmith.spark.start.settings import default_memory_mb
+from lakesmith.spark.start.versions import Pair, installed_pair, installed_spark, untested
 
 LEAST_FREE = 1_000_000_000
 """Bytes that should be free on a disk that is written to."""
@@ -83,16 +84,32 @@ def _java_and_jars() -> Iterator[Check]:
     else:
         yield Check("java", Verdict.OK, f"{java.major} from {java.origin}, {java.home}{passed}")
     yield _cache()
-    jars = cached_jars(jars_folder())
+    try:
+        pair = installed_pair()
+    except LakesmithError as error:
+        yield Check("versions", Verdict.PROBLEM, error.problems[0].what, error.problems[0].hint)
+        return
+    yield _versions(pair)
+    folder = jars_folder(pair.local_jars)
+    jars = cached_jars(folder)
     if jars is None:
         text = "not here yet: the first run fetches them from Maven Central or your mirror of it"
-        hint = f"without a network, put these into {jars_folder()}: {', '.join(LOCAL_JARS)}"
+        hint = f"without a network, put these into {folder}: {', '.join(pair.local_jars)}"
         yield Check("jars", Verdict.NOTE, text, hint)
         return
     total = sum(jar.stat().st_size for jar in jars)
     yield Check("jars", Verdict.OK, f"{count(len(jars), 'file')}, {size(total)}, in {jars[0].parent}")
     if java is not None:
         yield _archive(java, jars)
+
+
+def _versions(pair: Pair) -> Check:
+    """Whether the installed PySpark is one that lakesmith is tested on."""
+    if said := untested(installed_spark(), pair.iceberg):
+        return Check("versions", Verdict.NOTE, said, f"pip install pyspark=={pair.spark}")
+    return Check(
+        "versions", Verdict.OK, f"Spark {pair.spark} with Iceberg {pair.iceberg}, which are tested together"
+    )
 
 
 def _cache() -> Check:
@@ -128,6 +145,7 @@ def disk_check(name: str, folder: Path) -> Check:
 
 def start_check(project: Project) -> Check:
     """Starts Spark on the project's lake, and ends it. Takes seconds."""
+    from lakesmith.spark.jvm.capabilities import capabilities_of
     from lakesmith.spark.open import open_session
 
     began = time.monotonic()
@@ -137,7 +155,8 @@ def start_check(project: Project) -> Check:
         return Check("spark", Verdict.PROBLEM, "\n".join(error.problems[0].lines()))
     try:
         took = duration(time.monotonic() - began)
-        notes = "".join(f"\n{note}" for note in session.notes)
+        found = capabilities_of(session.spark._jvm)
+        notes = "".join(f"\n{note}" for note in (*session.notes, *found.slower))
         text = f"{session.spark.version} started in {took} ({session.started_by}){notes}"
     finally:
         session.stop()

@@ -9,7 +9,7 @@ from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.cli.commands.doctor_checks import Check, Verdict
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
-from lakesmith.errors import LakesmithError
+from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.project.definitions import OBJECT_SCHEME, Project
 from lakesmith.sources.object_probe import probe, who_am_i
 from lakesmith.spark.start.jars import cached_jars, jars_folder
@@ -22,20 +22,25 @@ SKEW_SECONDS: Final = 60.0
 def target_checks(opened: Opened, reached: bool) -> Iterator[Check]:
     """What there is to say of the target; ``reached``: its catalog answers."""
     project = opened.project
-    yield _jars(project)
+    yield from _jars(project)
     if _uses_s3(project):
         yield from _store(project)
     if reached:
         yield _lease(opened)
 
 
-def _jars(project: Project) -> Check:
-    coordinates = jars_of(project)
+def _jars(project: Project) -> Iterator[Check]:
+    try:
+        coordinates = jars_of(project)
+    except EnvironmentProblem:
+        # Which jars, follows from PySpark: what is wrong with that has been said.
+        return
     found = cached_jars(jars_folder(coordinates)) if coordinates else ()
     if found is None:
         hint = "the first run fetches them; on a machine without a network they have to be there before"
-        return Check("target's jars", Verdict.NOTE, "not here yet", hint)
-    return Check("target's jars", Verdict.OK, count(len(found), "file"))
+        yield Check("target's jars", Verdict.NOTE, "not here yet", hint)
+    else:
+        yield Check("target's jars", Verdict.OK, count(len(found), "file"))
 
 
 def _uses_s3(project: Project) -> bool:

@@ -8,12 +8,11 @@ from typing import Final
 from lakesmith.connect.model import ALIAS, SQLITE, Engine, Lake, Piece
 from lakesmith.connect.settings import is_on_s3, region, s3tables_uri, signs, storage, warehouse
 from lakesmith.connect.values import in_python
-from lakesmith.spark.start.jars import ICEBERG
-from lakesmith.spark.start.jars import SQLITE as SQLITE_DRIVER
 from lakesmith.spark.start.settings import DEFAULTS, local_catalog_conf
+from lakesmith.spark.start.versions import SQLITE as SQLITE_DRIVER
+from lakesmith.spark.start.versions import installed_pair
 
 POSTGRES: Final = "org.postgresql:postgresql:42.7.7"
-AWS: Final = f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG.rpartition(':')[2]}"
 _OF_ONE_ALONE: Final = (
     "s3.force-virtual-addressing",
     "init_catalog_tables",
@@ -81,7 +80,8 @@ def _catalog(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _piece(lake: Lake, catalog: Mapping[str, str], drivers: tuple[str, ...] = ()) -> Piece:
     remote = lake.target.type in ("glue", "s3tables", "rest") or is_on_s3(lake)
-    jars = (ICEBERG, *((AWS,) if remote else ()), *drivers)
+    pair = installed_pair()
+    jars = (pair.runtime, *((pair.aws_bundle,) if remote else ()), *drivers)
     extensions = DEFAULTS["spark.sql.extensions"]
     conf = {"spark.jars.packages": ",".join(jars), "spark.sql.extensions": extensions, **catalog}
     settings = [f"    {in_python(key)}: {in_python(value)}," for key, value in conf.items()]
@@ -103,10 +103,7 @@ def _piece(lake: Lake, catalog: Mapping[str, str], drivers: tuple[str, ...] = ()
 
 
 def _notes(lake: Lake) -> tuple[str, ...]:
-    spark = ICEBERG.split("-runtime-")[1].partition("_")[0]
-    install = (
-        f'pip install "pyspark=={spark}.*"; other versions of Spark have a runtime of Iceberg of their own'
-    )
+    install = f'pip install "pyspark=={installed_pair().minor}.*"; other versions of Spark have a runtime of Iceberg of their own'
     asks_aws = lake.target.type in ("glue", "s3tables") or signs(lake)
     note = "the catalog's keys: export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, if nothing else has them"
     return (install, note) if asks_aws else (install,)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
 from lakesmith.spark.frames.comparable import is_collated
+from lakesmith.spark.jvm.capabilities import capabilities_of
 from lakesmith.spark.jvm.gateway import java_class
 from lakesmith.sql.functions import is_clock_word
 
@@ -190,7 +191,8 @@ class Plans:
             java.put(name, value)
         read = self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(java)
         relation = self._jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-        return relation.create(table, none, none, read, none)
+        moment = (none,) if capabilities_of(self._jvm).timed_relations else ()
+        return relation.create(table, none, none, read, *moment)
 
     def over(self, node: Any, children: Sequence[Any]) -> Any:
         """The same node over other children, which have the same columns."""

@@ -135,17 +135,19 @@ class _Reader:
         hidden = {file: _others(tasks[file], positions) for file, positions in shown.items() if positions}
         if not hidden:
             return []
-        written = self._vectors.write(tasks, hidden, operation=str(uuid.uuid4()), anew=True)
-        vectors = elements(written.deleteFiles())
-        self._stack.callback(self._remove, {str(vector.location()) for vector in vectors})
-        return [self._task(tasks[str(vector.referencedDataFile())], vector) for vector in vectors]
+        some = {file: positions for file, positions in hidden.items() if positions}
+        written = self._vectors.write(tasks, some, operation=str(uuid.uuid4()), anew=True).new
+        self._stack.callback(self._remove, {str(vector.location()) for vector in written})
+        vectors = {str(vector.referencedDataFile()): [vector] for vector in written}
+        return [self._task(tasks[file], vectors.get(file, [])) for file in hidden]
 
-    def _task(self, task: Any, vector: Any) -> Any:
-        """The same data file with this vector for its deletes."""
+    def _task(self, task: Any, vectors: Sequence[Any]) -> Any:
+        """The same data file with these vectors for its deletes."""
         iceberg = self._iceberg
         gateway: Any = self._spark.sparkContext._gateway
-        deletes = gateway.new_array(iceberg.DeleteFile, 1)
-        deletes[0] = vector
+        deletes = gateway.new_array(iceberg.DeleteFile, len(vectors))
+        for place, vector in enumerate(vectors):
+            deletes[place] = vector
         spec = iceberg.PartitionSpecParser.toJson(task.spec())
         return self._tasks(task.file(), deletes, self._schema, spec, self._all_rows)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyroaring import BitMap64
@@ -31,6 +32,14 @@ def from_bytes(content: bytes) -> BitMap64:
     return BitMap64.deserialize(content[_FRAME + len(_MAGIC) : -_FRAME])
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenDeletes:
+    """Delete files in Iceberg's words: the ``new`` ones, and the earlier ones whose place they take (``old``)."""
+
+    new: Sequence[Any]
+    old: Sequence[Any]
+
+
 class Vectors:
     """The deletion vectors of one table. Looking a Java class up takes ten calls' time, so it is done once."""
 
@@ -43,6 +52,7 @@ class Vectors:
         self._indexes, self._files = iceberg.deletes.PositionDeleteIndex, iceberg.FileMetadata
         self._writers, self._paths = iceberg.deletes.BaseDVFileWriter, iceberg.io.OutputFileFactory
         self._puffin = iceberg.FileFormat.PUFFIN
+        self._is_of_one_file = iceberg.util.ContentFileUtil.isFileScoped
         self._io = iceberg.encryption.EncryptingFileIO.combine(table.io(), table.encryption())
         # Files are loaded beside each other.
         self._inputs = jvm.java.util.concurrent.ConcurrentHashMap()
@@ -50,32 +60,36 @@ class Vectors:
 
     def write(
         self, tasks: Mapping[str, Any], deleted: Mapping[str, BitMap64], operation: str, anew: bool = False
-    ) -> Any:
-        """Writes the positions of each data file to one new Puffin file; Iceberg's DeleteWriteResult.
+    ) -> WrittenDeletes:
+        """Writes the positions of each data file, which are some, to one new Puffin file.
 
         ``tasks`` has a scan task for each file. What is deleted in it already is taken in, unless written ``anew``.
         """
-        previous = self._functions.forMap(self._maps() if anew else self._previous(tasks), None)
-        factory = self._paths.builderFor(self._table, 0, 0).format(self._puffin)
-        writer = self._writers(factory.operationId(operation).build(), previous)
+        # Iceberg's writer asks for what was deleted before: for one position of a file it is given all, as up to Iceberg 1.10 it takes no more.
+        indexes, old = self._maps(), list[Any]()
+        factory = self._paths.builderFor(self._table, 0, 0).format(self._puffin).operationId(operation)
+        writer = self._writers(factory.build(), self._functions.forMap(indexes, None))
         for file, positions in deleted.items():
             spec, partition = tasks[file].spec(), tasks[file].file().partition()
-            writer.delete(file, self.index(positions, file, (spec, partition)), spec, partition)
+            index = self.index(positions, file, (spec, partition))
+            old += [] if anew else self._taken_in(index, file, tasks[file])
+            indexes.put(file, index)
+            writer.delete(file, positions.min(), spec, partition)
         writer.close()
-        return writer.result()
+        return WrittenDeletes(elements(writer.result().deleteFiles()), old)
 
     def deleted(self, file: str, deletes: Iterable[Any]) -> BitMap64:
         """The positions that deletes by position (vectors, or files of format version 2) hide in a data file."""
         index = self.load(file, deletes)
         return from_bytes(bytes(index.serialize().array())) if index is not None else BitMap64()
 
-    def _previous(self, tasks: Mapping[str, Any]) -> Any:
-        found = self._maps()
-        for file, task in tasks.items():
-            index = self.load(file, (each for each in elements(task.deletes()) if is_positional(each)))
-            if index is not None:
-                found.put(file, index)
-        return found
+    def _taken_in(self, index: Any, file: str, task: Any) -> list[Any]:
+        """Adds what is deleted already; returns the deletes that are of this file alone, whose place the new ones take."""
+        earlier = [each for each in elements(task.deletes()) if is_positional(each)]
+        if not earlier:
+            return []
+        index.merge(self.load(file, earlier))
+        return [each for each in earlier if self._is_of_one_file(each)]
 
     def load(self, file: str, deletes: Iterable[Any]) -> Any:
         """A PositionDeleteIndex, as Iceberg reads it; None without deletes."""

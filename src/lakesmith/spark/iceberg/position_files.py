@@ -6,28 +6,19 @@ for each data file that it reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyroaring import BitMap64
 from pyspark.sql import SparkSession
 
 from lakesmith import limits
-from lakesmith.spark.iceberg.deletion_vectors import Vectors, is_positional
+from lakesmith.spark.iceberg.deletion_vectors import Vectors, WrittenDeletes, is_positional
 from lakesmith.spark.jvm.gateway import elements
 
 WITH_ROW_IDS: Final = 3
 """The format version from which rows have ids, and deletes are vectors."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenDeletes:
-    """Delete files in Iceberg's words: the ``new`` ones, and the earlier ones whose place they take (``old``)."""
-
-    new: Sequence[Any]
-    old: Sequence[Any]
 
 
 def version_of(table: Any) -> int:
@@ -48,8 +39,7 @@ def write_deletes(
     """
     if version_of(table) < WITH_ROW_IDS:
         return _Positions(spark, table, operation).write(tasks, deleted)
-    written = Vectors(spark, table).write(tasks, deleted, operation)
-    return WrittenDeletes(elements(written.deleteFiles()), elements(written.rewrittenDeleteFiles()))
+    return Vectors(spark, table).write(tasks, deleted, operation)
 
 
 class _Positions:

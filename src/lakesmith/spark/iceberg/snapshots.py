@@ -19,6 +19,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.tree import Plans
 from lakesmith.spark.iceberg.commits import JavaTables, physical
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
+from lakesmith.spark.jvm.capabilities import capabilities_of
 from lakesmith.spark.jvm.gateway import elements
 
 
@@ -105,13 +106,15 @@ def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | Non
         metadata = metadata.setDefaultSortOrder(iceberg.SortOrder.unsorted())
         metadata = metadata.setCurrentSchema(schema.schemaId())
     then = iceberg.StaticTableOperations(metadata.build(), table.io())
-    return _scan(spark, iceberg.BaseTable(then, table.name()))
+    # Up to Iceberg 1.10 tables of one name are one table to Spark, which then takes what it read of one snapshot for another's.
+    name = f"{table.name()}@{snapshot}.{then.current().currentSchemaId()}"
+    return _scan(spark, iceberg.BaseTable(then, name))
 
 
 def _scan(spark: SparkSession, table: Any, options: Mapping[str, str] = MappingProxyType({})) -> DataFrame:
     jvm: Any = spark._jvm
-    plans = Plans(spark)
-    return plans.frame(plans.scan(jvm.org.apache.iceberg.spark.source.SparkTable(table), options))
+    plans, own = Plans(spark), () if capabilities_of(jvm).pinned_tables else (False,)
+    return plans.frame(plans.scan(jvm.org.apache.iceberg.spark.source.SparkTable(table, *own), options))
 
 
 def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:

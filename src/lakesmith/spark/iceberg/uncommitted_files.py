@@ -23,6 +23,10 @@ ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 """The sequence number of the snapshot that wrote the row's values."""
 
+_TO_READ: Final = "scan-task-set-id"
+_TO_WRITE: Final = "rewritten-file-scan-task-set-id"
+"""From Iceberg 1.11 the name of the table says it; before, a write without this is a commit."""
+
 
 class Staging:
     """Iceberg's registries of tables to be rewritten, of scan tasks and of written files, in this session's JVM."""
@@ -44,7 +48,8 @@ class Staging:
         name = str(uuid.uuid4())
         self._tables.add(name, table)
         try:
-            _lineage(table, rows).write.format("iceberg").mode("append").save(name)
+            written = _lineage(table, rows).write.format("iceberg").option(_TO_WRITE, name)
+            written.mode("append").save(name)
             return elements(self._written.fetchNewFiles(table, name))
         finally:
             self._tables.remove(name)
@@ -62,7 +67,7 @@ class Staging:
             staged.add(task)
         self._tables.add(name, table)
         try:
-            rows = self._spark.read.format("iceberg").load(name)
+            rows = self._spark.read.format("iceberg").option(_TO_READ, name).load(name)
             if not tasks:
                 # Iceberg takes no empty selection; Spark leaves the scan out of such a plan.
                 yield rows.where("false")

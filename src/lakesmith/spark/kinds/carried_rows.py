@@ -18,6 +18,7 @@ from lakesmith import limits
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
+from lakesmith.spark.frames.row_counts import observed
 from lakesmith.spark.read.request import PROVENANCE, RAW
 
 _NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
@@ -43,25 +44,25 @@ def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:
 
 
 def carried_of(seen: Observation, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
-    """The bad ones of ``rows`` that came along, with ``ROW`` for their ``columns``; None where not all of the ``bad`` ones did."""
-    row = _row(seen)
-    carried = row.getList(row.fieldIndex(_CARRIED))
+    """The bad ones of ``rows`` that came along, with ``ROW`` for their ``columns``; None where not all of the ``bad`` ones, which are some, did."""
+    spark = rows.sparkSession
+    carried = _listed(seen, _CARRIED)
     if carried.size() != bad:
         return None
-    kind, spark = row.schema().apply(row.fieldIndex(_CARRIED)).dataType().elementType(), rows.sparkSession
+    kind = carried.get(0).schema()
     frame = DataFrame(spark._jsparkSession.createDataFrame(carried, kind), spark)
     return frame.withColumn(ROW_TYPES, F.lit(types_of(rows.schema, columns)))
 
 
 def files_with_bad_rows(seen: Observation) -> frozenset[str]:
     """The files that the observed bad rows are of."""
-    row = _row(seen)
-    return frozenset(row.getList(row.fieldIndex(_FILES)))
+    return frozenset(_listed(seen, _FILES))
 
 
-def _row(seen: Observation) -> Any:
-    observed: Any = seen._jo
-    return observed.getRow()
+def _listed(seen: Observation, name: str) -> Any:
+    """A list that was observed, as Java has it."""
+    jvm: Any = seen._jvm
+    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(observed(seen)[name])
 
 
 def _most_bytes(spark: SparkSession) -> int:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.attempts import SessionHandle
-from lakesmith.spark.start.jars import ICEBERG
 from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
 from lakesmith.spark.start.target_conf import S3_FILES
+from lakesmith.spark.start.versions import PAIRS, installed_pair, known_pairs, minor_of, pair_of, untested
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,9 +36,6 @@ _TUNING: Final = (
     "spark.sql.shuffle.",
 )
 """How the names of settings begin that make the same rows sooner or later: the child has them as its parent does."""
-
-SUPPORTED: Final = (("4.0.2", "1.10.1"), ("4.1.1", "1.11.0"), ("4.1.4", "1.12.0"))
-"""Versions of Spark and Iceberg that lakesmith is meant for, together."""
 
 _CLASSES: Final = {
     "org.apache.iceberg:iceberg-spark-runtime": "org.apache.iceberg.spark.SparkCatalog",
@@ -75,21 +72,26 @@ class _Parent:
             return False
         return True
 
-    def versions(self) -> tuple[str, str]:
-        """Of Spark and of Iceberg."""
-        return str(self.spark.version), str(self.jvm.org.apache.iceberg.IcebergBuild.version())
+    @property
+    def iceberg(self) -> str:
+        """The version of Iceberg that its JVM has."""
+        return str(self.jvm.org.apache.iceberg.IcebergBuild.version())
 
 
 def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
     """A handle of a child of the session, set up for the target.
 
     Raises EnvironmentProblem: LS332 for a session that is none of this process, LS333 for what has to be set when Spark starts, LS334 for
-    classes that are not there.
+    classes that are not there, LS337 for a version of Spark or Iceberg that is too old or too new.
     """
     _require_classic(spark)
     parent = _Parent(spark)
+    _require_version(f"Spark {spark.version}", pair_of(spark.version) is not None)
     if problems := [*_settings_missing(parent), *_classes_missing(parent, settings)]:
         raise EnvironmentProblem(problems)
+    _require_version(
+        f"Iceberg {parent.iceberg}", minor_of(parent.iceberg) in {minor_of(pair.iceberg) for pair in PAIRS}
+    )
     child = spark.newSession()
     _set_up(child, parent, settings)
     tag = f"lakesmith-{uuid.uuid4()}"
@@ -145,6 +147,22 @@ def _settings_missing(parent: _Parent) -> Iterator[Problem]:
         yield Problem("LS333", what, None, lines, found or "not set", f"start Spark with --conf {lines}")
 
 
+def _require_version(found: str, is_known: bool) -> None:
+    if is_known:
+        return
+    hint = "start Spark in one of these versions; their last numbers may differ"
+    raise EnvironmentProblem(
+        Problem(
+            "LS337",
+            "the session is of a version that lakesmith does not work with",
+            None,
+            known_pairs(),
+            found,
+            hint,
+        )
+    )
+
+
 def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Problem]:
     for coordinate in _coordinates(settings):
         name = next((_CLASSES[begin] for begin in _CLASSES if coordinate.startswith(begin)), None)
@@ -157,7 +175,7 @@ def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Pro
 def _coordinates(settings: SessionSettings) -> Sequence[str]:
     """The embedded catalog's own jar is of use with that catalog alone."""
     embedded = settings.catalogs.get(f"{_CATALOG}.uri", "").startswith("jdbc:sqlite:")
-    common = settings.coordinates if embedded else (ICEBERG,)
+    common = settings.coordinates if embedded else (installed_pair().runtime,)
     return (*common, *settings.more_coordinates)
 
 
@@ -211,10 +229,8 @@ def _of_another_catalog(child: SparkSession, ours: Mapping[str, str]) -> list[st
 
 
 def _notes(parent: _Parent, settings: SessionSettings) -> Iterator[str]:
-    spark, iceberg = parent.versions()
-    if (spark, iceberg) not in SUPPORTED:
-        known = ", ".join(f"{one} with {other}" for one, other in SUPPORTED)
-        yield f"this is Spark {spark} with Iceberg {iceberg}; lakesmith is tested on {known}"
+    if said := untested(parent.spark.version, parent.iceberg):
+        yield said
     late = sorted(
         name
         for name, value in settings.conf.items()

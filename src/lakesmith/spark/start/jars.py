@@ -1,4 +1,4 @@
-"""The jars that Spark needs beside its own: pinned here, resolved once by Spark's Ivy, then put on the class path.
+"""The jars that Spark needs beside its own (``versions``: which), resolved once by Spark's Ivy, then put on the class path.
 
 A set of coordinates has a folder of its own in the user's cache. It is filled beside and renamed into place under a
 lock, and a list of its files with their sizes (``jars.json``) is written last, so a half download is never taken for
@@ -22,24 +22,6 @@ from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.trust_store import write_trust_store
 from lakesmith.whole_file import write_whole
-
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
-# The newest spark-avro that Maven Central gives for Spark 4.1; patch versions are compatible.
-AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
-LOCAL_JARS = (ICEBERG, SQLITE, AVRO)
-# Of a project with topics alone, and in a folder of its own. 4.1.1 for the same reason.
-KAFKA_JARS = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",)
-# Of targets whose tables or files are in S3. The bundle has Amazon's SDK, of which Spark's readers of files need two parts more, of the same
-# version. Hadoop's own jar asks for all of the SDK besides, 600 MB: what it needs of that is in the bundle.
-AWS_SDK = "2.54.17"
-AWS_JARS = (
-    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
-    "org.apache.hadoop:hadoop-aws:3.4.2",
-    f"software.amazon.awssdk:apache-client:{AWS_SDK}",
-    f"software.amazon.awssdk:s3-transfer-manager:{AWS_SDK}",
-)
-POSTGRES_JARS = ("org.postgresql:postgresql:42.7.14",)
 
 _OF_THE_SDK = """
     bundle
@@ -66,9 +48,7 @@ MANIFEST = "jars.json"
 RESOLVE_SECONDS = 900
 
 
-def ensure_jars(
-    java: JavaRuntime, coordinates: Sequence[str] = LOCAL_JARS, cache: Path | None = None
-) -> tuple[Path, ...]:
+def ensure_jars(java: JavaRuntime, coordinates: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
     """The jar files of `coordinates` (``group:artifact:version``) and what they need, resolved at first use.
 
     Raises:
@@ -82,7 +62,7 @@ def ensure_jars(
         return cached_jars(folder) or _adopt(folder, coordinates) or _resolve(folder, coordinates, java)
 
 
-def jars_folder(coordinates: Sequence[str] = LOCAL_JARS, cache: Path | None = None) -> Path:
+def jars_folder(coordinates: Sequence[str], cache: Path | None = None) -> Path:
     """Where the jars of `coordinates` are, or will be. Jars put there by hand are taken, too."""
     digest = hashlib.sha256("\n".join(sorted(coordinates)).encode()).hexdigest()[:12]
     return (cache or cache_folder()) / "jars" / digest

@@ -21,6 +21,7 @@ from typing import Any, Final
 from lakesmith.project.scratch import own_temporary
 from lakesmith.spark.start.launch import DriverProcess
 from lakesmith.spark.start.session_folder import SessionFolder
+from lakesmith.spark.start.versions import installed_spark
 
 _PATIENCE_SECONDS: Final = 2.0
 _KEEPER: Final = Path(__file__).with_name("keeper.py")
@@ -31,7 +32,7 @@ _OF_THE_TERMINAL: Final = (
 """How the names of variables begin that differ from one terminal to the next and change nothing that the JVM does."""
 WHAT_DIFFERS: Final = {
     "lakesmith": "the installed lakesmith",
-    "python": "the Python",
+    "python": "the Python, or its PySpark",
     "settings": "the project's place or settings",
     "environment": "the environment",
     "size": "the amount of data",
@@ -89,7 +90,7 @@ def parts_of(settings: object, little: bool) -> dict[str, str]:
     }
     parts: dict[str, Any] = {
         "lakesmith": [version("lakesmith"), str(package), _newest(package)],
-        "python": [sys.executable, sys.version],
+        "python": [sys.executable, sys.version, installed_spark()],
         "settings": settings,
         "environment": sorted(environment.items()),
         "size": little,

@@ -15,10 +15,11 @@ from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.cluster import cluster_conf, is_cluster, jars_conf
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
+from lakesmith.spark.start.versions import local_jars
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
 
@@ -83,7 +84,7 @@ class SessionSettings:
     cores: int | None = None
     driver_memory_mb: int | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
-    coordinates: tuple[str, ...] = LOCAL_JARS
+    coordinates: tuple[str, ...] = field(default_factory=local_jars)
     more_coordinates: tuple[str, ...] = ()
     little: bool = False
     keep: KeepWarm | None = None
@@ -92,7 +93,7 @@ class SessionSettings:
 def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
 
-    PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
+    The file has to be there (``LocalCatalog.prepare``). PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
     for it (see ``catalog.busy``); with the write-ahead log readers and a writer do not block each other.
     """
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
@@ -101,6 +102,7 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
         f"{prefix}.type": "jdbc",
         f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={round(busy.SPARK_WAIT_SECONDS * 1000)}&journal_mode=WAL",
         f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.jdbc.init-catalog-tables": "false",
         f"{prefix}.warehouse": f"file://{warehouse}",
         f"{prefix}.cache-enabled": "false",
     }

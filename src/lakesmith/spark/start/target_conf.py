@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
-from lakesmith.spark.start.jars import AWS_JARS, KAFKA_JARS, POSTGRES_JARS
+from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 _PREFIX = f"spark.sql.catalog.{CATALOG_NAME}"
 _OBJECTS = "spark.hadoop.fs.s3a."
@@ -42,9 +42,9 @@ def jars_of(project: Project) -> tuple[str, ...]:
     uses_s3 = target.type in ("glue", "s3tables") or _is_in_s3(dict(target.catalog)) or project.has_objects
     # A REST catalog may keep its tables anywhere, and only it knows.
     return (
-        *(AWS_JARS if uses_s3 or target.type == "rest" else ()),
+        *(installed_pair().aws_jars if uses_s3 or target.type == "rest" else ()),
         *(POSTGRES_JARS if target.type == "jdbc" else ()),
-        *(KAFKA_JARS if project.has_topics else ()),
+        *(installed_pair().kafka_jars if project.has_topics else ()),
     )
 
 

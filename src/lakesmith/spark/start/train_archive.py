@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakesmith.catalog.local import LocalCatalog
 from lakesmith.spark.start.attempts import Attempt, first_that_works
 from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal, usable
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import LOCAL_JARS, ensure_jars
+from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.launch import LaunchPlan, direct_command, spark_class_path
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 
@@ -69,7 +70,7 @@ def train_in_background(archive: Archive, coordinates: Sequence[str]) -> bool:
     return True
 
 
-def make_archive(coordinates: Sequence[str] = LOCAL_JARS) -> Archive:
+def make_archive(coordinates: Sequence[str]) -> Archive:
     """Make the archive for this machine's Java and these jars, unless it is there; waits for another that makes it.
 
     Raises:
@@ -97,8 +98,9 @@ def _make(archive: Archive, coordinates: tuple[str, ...]) -> None:
 
 def _train_and_dump(work: Path, coordinates: tuple[str, ...]) -> Path:
     classes = work / "classes.lst"
+    catalog = LocalCatalog(work / "catalog.db", work / "warehouse")
     settings = SessionSettings(
-        catalogs=local_catalog_conf(work / "catalog.db", work / "warehouse"),
+        catalogs=local_catalog_conf(catalog.prepared(), catalog.warehouse),
         log_path=work / "spark.log",
         cores=1,
         driver_memory_mb=DUMP_MEMORY_MB,
@@ -145,4 +147,4 @@ def _failed_lately(archive: Archive) -> bool:
 
 if __name__ == "__main__":
     os.nice(LOW_PRIORITY)
-    make_archive(sys.argv[1:] or LOCAL_JARS)
+    make_archive(sys.argv[1:])

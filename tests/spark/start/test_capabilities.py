@@ -1,0 +1,89 @@
+"""What a JVM has is looked at, and what it lacks is done in another way that gives the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.jvm import capabilities
+from lakesmith.spark.jvm.capabilities import Capabilities, capabilities_of
+from lakesmith.spark.start.versions import installed_pair, minor_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """
+source:
+  files: {path: landing/, pattern: "*.csv", format: csv}
+columns: {id: bigint, price: "decimal(10,2)"}
+rules: |
+  Rules = [ ColumnValues "price" > 0 ]
+"""
+NEWEST = "key: [id]\nfrom: bronze.orders\nlatest_by: [price]\n"
+SUMS = "SELECT id % 2 AS odd, sum(price) AS total, count(*) AS n FROM bronze.orders GROUP BY id % 2\n"
+
+
+def _with_less(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, **lacking: bool) -> None:
+    found = replace(capabilities_of(spark._jvm), **lacking)
+    monkeypatch.setitem(capabilities._KNOWN, spark._jvm, found)  # type: ignore[arg-type]
+
+
+def test_what_each_version_has(spark: SparkSession) -> None:
+    is_new = minor_of(installed_pair().spark) != "4.0"
+    assert capabilities_of(spark._jvm) == Capabilities(is_new, is_new, is_new)
+
+
+@pytest.mark.parametrize("rows", ["id >= 0", "id > 1", "false"])
+def test_counts_are_the_same_without_being_told(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    def counted() -> Any:
+        seen = Observation()
+        watched = (
+            spark.range(5).where(rows).observe(seen, F.count(F.lit(1)).alias("n"), F.sum("id").alias("s"))
+        )
+        watched.write.format("noop").mode("overwrite").save()
+        found = counts_of(seen)
+        return found["n"], found["s"], found["of nothing"]
+
+    told = counted()
+    _with_less(spark, monkeypatch, observed_rows=False)
+    assert counted() == told == {"id >= 0": (5, 10, 0), "id > 1": (3, 9, 0), "false": (0, 0, 0)}[rows]
+
+
+def test_a_project_gives_the_same_without(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grown(name: str) -> tuple[Any, ...]:
+        files = {
+            "tables/bronze/orders.yaml": ORDERS,
+            "tables/silver/newest.yaml": NEWEST,
+            "tables/gold/sums.sql": SUMS,
+        }
+        shop = ProjectHarness(tmp_path / name, session, files)
+        shop.land("landing/1.csv", "id,price\n1,2.50\n2,0.50\nx,1.00\n")
+        accounts = [shop.must_run().published]
+        # A file without rows is one that Spark leaves the counting out for.
+        shop.land("landing/2.csv", "id,price\n")
+        accounts.append(shop.must_run().published)
+        shop.land("landing/3.csv", "id,price\n1,9.00\n3,-1.00\n")
+        accounts.append(shop.must_run().published)
+        tables = [shop.rows(table) for table in ("bronze.orders", "silver.newest", "gold.sums")]
+        kept = [(row["source_file"], row["reasons"]) for row in shop.quarantine("bronze.orders")]
+        return [{table: each.account for table, each in run.items()} for run in accounts], tables, kept
+
+    told = grown("told")
+    _with_less(session.spark, monkeypatch, observed_rows=False)
+    assert grown("waited") == told
+    assert len(told[2]) == 2
