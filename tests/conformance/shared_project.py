@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import INTERPRETED, ProjectHarness, RunResult
-from places import Place
+from places import Place, project_file
 from small_shop import Order, csv
 
 from lakesmith.catalog.open import iceberg_properties, pyiceberg_properties
@@ -122,11 +122,6 @@ class SharedProject(ProjectHarness):
     def _s3(self) -> Any:
         assert self.place.s3 is not None
         return self.place.s3.client()
-
-
-def project_file(name: str, place: Place, more: Mapping[str, Any] | None = None) -> str:
-    """A ``lakesmith.yaml`` with one target: JSON is YAML."""
-    return json.dumps({"name": name, "targets": {"local": {**place.target(), **(more or {})}}}, indent=1)
 
 
 def grown(make: Callable[..., SharedProject], files: Files, *batches: Iterable[Order]) -> SharedProject:

@@ -11,6 +11,7 @@ from lakesmith.catalog.protocol import Catalog
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import Project, Target
+from lakesmith.project.scratch import scratch_folder
 
 CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
 """The types of catalog a target can have."""
@@ -26,7 +27,8 @@ def open_catalog(project: Project) -> Catalog:
         return LocalCatalog(*files, elsewhere=elsewhere(project, LocalCatalog(*files)))
     from lakesmith.catalog.remote import RemoteCatalog
 
-    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets, project.target.naming)
+    target, cache = project.target, scratch_folder(project.root) / "cache" / "metadata"
+    return RemoteCatalog(pyiceberg_properties(target), project.secrets, target.naming, cache)
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:
