@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 Result = TypeVar("Result")
+Looked = dict[TableName, TableState | LakesmithError | None]
 
 _AT_ONCE: Final = 10
 """Questions to a catalog under way at once: as many connections as its clients keep."""
@@ -100,7 +101,7 @@ class RemoteCatalog:
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        looked: dict[TableName, TableState | LakesmithError | None] = getattr(self._look, "states", {})
+        looked: Looked = getattr(self._look, "states", {})
         table = TableName(layer, name)
         found = looked[table] if table in looked else self._read(table)
         if isinstance(found, LakesmithError):
@@ -110,12 +111,12 @@ class RemoteCatalog:
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """See ``Catalog.one_look``: they are asked for side by side."""
-        names = list(dict.fromkeys(tables))
+        before: Looked = getattr(self._look, "states", {})
+        names = [name for name in dict.fromkeys(tables) if name not in before]
         ahead = self._ask(lambda: self._tables.ahead([self.physical(name) for name in names]))
-        before = getattr(self._look, "states", {})
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             found = pool.map(lambda name: self._looked(name, ahead), names)
-            self._look.states = dict(zip(names, found, strict=True))
+            self._look.states = {**before, **dict(zip(names, found, strict=True))}
         try:
             yield
         finally:
