@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.errors import LakesmithError, QualityError, RunError
-from lakesmith.execute.engine import NotIncremental, Outdated
+from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
@@ -22,7 +22,7 @@ from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.judge.rule_misfits import failed_filter
-from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.failures import explain_failure, is_unanswered
 from lakesmith.spark.kinds.change_ledger import change_ledger
 from lakesmith.spark.kinds.derive import advance, derive
 from lakesmith.spark.kinds.replay import drop, replay
@@ -78,7 +78,10 @@ class SparkEngine:
         except (LakesmithError, Outdated, NotIncremental):
             raise
         except (Py4JError, PySparkException, OSError) as error:
-            raise explained(self.session, self.lake, step, error) from error
+            told = explained(self.session, self.lake, step, error)
+            if not self.lake.project.target.is_local and is_unanswered(error):
+                raise Unanswered(told.problems[0]) from error
+            raise told from error
         return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
 
     def cancel(self) -> None:
