@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from lakesmith.catalog.elsewhere import Reading
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.metadata_cache import Metadata, MetadataCache
@@ -83,6 +85,7 @@ class RemoteCatalog:
         secrets: texts that must not show in any message.
         naming: what the project's tables are called in it.
         cache: the folder in which metadata is kept that was read, for other processes; it may vanish.
+        elsewhere: tables of others, by the names that they have here: how to read their states.
     """
 
     def __init__(
@@ -91,11 +94,13 @@ class RemoteCatalog:
         secrets: tuple[str, ...] = (),
         naming: Naming = AS_IN_PROJECT,
         cache: Path | None = None,
+        elsewhere: Mapping[TableName, Reading] = MappingProxyType({}),
     ) -> None:
         self._properties = dict(properties)
         self._secrets = secrets
         self._naming = naming
         self._cache = MetadataCache(cache) if cache else None
+        self._elsewhere = elsewhere
         self._known: dict[TableName, tuple[Metadata, TableState]] = {}
         self._look = threading.local()
 
@@ -113,7 +118,8 @@ class RemoteCatalog:
         """See ``Catalog.one_look``: they are asked for side by side."""
         before: Looked = getattr(self._look, "states", {})
         names = [name for name in dict.fromkeys(tables) if name not in before]
-        ahead = self._ask(lambda: self._tables.ahead([self.physical(name) for name in names]))
+        own = [self.physical(name) for name in names if name not in self._elsewhere]
+        ahead = self._ask(lambda: self._tables.ahead(own))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             found = pool.map(lambda name: self._looked(name, ahead), names)
             self._look.states = {**before, **dict(zip(names, found, strict=True))}
@@ -130,6 +136,8 @@ class RemoteCatalog:
             return error
 
     def _read(self, name: TableName, ahead: Ahead = NOTHING_AHEAD) -> TableState | None:
+        if (read := self._elsewhere.get(name)) is not None:
+            return read()
         key = self._ask(lambda: self._tables.key(self.physical(name)))
         known, state = self._known.get(name) or (self._cache.load(key) if self._cache else None, None)
         found = self._ask(lambda: self._tables.find(self.physical(name), known, ahead))
