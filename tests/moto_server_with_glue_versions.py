@@ -1,6 +1,7 @@
 """Runs moto, which plays S3 and Glue, until its input ends: ``python moto_server_with_glue_versions.py PORT_FILE [REQUESTS_FILE]``.
 
-With a second file it writes down there what it is asked: a line for each request, as METHOD, path with its query, and range.
+With a second file it writes down there what it is asked: a line for each request, as METHOD, path with its query, and range
+(of Glue, whose requests all have the same path: what is called, such as ``AWSGlue.GetTable``).
 
 Glue refuses to update a table for one who names another version of it than the one it has: the catalogs that commit to
 Glue rest on that. Moto takes every update, and of writers at once it loses commits. So this is taught to it here.
@@ -49,7 +50,8 @@ class WritingDown(DomainDispatcherApplication):
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         asked = environ["PATH_INFO"].encode("latin-1").decode() + "?" + environ.get("QUERY_STRING", "")
-        line = " ".join((environ["REQUEST_METHOD"], quote(asked, "/?&=%-"), environ.get("HTTP_RANGE", "")))
+        more = environ.get("HTTP_RANGE", "") or environ.get("HTTP_X_AMZ_TARGET", "")
+        line = " ".join((environ["REQUEST_METHOD"], quote(asked, "/?&=%-"), more))
         with self._lock:
             print(line.rstrip(), file=self._file, flush=True)
         return super().__call__(environ, start_response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,6 +83,11 @@ def in_glue(s3: s3_server.Server) -> Place:
     bucket = s3.make_bucket()
     glue = {"glue.endpoint": s3.endpoint, "warehouse": f"{bucket}/wh"}
     return Place(GLUE, {"type": "glue", **glue, **files_of(s3)}, f"{bucket}/landing", _prefix(), s3)
+
+
+def project_file(name: str, place: Place, more: Mapping[str, Any] | None = None) -> str:
+    """A ``lakesmith.yaml`` with one target: JSON is YAML."""
+    return json.dumps({"name": name, "targets": {"local": {**place.target(), **(more or {})}}}, indent=1)
 
 
 def _prefix() -> str:

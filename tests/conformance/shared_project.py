@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import INTERPRETED, ProjectHarness, RunResult
-from places import Place
+from places import Place, project_file
 from small_shop import Order, csv
 
 from lakesmith.catalog.open import iceberg_properties, pyiceberg_properties
@@ -17,6 +17,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.iceberg.commits import physical, use_naming
+from lakesmith.spark.iceberg.others import others_conf
 from lakesmith.spark.start.session import local_catalog_conf
 from lakesmith.spark.start.target_conf import target_conf
 
@@ -57,8 +58,9 @@ class SharedProject(ProjectHarness):
         if not self.place.is_remote:
             Lake.open(project).catalog.prepare()  # type: ignore[attr-defined]
             state_dir = self.root / ".lakesmith"
-            return local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
-        found = target_conf(project.target, iceberg_properties(project.target))
+            own = local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
+            return {**own, **others_conf(project.target)}
+        found = target_conf(project.target, iceberg_properties(project.target)) | others_conf(project.target)
         # Those of Hadoop are read when a JVM starts, by another name than a session has them.
         return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
 
@@ -122,11 +124,6 @@ class SharedProject(ProjectHarness):
     def _s3(self) -> Any:
         assert self.place.s3 is not None
         return self.place.s3.client()
-
-
-def project_file(name: str, place: Place, more: Mapping[str, Any] | None = None) -> str:
-    """A ``lakesmith.yaml`` with one target: JSON is YAML."""
-    return json.dumps({"name": name, "targets": {"local": {**place.target(), **(more or {})}}}, indent=1)
 
 
 def grown(make: Callable[..., SharedProject], files: Files, *batches: Iterable[Order]) -> SharedProject:

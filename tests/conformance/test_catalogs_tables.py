@@ -134,3 +134,11 @@ def test_a_file_that_was_replaced_in_place(make: Make) -> None:
     there = (*SECOND, *LATE, Order(9, "Di", 3, 1))
     assert shop.rows("bronze.orders") == sorted(there)
     assert shop.rows("gold.sums") == sums(there)
+
+
+def test_no_file_of_positions_has_an_empty_part_in_its_name(make: Make) -> None:
+    """A name with ``//`` is another one in S3, which Arrow refuses to read."""
+    shop = grown(make, ORDERS | NEWEST | {"tables/_defaults.yaml": "format_version: 2\n"}, FIRST, SECOND)
+    found = shop.sql("SELECT file_path FROM {silver.newest}.delete_files")
+    assert found
+    assert not [path for (path,) in found if "//" in path.partition("://")[2]]

@@ -1,11 +1,25 @@
-"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them changes."""
+"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them changes.
+
+``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after a kill; with 0 it keeps nobody out.
+"""
 
 from __future__ import annotations
 
+import os
+
 from lakesmith import limits
+from lakesmith.catalog import lease
 from lakesmith.cli.main import main
+
+
+def _lease_lasts(seconds: float) -> None:
+    lease.LASTS_SECONDS = seconds  # type: ignore[misc]
+    lease._RENEWED_EACH = max(seconds / 4, 1.0)  # type: ignore[misc]
+
 
 if __name__ == "__main__":
     limits.COMPUTED_WHOLE_BELOW_BYTES = 0
     limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART = float("inf")
+    if seconds := os.environ.get("TEST_LEASE_SECONDS"):
+        _lease_lasts(float(seconds))
     main()

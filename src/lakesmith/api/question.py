@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from lakesmith import limits
 from lakesmith.api.opened import Opened
+from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, UsageError
@@ -29,7 +30,7 @@ class Question:
     sql: str
     as_of: Mapping[TableName, int] | None
     little: bool
-    others: Mapping[TableName, str] = field(default_factory=dict)
+    others: Mapping[TableName, Elsewhere] = field(default_factory=dict)
 
 
 def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
@@ -41,8 +42,12 @@ def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
     _require_select(sql)
     analysis = _analysed(sql, strict=as_of is not None)
     states = _states(opened, analysis)
-    external = {table.name for table in opened.project.tables if table.external}
-    others = {name: state.metadata_location for name, state in states.items() if name in external}
+    external = {table.name: table.external.catalog for table in opened.project.tables if table.external}
+    others = {
+        name: Elsewhere(state.metadata_location, external[name])
+        for name, state in states.items()
+        if name in external
+    }
     if others and as_of is None:
         # What Spark's catalog does not name is read as any table of the past is.
         analysis = _analysed(sql, strict=True)

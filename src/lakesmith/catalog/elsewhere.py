@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import load_metadata
@@ -11,26 +11,38 @@ from lakesmith.catalog.state import TableState
 from lakesmith.project.definitions import STATE_DIR, ExternalTable, Project, TableName
 
 Reading = Callable[[], TableState | None]
+InCatalog = Callable[[ExternalTable], TableState | None]
 
 
-def elsewhere(project: Project, own: LocalCatalog) -> dict[TableName, Reading]:
-    """How the states of the project's tables of others are read, under the names that they have here."""
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where the metadata of a table of others is, and the other catalog (None: the target's) whose settings tell how files are reached."""
+
+    location: str
+    catalog: str | None = None
+
+
+def elsewhere(project: Project, in_catalog: InCatalog) -> dict[TableName, Reading]:
+    """How the states of the project's tables of others are read, under the names that they have here.
+
+    ``in_catalog`` finds those of the target's own catalog and of its other ones.
+    """
     return {
-        table.name: _reading(project, own, table.name, table.external)
+        table.name: _reading(project, in_catalog, table.name, table.external)
         for table in project.tables
         if table.external is not None
     }
 
 
-def _reading(project: Project, own: LocalCatalog, name: TableName, external: ExternalTable) -> Reading:
+def _reading(project: Project, in_catalog: InCatalog, name: TableName, external: ExternalTable) -> Reading:
     if external.metadata is not None:
         location = str(project.root / external.metadata)
         return lambda: _in_file(str(name), location)
-    catalog = own
     if external.project is not None:
         folder = project.root / external.project / STATE_DIR
-        catalog = LocalCatalog(folder / "catalog.db", folder / "warehouse")
-    return lambda: _named(name, catalog.own_table(external.table.layer, external.table.name))
+        theirs = LocalCatalog(folder / "catalog.db", folder / "warehouse")
+        return lambda: _named(name, theirs.own_table(external.table.layer, external.table.name))
+    return lambda: _named(name, in_catalog(external))
 
 
 def _named(name: TableName, state: TableState | None) -> TableState | None:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lakesmith.catalog.elsewhere import elsewhere
+from lakesmith.catalog.elsewhere import Reading, elsewhere
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.aws import as_here
-from lakesmith.project.definitions import Project, Target
+from lakesmith.project.definitions import AS_IN_PROJECT, ExternalTable, Project, TableName, Target
+from lakesmith.project.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from lakesmith.catalog.remote import RemoteCatalog
 
 CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
 """The types of catalog a target can have."""
@@ -21,12 +32,49 @@ def open_catalog(project: Project) -> Catalog:
 
     Raises EnvironmentProblem LS326 for a type of catalog that cannot be used.
     """
-    if project.target.type == "local":
-        files = (project.state_dir / "catalog.db", project.state_dir / "warehouse")
-        return LocalCatalog(*files, elsewhere=elsewhere(project, LocalCatalog(*files)))
+    others = _Others(project)
+    if project.target.is_local:
+        return LocalCatalog(*_local_files(project), elsewhere=elsewhere(project, others.table))
+    return _remote(project, project.target, elsewhere(project, others.table))
+
+
+def _local_files(project: Project) -> tuple[Path, Path]:
+    return project.state_dir / "catalog.db", project.state_dir / "warehouse"
+
+
+def _remote(
+    project: Project, target: Target, others: Mapping[TableName, Reading] = MappingProxyType({})
+) -> RemoteCatalog:
     from lakesmith.catalog.remote import RemoteCatalog
 
-    return RemoteCatalog(pyiceberg_properties(project.target), project.secrets, project.target.naming)
+    cache = scratch_folder(project.root) / "cache" / "metadata"
+    return RemoteCatalog(pyiceberg_properties(target), project.secrets, target.naming, cache, others)
+
+
+@dataclass(frozen=True)
+class _Others:
+    """The catalogs in which tables of others are, each opened when the first of its tables is asked for."""
+
+    project: Project
+
+    def table(self, external: ExternalTable) -> TableState | None:
+        """The table's state, by the name that it has in its catalog."""
+        if external.catalog is None and self.project.target.is_local:
+            catalog: LocalCatalog | RemoteCatalog = LocalCatalog(*_local_files(self.project))
+        else:
+            catalog = self._catalog(external.catalog)
+        return catalog.table(external.table.layer, external.table.name)
+
+    def _catalog(self, name: str | None) -> RemoteCatalog:
+        if name not in self._opened:
+            target = self.project.target
+            other = next((each for each in target.others if each.name == name), target)
+            self._opened[name] = _remote(self.project, replace(other, naming=AS_IN_PROJECT))
+        return self._opened[name]
+
+    @cached_property
+    def _opened(self) -> dict[str | None, RemoteCatalog]:
+        return {}
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:

@@ -33,7 +33,10 @@ class Catalog(Protocol):
         """The namespace and the name that a table of the project has in the catalog."""
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
-        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked for all at once."""
+        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked for all at once.
+
+        One inside another begins when that did, for the tables that both are about.
+        """
 
     def reader(self) -> PyIcebergCatalog:
         """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import, too."""

@@ -7,14 +7,25 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from lakesmith.catalog.elsewhere import Reading
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
+from lakesmith.catalog.metadata_cache import Metadata, MetadataCache
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.catalog.remote_tables import RemoteTables, is_new_database, make_own_tables, tables_of
+from lakesmith.catalog.remote_tables import (
+    NOTHING_AHEAD,
+    Ahead,
+    RemoteTables,
+    is_new_database,
+    make_own_tables,
+    tables_of,
+)
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
@@ -23,14 +34,26 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 Result = TypeVar("Result")
+Looked = dict[TableName, TableState | LakesmithError | None]
 
-_AT_ONCE: Final = 16
-"""Questions to a catalog under way at once."""
+_AT_ONCE: Final = 10
+"""Questions to a catalog under way at once: as many connections as its clients keep."""
 
 
 def _is_not_of_old_metadata(record: logging.LogRecord) -> bool:
     """A REST server deletes old metadata files itself; PyIceberg tries it after each commit, and would tell a person that they are gone."""
     return not record.getMessage().startswith("Failed to delete metadata file")
+
+
+@lru_cache(maxsize=4)
+def _opened(properties: frozenset[tuple[str, str]]) -> PyIcebergCatalog:
+    """One for a process: a program that looks at its lake again and again logs in once, and keeps its connections."""
+    from pyiceberg.catalog import load_catalog
+
+    told = dict(properties)
+    if told.get("type") == "rest":
+        logging.getLogger("pyiceberg.catalog").addFilter(_is_not_of_old_metadata)
+    return load_catalog(CATALOG_NAME, **told)
 
 
 @dataclass(frozen=True)
@@ -61,21 +84,29 @@ class RemoteCatalog:
         properties: PyIceberg's catalog properties, ``type`` among them.
         secrets: texts that must not show in any message.
         naming: what the project's tables are called in it.
+        cache: the folder in which metadata is kept that was read, for other processes; it may vanish.
+        elsewhere: tables of others, by the names that they have here: how to read their states.
     """
 
     def __init__(
-        self, properties: Mapping[str, str], secrets: tuple[str, ...] = (), naming: Naming = AS_IN_PROJECT
+        self,
+        properties: Mapping[str, str],
+        secrets: tuple[str, ...] = (),
+        naming: Naming = AS_IN_PROJECT,
+        cache: Path | None = None,
+        elsewhere: Mapping[TableName, Reading] = MappingProxyType({}),
     ) -> None:
         self._properties = dict(properties)
         self._secrets = secrets
         self._naming = naming
-        # A metadata file never changes, so a state stays right for as long as the catalog names the same file.
-        self._states: dict[TableName, TableState] = {}
+        self._cache = MetadataCache(cache) if cache else None
+        self._elsewhere = elsewhere
+        self._known: dict[TableName, tuple[Metadata, TableState]] = {}
         self._look = threading.local()
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        looked: dict[TableName, TableState | LakesmithError | None] = getattr(self._look, "states", {})
+        looked: Looked = getattr(self._look, "states", {})
         table = TableName(layer, name)
         found = looked[table] if table in looked else self._read(table)
         if isinstance(found, LakesmithError):
@@ -85,33 +116,39 @@ class RemoteCatalog:
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """See ``Catalog.one_look``: they are asked for side by side."""
-        names = list(dict.fromkeys(tables))
-        self._ask(lambda: self._tables)
-        before = getattr(self._look, "states", {})
+        before: Looked = getattr(self._look, "states", {})
+        names = [name for name in dict.fromkeys(tables) if name not in before]
+        own = [self.physical(name) for name in names if name not in self._elsewhere]
+        ahead = self._ask(lambda: self._tables.ahead(own))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            self._look.states = dict(zip(names, pool.map(self._looked, names), strict=True))
+            found = pool.map(lambda name: self._looked(name, ahead), names)
+            self._look.states = {**before, **dict(zip(names, found, strict=True))}
         try:
             yield
         finally:
             self._look.states = before
 
-    def _looked(self, name: TableName) -> TableState | LakesmithError | None:
+    def _looked(self, name: TableName, ahead: Ahead) -> TableState | LakesmithError | None:
         """What is wrong with one table is told where it is asked for: the others are there."""
         try:
-            return self._read(name)
+            return self._read(name, ahead)
         except LakesmithError as error:
             return error
 
-    def _read(self, name: TableName) -> TableState | None:
-        known = self._states.get(name)
-        found = self._ask(
-            lambda: self._tables.find(self.physical(name), known.metadata_location if known else None)
-        )
+    def _read(self, name: TableName, ahead: Ahead = NOTHING_AHEAD) -> TableState | None:
+        if (read := self._elsewhere.get(name)) is not None:
+            return read()
+        key = self._ask(lambda: self._tables.key(self.physical(name)))
+        known, state = self._known.get(name) or (self._cache.load(key) if self._cache else None, None)
+        found = self._ask(lambda: self._tables.find(self.physical(name), known, ahead))
         if found is None:
             return None
-        if known is None or known.metadata_location != found.location:
-            known = self._states[name] = parse_metadata(str(name), found.location, found.data or {})
-        return known
+        if state is None or known is None or found.location != known.location:
+            state = parse_metadata(str(name), found.location, found.data)
+        if self._cache and (known is None or (found.location, found.etag) != (known.location, known.etag)):
+            self._cache.save(key, found)
+        self._known[name] = replace(found, data={}), state
+        return state
 
     def physical(self, name: TableName) -> tuple[str, str]:
         """See ``Catalog.physical``."""
@@ -136,11 +173,7 @@ class RemoteCatalog:
 
     @cached_property
     def _catalog(self) -> PyIcebergCatalog:
-        from pyiceberg.catalog import load_catalog
-
-        if self._properties.get("type") == "rest":
-            logging.getLogger("pyiceberg.catalog").addFilter(_is_not_of_old_metadata)
-        return load_catalog(CATALOG_NAME, **self._properties)
+        return _opened(frozenset(self._properties.items()))
 
     @cached_property
     def _tables(self) -> RemoteTables:

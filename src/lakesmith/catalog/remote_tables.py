@@ -5,65 +5,98 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from lakesmith.catalog.metadata import GZIP_MAGIC
+from lakesmith.catalog.metadata_cache import Metadata
 
 Identifier = tuple[str, str]
 """A namespace and a table's name, as the catalog has them."""
 
+Ahead = Mapping[Identifier, str | None]
+"""Where the metadata of tables is that were asked for together; None: there is no such table."""
+
+NOTHING_AHEAD: Final[Ahead] = {}
+_NOT_MODIFIED: Final = 304
 _NOT_FOUND: Final = 404
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """Where a table's metadata is, and what it says; ``data`` is None where that is known already."""
-
-    location: str
-    data: Mapping[str, Any] | None
+_IN_ONE_QUERY: Final = 500
+"""Names of tables in one query: databases have limits."""
 
 
 class RemoteTables(Protocol):
     """The tables of one catalog. What goes wrong raises what its client raises."""
 
-    def find(self, identifier: Identifier, known: str | None) -> Metadata | None:
-        """The table's metadata now; None when there is no such table. ``known``: the location of what is known of it already."""
+    def key(self, identifier: Identifier) -> str:
+        """What tells the table from others, those of other catalogs too; nothing in it is a secret."""
+
+    def ahead(self, identifiers: Sequence[Identifier]) -> Ahead:
+        """What can be asked of many tables at once, for ``find``; it need not have all of them."""
+
+    def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
+        """The table's metadata now; None when there is no such table. It is ``known`` itself where that is still right."""
 
 
 def tables_of(catalog: Any) -> RemoteTables:
     """The tables of one of PyIceberg's catalogs."""
     kinds: dict[str, Callable[[Any], RemoteTables]] = {
         "RestCatalog": _RestTables,
-        "GlueCatalog": partial(_TablesInFiles, location=_in_glue),
-        "SqlCatalog": partial(_TablesInFiles, location=_in_database),
+        "GlueCatalog": lambda catalog: _TablesInFiles(catalog, _InGlue(catalog)),
+        "SqlCatalog": lambda catalog: _TablesInFiles(catalog, _InDatabase(catalog)),
     }
     return kinds[type(catalog).__name__](catalog)
 
 
 @dataclass(frozen=True)
 class _RestTables:
-    """A REST catalog answers with the metadata itself."""
+    """A REST catalog answers with the metadata itself, and some know by an ETag that one has it already."""
 
     catalog: Any
 
-    def find(self, identifier: Identifier, known: str | None) -> Metadata | None:
+    def key(self, identifier: Identifier) -> str:
+        return f"{self._url(identifier)} {self.catalog.properties.get('warehouse')}"
+
+    def ahead(self, identifiers: Sequence[Identifier]) -> Ahead:
+        """Nothing: there is no such question."""
+        return NOTHING_AHEAD
+
+    def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
+        etag = known.etag if known else None
+        response = self._get(identifier, {"If-None-Match": etag} if etag else {})
+        if response.status_code == _NOT_FOUND:
+            return None
+        if response.status_code == _NOT_MODIFIED:
+            return known
+        answer = response.json()
+        return Metadata(answer["metadata-location"], answer["metadata"], response.headers.get("ETag"))
+
+    def _get(self, identifier: Identifier, headers: Mapping[str, str]) -> Any:
+        url, session = self._url(identifier), self.catalog._session
+        response = session.get(url, headers=headers)
+        if not response.ok and response.status_code != _NOT_FOUND:
+            # PyIceberg says what such an answer means, and asks again where that helps.
+            self.catalog.load_table(identifier)
+            response = session.get(url, headers=headers)
+            response.raise_for_status()
+        return response
+
+    def _url(self, identifier: Identifier) -> str:
         from pyiceberg.catalog.rest import Endpoints
 
         catalog = self.catalog
-        path = catalog.url(Endpoints.load_table, **catalog._split_identifier_for_path(identifier))
-        response = catalog._session.get(path)
-        if response.status_code == _NOT_FOUND:
-            return None
-        if not response.ok:
-            # PyIceberg says what such an answer means, and asks again where that helps.
-            catalog.load_table(identifier)
-            response = catalog._session.get(path)
-            response.raise_for_status()
-        answer = response.json()
-        return Metadata(answer["metadata-location"], answer["metadata"])
+        return str(catalog.url(Endpoints.load_table, **catalog._split_identifier_for_path(identifier)))
+
+
+class _Locations(Protocol):
+    """Where a catalog says that the metadata of its tables is."""
+
+    def of(self, identifier: Identifier) -> str | None:
+        """That of one; None when there is no such table."""
+
+    def of_many(self, identifiers: Sequence[Identifier]) -> Ahead:
+        """Those of several, by fewer questions; what it does not have is asked for by itself."""
 
 
 @dataclass(frozen=True)
@@ -71,32 +104,83 @@ class _TablesInFiles:
     """The catalog says where a metadata file is, and that is read as PyIceberg is set up to read."""
 
     catalog: Any
-    location: Callable[[Any, Identifier], str | None]
+    locations: _Locations
+    ios: dict[str, Any] = field(default_factory=dict)
 
-    def find(self, identifier: Identifier, known: str | None) -> Metadata | None:
-        location = self.location(self.catalog, identifier)
-        if location is None:
-            return None
-        return Metadata(location, None if location == known else self._read(location))
+    def key(self, identifier: Identifier) -> str:
+        return (
+            f"{type(self.catalog).__name__} {self.catalog.properties.get('warehouse')} {'.'.join(identifier)}"
+        )
+
+    def ahead(self, identifiers: Sequence[Identifier]) -> Ahead:
+        return self.locations.of_many(identifiers)
+
+    def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
+        location = ahead[identifier] if identifier in ahead else self.locations.of(identifier)
+        if location is None or (known is not None and known.location == location):
+            return known if location else None
+        return Metadata(location, self._read(location))
 
     def _read(self, location: str) -> dict[str, Any]:
-        from pyiceberg.io import load_file_io
-
-        with load_file_io(self.catalog.properties, location).new_input(location).open() as file:
+        with self._io(location).new_input(location).open() as file:
             content = file.read()
         data: dict[str, Any] = json.loads(
             gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
         )
         return data
 
+    def _io(self, location: str) -> Any:
+        """One for all of a scheme: each has connections of its own."""
+        from pyiceberg.io import load_file_io
 
-def _in_glue(catalog: Any, identifier: Identifier) -> str | None:
-    glue = catalog.glue
-    try:
-        found = glue.get_table(DatabaseName=identifier[0], Name=identifier[1])["Table"]
-    except glue.exceptions.EntityNotFoundException:
-        return None
-    location = found.get("Parameters", {}).get("metadata_location")
+        scheme = location.partition(":")[0]
+        if scheme not in self.ios:
+            self.ios[scheme] = load_file_io(self.catalog.properties, location)
+        return self.ios[scheme]
+
+
+@dataclass(frozen=True)
+class _InGlue:
+    """Glue gives the tables of a database in pages of 100."""
+
+    catalog: Any
+
+    def of(self, identifier: Identifier) -> str | None:
+        glue = self.catalog.glue
+        try:
+            found = glue.get_table(DatabaseName=identifier[0], Name=identifier[1])["Table"]
+        except glue.exceptions.EntityNotFoundException:
+            return None
+        return _location_in(found)
+
+    def of_many(self, identifiers: Sequence[Identifier]) -> Ahead:
+        """What is not found is asked for by itself: some may be hidden from whoever asks for all."""
+        names: dict[str, set[str]] = defaultdict(set)
+        for database, name in identifiers:
+            names[database].add(name)
+        found: dict[Identifier, str | None] = {}
+        for database, wanted in names.items():
+            found |= {(database, name): at for name, at in self._in_pages(database, wanted).items()}
+        return found
+
+    def _in_pages(self, database: str, wanted: set[str]) -> dict[str, str | None]:
+        """For as long as more are to be found than pages were asked for: others may have thousands of tables in the database."""
+        glue, found = self.catalog.glue, dict[str, str | None]()
+        pages = glue.get_paginator("get_tables").paginate(DatabaseName=database) if len(wanted) > 1 else ()
+        try:
+            for at, page in enumerate(pages, 1):
+                found |= {
+                    each["Name"]: _location_in(each) for each in page["TableList"] if each["Name"] in wanted
+                }
+                if len(wanted) - len(found) <= at:
+                    break
+        except (glue.exceptions.EntityNotFoundException, glue.exceptions.AccessDeniedException):
+            return {}
+        return found
+
+
+def _location_in(table: Any) -> str | None:
+    location = table.get("Parameters", {}).get("metadata_location")
     return None if location is None else str(location)
 
 
@@ -124,26 +208,37 @@ def is_new_database(catalog: Any, error: Exception) -> bool:
     return not set(SqlCatalogBaseTable.metadata.tables) <= set(there)
 
 
-def _in_database(catalog: Any, identifier: Identifier) -> str | None:
-    from sqlalchemy.exc import SQLAlchemyError
+@dataclass(frozen=True)
+class _InDatabase:
+    """A database has a row for each table."""
 
-    try:
-        return _in_own_tables(catalog, identifier)
-    except SQLAlchemyError as error:
-        if is_new_database(catalog, error):
-            return None
-        raise
+    catalog: Any
 
+    def of(self, identifier: Identifier) -> str | None:
+        return self.of_many([identifier])[identifier]
 
-def _in_own_tables(catalog: Any, identifier: Identifier) -> str | None:
-    from pyiceberg.catalog.sql import IcebergTables
-    from sqlalchemy import select
+    def of_many(self, identifiers: Sequence[Identifier]) -> Ahead:
+        from sqlalchemy.exc import SQLAlchemyError
 
-    asked = select(IcebergTables.metadata_location).where(
-        IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == identifier[0],
-        IcebergTables.table_name == identifier[1],
-    )
-    with catalog.engine.connect() as connection:
-        found = connection.execute(asked).scalar()
-    return None if found is None else str(found)
+        found: dict[Identifier, str | None] = dict.fromkeys(identifiers)
+        try:
+            for begin in range(0, len(identifiers), _IN_ONE_QUERY):
+                found |= self._query(identifiers[begin : begin + _IN_ONE_QUERY])
+        except SQLAlchemyError as error:
+            if not is_new_database(self.catalog, error):
+                raise
+        return found
+
+    def _query(self, identifiers: Sequence[Identifier]) -> dict[Identifier, str | None]:
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import select
+
+        namespace, name = IcebergTables.table_namespace, IcebergTables.table_name
+        asked = select(namespace, name, IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self.catalog.name,
+            namespace.in_({each[0] for each in identifiers}),
+            name.in_({each[1] for each in identifiers}),
+        )
+        with self.catalog.engine.connect() as connection:
+            rows = connection.execute(asked).all()
+        return {(row[0], row[1]): row[2] for row in rows if (row[0], row[1]) in identifiers}

@@ -18,12 +18,12 @@ SQLITE = "sqlite"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as an engine finds it. ``metadata``: its newest metadata file; None where nobody asked the catalog."""
+    """A table as an engine finds it. ``metadata``: its newest metadata file. Both it and the format are None where no catalog told."""
 
     name: TableName
     namespace: str
     table: str
-    format_version: int
+    format_version: int | None
     metadata: str | None = None
 
     @property

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from queue import Empty, Queue
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
+from lakesmith.catalog.state import TableState
 from lakesmith.connect.model import Engine, Lake, Table
-from lakesmith.connect.render import FORMAT_THREE
 from lakesmith.connect.secrets import without_secrets
 from lakesmith.connect.values import References, reference, variables
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
 from lakesmith.project.definitions import Project, TableDefinition, TableName
+
+States = Mapping[TableName, TableState | None]
+
+ASKED_FOR_SECONDS = 10.0
+"""So long a catalog is waited for that need not be asked."""
 
 
 def read_lake(
@@ -27,16 +34,17 @@ def read_lake(
     opened: Callable[[], Catalog],
 ) -> Lake:
     """The target's lake as ``engine`` needs to know it. ``opened``: the target's catalog, with the values of the environment; it is
-    called where another catalog than that of this machine has to be asked.
+    called where another catalog than that of this machine is asked: for the metadata that the engine cannot do without, or for the
+    tables' formats, if it answers in time.
 
     Raises ProjectError; UsageError LS201 for an unknown table, LS253 where no table is there; EnvironmentProblem LS325, LS326.
     """
     project, graph = load(root.resolve(), target, References(os.environ))
     chosen = set(select(graph, list(patterns))) if patterns else set(graph.order)
-    definitions = [table for table in project.tables if table.name in chosen]
-    catalog = _catalog(engine, project, opened)
-    found = [_public(_table(project, table, catalog), project) for table in definitions if _is_asked(table)]
-    unbuilt = [table for table in found if catalog is not None and table.metadata is None]
+    names = [table.name for table in project.tables if table.name in chosen and _is_asked(table)]
+    states = _states(engine, project, names, opened)
+    found = [_public(_table(project, name, states), project) for name in names]
+    unbuilt = [table for table in found if states is not None and table.metadata is None]
     public, written_out = without_secrets(project.target)
     lake = Lake(
         project=project.name,
@@ -57,20 +65,46 @@ def _is_asked(table: TableDefinition) -> bool:
     return table.external is None
 
 
-def _catalog(engine: Engine, project: Project, opened: Callable[[], Catalog]) -> Catalog | None:
-    """What is asked for metadata: the file here always, another catalog where the engine cannot do without."""
-    if project.target.type == "local":
-        return LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
-    if project.target.type not in engine.asks_for_metadata:
+def _states(
+    engine: Engine, project: Project, names: Sequence[TableName], opened: Callable[[], Catalog]
+) -> States | None:
+    """What the catalog knows of the tables; None where it was not asked, or does not answer and the engine can do without."""
+    if project.target.is_local:
+        return _asked(
+            names, lambda: LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
+        )
+    if project.target.type in engine.asks_for_metadata:
+        return _asked(names, opened)
+    return _in_time(lambda: _asked(names, opened)) if engine.format_three else None
+
+
+def _asked(names: Sequence[TableName], opened: Callable[[], Catalog]) -> States:
+    catalog = opened()
+    return {name: catalog.table(name.layer, name.name) for name in names}
+
+
+def _in_time(ask: Callable[[], States]) -> States | None:
+    """The answer, if it comes soon: a text may be printed where the catalog cannot be reached, or its variables are not set."""
+    answers: Queue[States | None] = Queue()
+
+    def put() -> None:
+        try:
+            answers.put(ask())
+        except LakesmithError:
+            answers.put(None)
+
+    threading.Thread(target=put, name="formats", daemon=True).start()
+    try:
+        return answers.get(timeout=ASKED_FOR_SECONDS)
+    except Empty:
         return None
-    return opened()
 
 
-def _table(project: Project, definition: TableDefinition, catalog: Catalog | None) -> Table:
-    namespace, name = project.target.naming.physical(definition.name)
-    state = catalog.table(definition.name.layer, definition.name.name) if catalog else None
-    version = state.format_version if state else FORMAT_THREE
-    return Table(definition.name, namespace, name, version, state.metadata_location if state else None)
+def _table(project: Project, name: TableName, states: States | None) -> Table:
+    namespace, table = project.target.naming.physical(name)
+    state = states.get(name) if states else None
+    version, place = (state.format_version, state.metadata_location) if state else (None, None)
+    return Table(name, namespace, table, version, place)
 
 
 def _public(table: Table, project: Project) -> Table:

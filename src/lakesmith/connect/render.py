@@ -28,10 +28,7 @@ def snippet(engine: Engine, lake: Lake, others: tuple[Engine, ...] = ()) -> str:
 def _comments(engine: Engine, lake: Lake, piece: Piece) -> Iterator[str]:
     yield f"{engine.title}: the tables of project {lake.project}, target {lake.target.name}"
     yield from piece.notes
-    three = [table for table in lake.tables if table.format_version >= FORMAT_THREE]
-    if engine.format_three and three:
-        yield f"format 3 ({listed([table.path for table in three])}):"
-        yield f"  {engine.format_three}"
+    yield from _on_format(engine, lake)
     body = "\n".join(piece.lines)
     if names := [name for name in _known(lake) if _names(body, name)]:
         how = f" ({engine.fills_in})" if engine.fills_in else ""
@@ -42,6 +39,16 @@ def _comments(engine: Engine, lake: Lake, piece: Piece) -> Iterator[str]:
         yield f"put in: {', '.join(gaps)}"
     if lake.unbuilt:
         yield f"not built yet, and left out: {listed(map(str, lake.unbuilt))}"
+
+
+def _on_format(engine: Engine, lake: Lake) -> Iterator[str]:
+    """What is to be known of tables of format 3, which all are that nobody told of."""
+    three = [table.path for table in lake.tables if (table.format_version or FORMAT_THREE) >= FORMAT_THREE]
+    if engine.format_three and three:
+        untold = any(table.format_version is None for table in lake.tables)
+        unless = ", unless they are declared as format 2; the catalog did not answer" if untold else ""
+        yield f"format 3 ({listed(three)}){unless}:"
+        yield f"  {engine.format_three}"
 
 
 def _known(lake: Lake) -> tuple[str, ...]:

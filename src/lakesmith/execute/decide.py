@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem
@@ -83,9 +84,13 @@ class Decider:
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
         """The whole plan: a table whose inputs have work waits for them, as its own step is only known then."""
         names = tuple(names)
-        inputs = (upstream for name in names for upstream in self.graph.node(name).inputs)
-        with self.lake.one_look((*names, *inputs)):
+        with self.one_look(names):
             return self._decide_each(names)
+
+    def one_look(self, names: Sequence[TableName]) -> AbstractContextManager[None]:
+        """Within it the tables and their inputs are as they were when it began. See ``Catalog.one_look``."""
+        inputs = (upstream for name in names for upstream in self.graph.node(name).inputs)
+        return self.lake.one_look((*names, *inputs))
 
     def _decide_each(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
         decisions: dict[TableName, Decision] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lakesmith.errors import LakesmithError
+from lakesmith.errors import LakesmithError, RunError
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.plan.steps import TableStep
 
@@ -18,6 +18,10 @@ class Outdated(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class Unanswered(RunError):
+    """A shared catalog did not say what became of a commit on the batch's working branch: nothing of it counts, and it may be done again."""
 
 
 class NotIncremental(Exception):

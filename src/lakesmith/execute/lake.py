@@ -14,7 +14,7 @@ from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.unfinished import require_finished
-from lakesmith.errors import LakesmithError
+from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.execute.others import external_facts
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
@@ -56,7 +56,7 @@ class Lake:
         Raises StateError LS513 for a table whose drop or rename was begun and not finished.
         """
         if (external := self._external(name)) is not None:
-            return external_facts(name, external, self.catalog.table(name.layer, name.name))
+            return self._facts_of_others(name, external)
         require_finished(self.project.state_dir, name)
         state = self.catalog.table(name.layer, name.name)
         if state is None:
@@ -68,6 +68,13 @@ class Lake:
             return TableFacts(state, find_progress(state, can_rebuild=not self._is_sourced(name)))
         except LakesmithError as error:
             return TableFacts(state, problem=error.problems[0])
+
+    def _facts_of_others(self, name: TableName, external: ExternalTable) -> TableFacts:
+        """A catalog of others that does not answer keeps nothing waiting but what is read from it."""
+        try:
+            return external_facts(name, external, self.catalog.table(name.layer, name.name))
+        except EnvironmentProblem as error:
+            return TableFacts(problem=error.problems[0])
 
     def _external(self, name: TableName) -> ExternalTable | None:
         return next((table.external for table in self.project.tables if table.name == name), None)

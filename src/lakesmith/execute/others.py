@@ -27,7 +27,8 @@ def external_facts(name: TableName, external: ExternalTable, state: TableState |
 
 
 def _not_there(name: TableName, external: ExternalTable) -> Problem:
-    where = external.metadata or f"{external.table} of {external.project or 'the catalog of the target'}"
+    of = external.project or external.catalog or "the catalog of the target"
+    where = external.metadata or f"{external.table} of {of}"
     return Problem(
         "LS514",
         f"{name}, a table of others, is not there",

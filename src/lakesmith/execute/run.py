@@ -96,12 +96,13 @@ class Run:
 
     def _under_lock(self, lock: ProjectLock) -> int:
         self.decider.unread = fetch_all(self.decider.lake, self.names)
-        decisions = self.decider.decide_all(self.names)
+        with self.decider.one_look(self.names):
+            decisions = self.decider.decide_all(self.names)
+            little = planned_bytes(self.decider.lake, decisions) <= limits.LITTLE_DATA_BYTES
         if all(isinstance(decision, UpToDate) for decision in decisions):
             for decision in decisions:
                 self._current(decision)
             return 0
-        little = planned_bytes(self.decider.lake, decisions) <= limits.LITTLE_DATA_BYTES
         self.engine = LazyEngine(lambda: self.start_engine(lock, little))
         if has_work(decisions):
             # There will be work for it: it starts while the first table is being planned again.

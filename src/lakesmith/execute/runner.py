@@ -10,7 +10,7 @@ from threading import Event as Flag
 
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped
+from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped, Unanswered
 from lakesmith.execute.events import (
     Listener,
     TableCurrent,
@@ -46,6 +46,7 @@ class Walk:
     stop: Flag = field(default_factory=Flag)
     current: Mapping[TableName, UpToDate] = field(default_factory=dict)
     _failed: dict[TableName, int] = field(default_factory=dict)
+    _unanswered: set[TableName] = field(default_factory=set)
 
     def run(self) -> int:
         """Walks to the end and returns the exit code: the highest of the tables' codes, 0 when none failed."""
@@ -120,6 +121,13 @@ class Walk:
             report = self.engine().run_step(step, self.listener)
         except Outdated as moved:
             self.listener(TableRedone(step.name, moved.reason))
+            return False
+        except Unanswered as lost:
+            # Once: a server that stays away is told of.
+            if step.name in self._unanswered:
+                raise
+            self._unanswered.add(step.name)
+            self.listener(TableRedone(step.name, lost.problems[0].what))
             return False
         except BadFiles as bad:
             if not (left_out := self.decider.leave_out(step, bad)):

@@ -295,8 +295,8 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class ExternalTable:
-    """An Iceberg table of others, which is read and never written: ``table`` of the project in the folder ``project``, or of this
-    project's own catalog; or the one whose metadata file is ``metadata``.
+    """An Iceberg table of others, which is read and never written: ``table`` of the project in the folder ``project``, of the target's
+    other catalog ``catalog``, or of this project's own catalog; or the one whose metadata file is ``metadata``.
 
     ``begin``: a snapshot's id or a moment; what was there then does not count. None: all rows count.
     """
@@ -306,6 +306,7 @@ class ExternalTable:
     project: str | None = None
     metadata: str | None = None
     begin: str | None = None
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,7 +511,10 @@ AS_IN_PROJECT: Final = Naming()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a project runs. ``type`` is ``local`` or a catalog type; the mappings are as written, env filled in."""
+    """Where a project runs. ``type`` is ``local`` or a catalog type; the mappings are as written, env filled in.
+
+    ``others``: catalogs of others, from which tables are read.
+    """
 
     name: str
     type: str
@@ -518,6 +522,7 @@ class Target:
     spark: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     place: Place | None = None
     naming: Naming = AS_IN_PROJECT
+    others: tuple[Target, ...] = ()
 
     @property
     def is_local(self) -> bool:

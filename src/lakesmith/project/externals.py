@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
 from lakesmith.errors import Place, Problem
-from lakesmith.project.definitions import ExternalTable, TableName
+from lakesmith.project.definitions import ExternalTable, TableDefinition, TableName, Target
 from lakesmith.project.models import ExternalSettings, TableFile
+from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.settings import Level
 
 _OF_ANY_TABLE: Final = frozenset({"external", "description", "owner", "tags"})
@@ -24,7 +25,7 @@ def external_table(name: TableName, own: Level[TableFile], problems: list[Proble
     problems += [*_not_together(name, own), *_wrong(settings, own)]
     begin = None if settings.from_ is None else str(settings.from_)
     table = TableName.parse(settings.table) if settings.table else name
-    return ExternalTable(place, table, settings.project, settings.metadata, begin)
+    return ExternalTable(place, table, settings.project, settings.metadata, begin, settings.catalog)
 
 
 def _not_together(name: TableName, own: Level[TableFile]) -> Iterator[Problem]:
@@ -36,10 +37,14 @@ def _not_together(name: TableName, own: Level[TableFile]) -> Iterator[Problem]:
 
 def _wrong(settings: ExternalSettings, own: Level[TableFile]) -> Iterator[Problem]:
     place = own.document.place("external")
-    if settings.metadata is not None and (settings.project or settings.table):
-        yield Problem("LS105", "metadata takes the place of project and table", place, "one of the two")
-    if settings.metadata is None and settings.project is None and settings.table is None:
-        yield Problem("LS104", "external does not say which table it is", place, "project, table or metadata")
+    if settings.metadata is not None and (settings.project or settings.catalog or settings.table):
+        what = "metadata takes the place of project, catalog and table"
+        yield Problem("LS105", what, place, "one of the two")
+    if settings.project is not None and settings.catalog is not None:
+        yield Problem("LS105", "a table is in a project or in a catalog", place, "one of the two")
+    if not (settings.metadata or settings.project or settings.catalog or settings.table):
+        expected = "project, catalog, table or metadata"
+        yield Problem("LS104", "external does not say which table it is", place, expected)
     if settings.from_ is not None and not _is_fixed(str(settings.from_)):
         yield _no_point(str(settings.from_), own.document.place("external", "from"))
 
@@ -58,3 +63,18 @@ def _is_fixed(text: str) -> bool:
 def _no_point(text: str, place: Place) -> Problem:
     expected = "the id of a snapshot, or a moment such as 2026-01-31T12:30:00Z"
     return Problem("LS105", "from names no fixed point of the past", place, expected, repr(text))
+
+
+def unknown_catalogs(tables: Iterable[TableDefinition], target: Target) -> Iterator[Problem]:
+    """LS124: tables in catalogs of others that the target does not have."""
+    known = [other.name for other in target.others]
+    for table in tables:
+        name = table.external.catalog if table.external else None
+        if name is not None and name not in known:
+            yield Problem(
+                "LS124",
+                f"target {target.name!r} has no other catalog {name!r}",
+                table.place,
+                f"one of {', '.join(known)}" if known else f"other_catalogs: {{{name}: ...}} in its settings",
+                hint=did_you_mean(name, known),
+            )

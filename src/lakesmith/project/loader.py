@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from lakesmith.errors import Problem, ProjectError
 from lakesmith.project.definitions import Project, TableDefinition, TableName, Target
+from lakesmith.project.externals import unknown_catalogs
 from lakesmith.project.files import FolderFiles, ProjectFiles
 from lakesmith.project.layout import Layout, TableFiles, layout
 from lakesmith.project.loaded import LoadedProject, sorted_problems
@@ -41,7 +42,7 @@ def load_project(
     is run. LS101 a file cannot be read or parsed; LS102 a key twice; LS103 an unknown setting; LS104 a missing one; LS105 a
     wrong value; LS106 a variable, LS107 an environment variable that is not set; LS110 a misplaced file; LS111 two tables of
     one name; LS112 sourced and derived, or neither; LS113 an Avro schema; LS114 a column type; LS115 a partition field;
-    LS116, LS117 a Python query; LS119 no project; LS120 no such target; LS18x rules.
+    LS116, LS117 a Python query; LS119 no project; LS120 no such target; LS124 no such other catalog; LS18x rules.
     """
     return parse_project(FolderFiles(root.absolute()), target, environ)
 
@@ -65,6 +66,8 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
     if header is not None:
         problems += _same_names(header.target, found)
     tables = _Tables(files, header, found, problems).definitions()
+    if header is not None:
+        problems += unknown_catalogs(tables, header.target)
     uses_environment = header is not None and header.uses_environment
     return LoadedProject(
         _project(files, header, tables), sorted_problems(problems), declared, uses_environment

@@ -476,12 +476,17 @@ class ExternalSettings(Settings):
         "project's target.",
         min_length=1,
     )
+    catalog: str | None = Field(
+        None,
+        description="The catalog that it is in, by its name in `other_catalogs` of the target. Default: that of the target itself.",
+        min_length=1,
+    )
     table: TableReference | None = Field(
         None, description="What it is called there, such as `bronze.sales`. Default: as the file is."
     )
     metadata: str | None = Field(
         None,
-        description="In place of `project` and `table`: the path of an Iceberg metadata file, `*.metadata.json`, relative to the project's "
+        description="In place of `project`, `catalog` and `table`: the path of an Iceberg metadata file, `*.metadata.json`, relative to the project's "
         "folder.",
         min_length=1,
     )
@@ -593,6 +598,11 @@ class TargetSettings(Settings):
     )
     namespaces: NamespaceSettings | None = Field(
         None, description="What the tables are called in the catalog. Default: as in the project."
+    )
+    other_catalogs: dict[Annotated[str, Field(pattern=NAME_PATTERN)], CatalogSettings] = Field(
+        default_factory=dict,
+        description="Catalogs of others, by the names by which `external: {catalog: NAME}` means them, with settings as `catalog` has them: "
+        "see [tables of others](../external.md).",
     )
 
 

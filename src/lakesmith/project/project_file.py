@@ -9,7 +9,7 @@ from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import Naming, Target
 from lakesmith.project.durations import seconds
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
-from lakesmith.project.models import DefaultsFile, ProjectFile, TargetSettings
+from lakesmith.project.models import CatalogSettings, DefaultsFile, ProjectFile, TargetSettings
 from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.settings import Level
 from lakesmith.project.validate import validated
@@ -93,16 +93,27 @@ def _header(
 
 
 def _target(name: str, settings: TargetSettings, document: Document) -> Target:
-    catalog = settings.catalog
-    extra = (catalog.model_extra or {}) if catalog else {}
     return Target(
         name=name,
-        type=catalog.type if catalog else LOCAL,
-        catalog=tuple(sorted((key, _text(value)) for key, value in extra.items())),
+        type=settings.catalog.type if settings.catalog else LOCAL,
+        catalog=_properties(settings.catalog),
         spark=tuple(sorted((key, _text(value)) for key, value in settings.spark.items())),
         place=document.place("targets", name),
         naming=_naming(settings),
+        others=tuple(
+            _other(key, catalog, document.place("targets", name, "other_catalogs", key))
+            for key, catalog in sorted(settings.other_catalogs.items())
+        ),
     )
+
+
+def _other(name: str, catalog: CatalogSettings, place: Place) -> Target:
+    return Target(name, catalog.type, _properties(catalog), place=place)
+
+
+def _properties(catalog: CatalogSettings | None) -> tuple[tuple[str, str], ...]:
+    extra = (catalog.model_extra or {}) if catalog else {}
+    return tuple(sorted((key, _text(value)) for key, value in extra.items()))
 
 
 def _naming(settings: TargetSettings) -> Naming:
@@ -134,6 +145,11 @@ def _target_problems(model: ProjectFile, document: Document, chosen: str) -> Ite
 
 def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
     for name, settings in model.targets.items():
+        for key, other in settings.other_catalogs.items() if settings else ():
+            if other.type == LOCAL:
+                place = document.place("targets", name, "other_catalogs", key)
+                hint = "external: {project: FOLDER} reads what a project on this machine has"
+                yield Problem("LS105", f"the other catalog {key!r} is none that is shared", place, hint=hint)
         catalog = settings.catalog if settings else None
         for key in (catalog.model_extra or {}) if catalog and catalog.type == LOCAL else ():
             what = f"the embedded catalog has no setting {key!r}"
@@ -214,12 +230,22 @@ def _filled_target(document: Document, chosen: str, filler: Filler, named: Fille
     written = document.at(path)
     if not isinstance(written, dict):
         return filler.value(document, path)
-    filled = {key: filler.value(document, (*path, key)) for key in written if key not in ("vars", "catalog")}
+    by_itself = ("vars", "catalog", "other_catalogs")
+    filled = {key: filler.value(document, (*path, key)) for key in written if key not in by_itself}
     if "vars" in written:
         filled["vars"] = written["vars"]
     if "catalog" in written:
         filled["catalog"] = _filled_catalog(document, (*path, "catalog"), filler, named)
+    if "other_catalogs" in written:
+        filled["other_catalogs"] = _filled_others(document, (*path, "other_catalogs"), filler, named)
     return filled
+
+
+def _filled_others(document: Document, path: YamlPath, filler: Filler, named: Filler) -> object:
+    written = document.at(path)
+    if not isinstance(written, dict):
+        return filler.value(document, path)
+    return {key: _filled_catalog(document, (*path, key), filler, named) for key in written}
 
 
 def _filled_catalog(document: Document, path: YamlPath, filler: Filler, named: Filler) -> object:

@@ -18,6 +18,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
+from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
@@ -59,7 +60,7 @@ def run_query(
     as_of: Mapping[TableName, int] | None = None,
     limit: int | None = None,
     secrets: Sequence[str] = (),
-    others: Mapping[TableName, str] = MappingProxyType({}),
+    others: Mapping[TableName, Elsewhere] = MappingProxyType({}),
 ) -> Iterator[QueryResult]:
     """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
 
@@ -95,7 +96,7 @@ def query_frame(
     sql: str,
     as_of: Mapping[TableName, int] | None,
     secrets: Sequence[str] = (),
-    others: Mapping[TableName, str] = MappingProxyType({}),
+    others: Mapping[TableName, Elsewhere] = MappingProxyType({}),
 ) -> DataFrame:
     """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as ``run_query``."""
     with _root_cause_told(session, secrets):
@@ -110,7 +111,10 @@ def arrow_table(session: SessionHandle, frame: DataFrame, secrets: Sequence[str]
 
 
 def _frame(
-    session: SessionHandle, sql: str, as_of: Mapping[TableName, int] | None, others: Mapping[TableName, str]
+    session: SessionHandle,
+    sql: str,
+    as_of: Mapping[TableName, int] | None,
+    others: Mapping[TableName, Elsewhere],
 ) -> DataFrame:
     session.enter()
     spark = session.spark

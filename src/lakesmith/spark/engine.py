@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.errors import LakesmithError, QualityError, RunError
-from lakesmith.execute.engine import NotIncremental, Outdated
+from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
@@ -23,7 +23,7 @@ from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.ddl import rename_columns
 from lakesmith.spark.judge.rule_misfits import failed_filter
-from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.failures import explain_failure, is_unanswered
 from lakesmith.spark.kinds.change_ledger import change_ledger
 from lakesmith.spark.kinds.derive import advance, derive
 from lakesmith.spark.kinds.erase import erase
@@ -79,11 +79,33 @@ class SparkEngine:
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
             batch.pass_point("after-sidecars")
-        except (LakesmithError, Outdated, NotIncremental):
+        except (Outdated, NotIncremental):
+            raise
+        except LakesmithError as error:
+            if moved := self._moved(batch):
+                raise moved from error
             raise
         except (Py4JError, PySparkException, OSError) as error:
-            raise explained(self.session, self.lake, step, error) from error
+            raise self._moved(batch) or self._told(step, error) from error
         return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
+
+    def _moved(self, batch: Batch) -> Outdated | None:
+        """What failed over the publish of another runner, which takes the working branch away, is planned anew."""
+        if self.lake.project.target.is_local or self._stop.is_set():
+            return None
+        try:
+            batch.require_unmoved()
+        except Outdated as moved:
+            return moved
+        except LakesmithError:
+            # The catalog does not answer: what failed first tells more.
+            return None
+        return None
+
+    def _told(self, step: TableStep, error: Exception) -> LakesmithError:
+        told = explained(self.session, self.lake, step, error)
+        is_shared = not self.lake.project.target.is_local
+        return Unanswered(told.problems[0]) if is_shared and is_unanswered(error) else told
 
     def cancel(self) -> None:
         """Ends running jobs as soon as possible; nothing is published any more."""

@@ -20,6 +20,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project, Target
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
+from lakesmith.spark.iceberg.others import others_conf
 from lakesmith.spark.start.cluster import is_cluster, require_shared
 from lakesmith.spark.start.given import over_given
 from lakesmith.spark.start.resident import KeepWarm
@@ -43,7 +44,10 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
     Raises EnvironmentProblem LS308 for a folder that Spark would take for another, LS326 for a catalog that cannot be used.
     """
     return SessionSettings(
-        catalogs=_local_conf(project) if project.target.is_local else _conf(project.target),
+        catalogs={
+            **(_local_conf(project) if project.target.is_local else _conf(project.target)),
+            **others_conf(project.target),
+        },
         log_path=scratch_folder(project.root) / "logs" / "spark.log",
         conf=dict(project.target.spark),
         little=little,

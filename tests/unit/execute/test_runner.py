@@ -14,7 +14,7 @@ from memory import MemoryEngine, MemoryLake, project_of
 
 from lakesmith.errors import Problem, QualityError, RunError, StateError
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.engine import NeverIncremental, NotIncremental, Outdated
+from lakesmith.execute.engine import NeverIncremental, NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import (
     Event,
     RunFinished,
@@ -225,6 +225,16 @@ def test_a_batch_that_somebody_else_has_done_is_not_done_again(shop: Shop) -> No
     assert shop.walk("bronze.orders") == 0
     assert (shop.engine.tries["bronze.orders"], shop.engine.done) == (1, [])
     assert shop.told(TableCurrent) == ["bronze.orders"]
+
+
+@pytest.mark.parametrize(("failures", "code", "tries"), [(1, 0, 2), (2, 1, 2)])
+def test_a_batch_whose_commit_got_no_answer_is_done_again_once(
+    shop: Shop, failures: int, code: int, tries: int
+) -> None:
+    shop.engine.before = {"bronze.orders": [fails(Unanswered, "LS601")] * failures}
+    assert shop.walk("bronze.orders") == code
+    assert (shop.engine.tries["bronze.orders"], shop.told(TableRedone)) == (tries, ["bronze.orders"])
+    assert shop.told(TableFailed) == ["bronze.orders"] * code
 
 
 def test_a_table_that_never_stands_still_is_given_up(shop: Shop) -> None:

@@ -110,6 +110,13 @@ class Batch:
             raise Outdated("the table was dropped while the batch ran")
         return state
 
+    def require_unmoved(self) -> None:
+        """Raises Outdated when another has published since this was planned."""
+        state = self.there()
+        head = state.head.snapshot_id if state and state.head else None
+        if head != self.step.base.snapshot:
+            raise Outdated("another writer moved the table while the batch ran")
+
     def open_branch(self) -> str:
         """Opens the working branch where the batch begins; returns the table's UUID.
 

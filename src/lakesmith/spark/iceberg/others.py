@@ -8,31 +8,36 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.protocol import Catalog
-from lakesmith.project.definitions import Project, TableName
+from lakesmith.catalog.elsewhere import Elsewhere
+from lakesmith.catalog.open import iceberg_properties
+from lakesmith.catalog.protocol import CATALOG_NAME, Catalog
+from lakesmith.project.definitions import ExternalTable, Project, TableName, Target
 
 _SETTING: Final = "spark.lakesmith.other."
+_FILES: Final = "spark.lakesmith.files."
+_CATALOG: Final = "spark.lakesmith.other-catalog."
 _MEETING: Final = Lock()
 
 
 def meet_inputs(spark: SparkSession, catalog: Catalog, project: Project, names: Iterable[TableName]) -> None:
     """Has the session know which of the tables are others', and where their metadata is now."""
-    others = {table.name for table in project.tables if table.external is not None}
+    others = {table.name: table.external for table in project.tables if table.external is not None}
     # Steps beside each other may read the same: what each has planned on is in the newer of the two files.
     with _MEETING:
-        meet(spark, {name: _location(catalog, name) if name in others else None for name in names})
+        meet(spark, {name: _place(catalog, name, others.get(name)) for name in names})
 
 
-def _location(catalog: Catalog, name: TableName) -> str | None:
-    state = catalog.table(name.layer, name.name)
-    return None if state is None else state.metadata_location
+def _place(catalog: Catalog, name: TableName, external: ExternalTable | None) -> Elsewhere | None:
+    state = catalog.table(name.layer, name.name) if external else None
+    return Elsewhere(state.metadata_location, external.catalog) if state and external else None
 
 
-def meet(spark: SparkSession, places: Mapping[TableName, str | None]) -> None:
+def meet(spark: SparkSession, places: Mapping[TableName, Elsewhere | None]) -> None:
     """Has the session know where the metadata of tables is; None: they are in its catalog."""
     for name, place in places.items():
         if place is not None:
-            spark.conf.set(f"{_SETTING}{name}", place)
+            spark.conf.set(f"{_SETTING}{name}", place.location)
+            spark.conf.set(f"{_CATALOG}{name}", place.catalog or "")
         elif place_of(spark, name) is not None:
             spark.conf.unset(f"{_SETTING}{name}")
 
@@ -49,5 +54,21 @@ def load_other(spark: SparkSession, name: TableName, place: str) -> Any:
     iceberg = jvm.org.apache.iceberg
     files = iceberg.io.ResolvingFileIO()
     files.setConf(spark._jsparkSession.sessionState().newHadoopConf())
-    files.initialize(jvm.java.util.HashMap())
+    files.initialize(_settings(spark, spark.conf.get(f"{_CATALOG}{name}", "") or ""))
     return iceberg.BaseTable(iceberg.StaticTableOperations(place, files), str(name))
+
+
+def others_conf(target: Target) -> dict[str, str]:
+    """A session's settings of the target's other catalogs: how the files of their tables are reached.
+
+    Raises EnvironmentProblem LS326 for one that cannot be used.
+    """
+    properties = ((other.name, iceberg_properties(other)) for other in target.others)
+    return {f"{_FILES}{name}.{key}": value for name, found in properties for key, value in found.items()}
+
+
+def _settings(spark: SparkSession, catalog: str) -> dict[str, str]:
+    """Iceberg's settings of files: those of another catalog, or of the session's own."""
+    prefix = f"{_FILES}{catalog}." if catalog else f"spark.sql.catalog.{CATALOG_NAME}."
+    found = spark.conf.getAll.items()
+    return {key.removeprefix(prefix): value for key, value in found if key.startswith(prefix)}

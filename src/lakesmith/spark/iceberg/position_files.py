@@ -92,7 +92,9 @@ class _Positions:
         return elements(writer.result().deleteFiles())
 
     def _writer(self, spec: Any, partition: Any) -> Any:
-        place = self._paths.newOutputFile(spec, partition)
+        # Of no partition, Iceberg would make a path with an empty part, which is a file's name in S3 that not every engine reads.
+        parts = (spec, partition) if spec.isPartitioned() else ()
+        place = self._paths.newOutputFile(*parts)
         builder = (
             self._parquet.writeDeletes(place).setAll(self._table.properties()).metricsConfig(self._metrics)
         )

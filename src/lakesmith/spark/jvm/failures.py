@@ -61,6 +61,14 @@ _NO_MEMORY = (
 )
 _CLOCK_BEHIND = re.compile(r"Invalid (?:update|snapshot) timestamp \d+: before \D*(?P<last>\d+)")
 """How Iceberg refuses a commit before the one that it follows; the time in milliseconds since 1970."""
+_UNANSWERED = (
+    "CommitStateUnknownException",
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+    "UncheckedSQLException",
+)
+"""How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _NOT_ALLOWED = (
     "Permission denied",
@@ -115,6 +123,11 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
         found=said if code == "LS604" else around,
         hint="; ".join(part for part in (hint, log) if part) or None,
     )
+
+
+def is_unanswered(exc: BaseException) -> bool:
+    """Whether a catalog did not say what became of a commit."""
+    return any(cause.name in _UNANSWERED for cause in causes_of(full_text(exc)))
 
 
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:

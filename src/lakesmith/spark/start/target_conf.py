@@ -39,12 +39,21 @@ def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]
 def jars_of(project: Project) -> tuple[str, ...]:
     """The coordinates of the jars that the project takes on its target besides those of every project."""
     target = project.target
-    uses_s3 = target.type in ("glue", "s3tables") or _is_in_s3(dict(target.catalog)) or project.has_objects
-    # A REST catalog may keep its tables anywhere, and only it knows.
+    uses_s3 = any(map(_may_be_in_s3, (target, *target.others))) or project.has_objects
     return (
-        *(installed_pair().aws_jars if uses_s3 or target.type == "rest" else ()),
+        *(installed_pair().aws_jars if uses_s3 else ()),
         *(POSTGRES_JARS if target.type == "jdbc" else ()),
         *(installed_pair().kafka_jars if project.has_topics else ()),
+    )
+
+
+def _may_be_in_s3(target: Target) -> bool:
+    """A REST catalog may keep its tables anywhere, and only it knows; of a database the place of new tables is told, or none."""
+    given = dict(target.catalog)
+    return (
+        target.type in ("glue", "s3tables", "rest")
+        or (target.type == "jdbc" and "warehouse" not in given)
+        or _is_in_s3(given)
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +13,12 @@ from lake import IcebergLake
 from pyiceberg.catalog.sql import SqlCatalog
 from shop import Cli
 
-from lakesmith.connect.registry import ALL
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.protocol import Catalog
+from lakesmith.connect.read import read_lake
+from lakesmith.connect.registry import ALL, engine_named
+from lakesmith.connect.render import snippet
+from lakesmith.errors import EnvironmentProblem, Problem
 from postgres_server import running
 
 TARGETS = """\
@@ -50,6 +57,13 @@ def lake(tmp_path: Path) -> IcebergLake:
     return made
 
 
+@pytest.fixture
+def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No catalog of the targets is one that could be asked for formats."""
+    monkeypatch.setattr("lakesmith.connect.read._in_time", lambda _: None)
+
+
+@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("target", NAMES)
 def test_nothing_of_the_environment_and_no_secret_is_shown(
     cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch, target: str
@@ -64,6 +78,7 @@ def test_nothing_of_the_environment_and_no_secret_is_shown(
         assert target == "local" or "s3cr3t" not in said.out + said.err, engine.name
 
 
+@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("target", [name for name in NAMES if name not in ("database", "file")])
 def test_no_variable_has_to_be_set_where_no_catalog_is_asked(
     cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch, target: str
@@ -93,6 +108,30 @@ def test_the_catalog_is_asked_for_metadata_files(
     assert f"iceberg_scan('file://${{LAKE}}{file}')" in said.out
     assert "not built yet, and left out: gold.number" in said.out
     assert "environment variables: LAKE" in said.out
+
+
+def text_for_trino(lake: IcebergLake, opened: Callable[[], Catalog]) -> str:
+    engine = engine_named("trino")
+    return snippet(engine, read_lake(engine, lake.root, "rest", (), opened))
+
+
+def test_a_shared_catalog_is_asked_for_formats(lake: IcebergLake) -> None:
+    own = LocalCatalog(lake.root / ".lakesmith/catalog.db", lake.root / ".lakesmith/warehouse")
+    said = text_for_trino(lake, lambda: own)
+    assert "format 3" not in said, "the tables that PyIceberg made are of format 2"
+    assert "not built yet, and left out: gold.number" in said
+
+
+def test_a_shared_catalog_that_cannot_be_asked_leaves_formats_open(
+    lake: IcebergLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses() -> Catalog:
+        raise EnvironmentProblem(Problem("LS325", "the rest catalog does not answer"))
+
+    open_ended = "format 3 (bronze.orders, gold.number, silver.orders), unless they are declared as format 2"
+    assert open_ended in text_for_trino(lake, refuses)
+    monkeypatch.setattr("lakesmith.connect.read.ASKED_FOR_SECONDS", 0.01)
+    assert open_ended in text_for_trino(lake, Event().wait)  # type: ignore[arg-type]
 
 
 def test_the_snippet_as_data(cli: Cli, lake: IcebergLake) -> None:

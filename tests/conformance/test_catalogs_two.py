@@ -1,0 +1,53 @@
+"""On every shared catalog: another machine publishes the same batch in the middle of one, as it may when a lease has run out under its holder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from shared_project import SharedProject, grown
+from small_shop import FIRST, LINES, NEWEST, ORDERS, SECOND, SUMS, csv, lines, newest, sums
+
+from lakesmith.execute import faults
+from lakesmith.execute.events import TableRedone
+
+if TYPE_CHECKING:
+    from places import Place
+
+    from conftest import Make
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+
+FILES = ORDERS | LINES | NEWEST | SUMS
+TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("point", ["after-branch", "before-swap"])
+def test_another_machine_publishes_in_the_middle_of_a_batch(
+    make: Make, place: Place, monkeypatch: pytest.MonkeyPatch, table: str, point: str
+) -> None:
+    if not place.is_remote:
+        pytest.skip("two machines share no embedded catalog")
+    monkeypatch.setattr("lakesmith.catalog.lease.LASTS_SECONDS", 0)
+    one, two = grown(make, FILES, FIRST), make(FILES)
+    one.land("orders/1.csv", csv(*SECOND))
+    if table != "bronze.orders":
+        one.must_run("bronze.orders")
+    beaten: list[SharedProject] = []
+
+    def beat() -> None:
+        if not beaten:
+            beaten.append(two)
+            assert table in two.must_run(table).published
+
+    faults.arrange(point, beat, table)
+    result = one.must_run(table)
+    assert [str(event.table) for event in result.events if isinstance(event, TableRedone)] == [table]
+    assert table not in result.published
+    one.must_run()
+    landed = FIRST + SECOND
+    assert one.rows("bronze.orders") == sorted(landed)
+    assert one.rows("silver.lines") == lines(landed)
+    assert one.rows("silver.newest") == newest(landed)
+    assert one.rows("gold.sums") == sums(landed)
