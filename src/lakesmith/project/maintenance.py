@@ -19,7 +19,7 @@ T = TypeVar("T")
 _USUAL: Final = Maintenance()
 _DAY: Final = 86400.0
 _LEAST_FILE: Final = 1024
-_DURATION: Final = "a number and a unit: 12 hours, 30 days"
+_HOUR: Final = 3600.0
 
 
 def maintenance_of(levels: Sequence[Level[BaseModel]], problems: list[Problem]) -> Maintenance:
@@ -30,7 +30,7 @@ def maintenance_of(levels: Sequence[Level[BaseModel]], problems: list[Problem]) 
         target_file_size=given.read("target_file_size", _size, _USUAL.target_file_size),
         strategy=strategy,
         columns=given.columns(strategy),
-        older_than=given.read("older_than", seconds, None, _DURATION),
+        older_than=given.read("older_than", _age, None),
         retain_last=given.read("retain_last", int, None),
         orphans_older_than=given.read("orphans.older_than", _safe_age, _USUAL.orphans_older_than),
         remove_orphans=given.read("orphans.remove", bool, False),
@@ -43,7 +43,7 @@ class _Given:
         self._levels = levels
         self._problems = problems
 
-    def read(self, name: str, parse: Callable[[Any], T], usual: T, expected: str = "") -> T:
+    def read(self, name: str, parse: Callable[[Any], T], usual: T) -> T:
         """The setting as ``parse`` makes it; ``usual`` where it is not set, or not right."""
         setting = self._find(name)
         if setting is None:
@@ -52,8 +52,7 @@ class _Given:
             return parse(setting.value)
         except ValueError as error:
             what = f"maintain.{name} is not right"
-            found = repr(setting.value)
-            self._problems.append(Problem("LS105", what, setting.place, expected or str(error), found))
+            self._problems.append(Problem("LS105", what, setting.place, str(error), repr(setting.value)))
             return usual
 
     def columns(self, strategy: FileOrder) -> tuple[str, ...]:
@@ -97,13 +96,21 @@ def _size(text: str) -> int:
     return found
 
 
+def _age(text: str) -> float:
+    """Of points: whoever reads one may take so long."""
+    return _at_least(text, _HOUR, "an hour or more, such as 30 days")
+
+
 def _safe_age(text: str) -> float:
-    """Younger files may be those of a writer that is under way."""
-    expected = "a day or more, such as 3 days"
+    """Of orphans: younger files may be those of a writer that is under way."""
+    return _at_least(text, _DAY, "a day or more, such as 3 days")
+
+
+def _at_least(text: str, least: float, expected: str) -> float:
     try:
         found = seconds(text)
     except ValueError:
         raise ValueError(expected) from None
-    if found < _DAY:
+    if found < least:
         raise ValueError(expected)
     return found

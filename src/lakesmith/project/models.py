@@ -368,7 +368,7 @@ class MaintainSettings(Settings):
 
     target_file_size: str | None = Field(
         None,
-        description="The size that small data files are put together to, such as `256 MB`. Files below three quarters of it are small. Default: `128 MiB`.",
+        description="The size that small data files are put together to, such as `256 MB`. Files below half of it are small. Default: `128 MiB`.",
     )
     strategy: Annotated[FileOrder | None, Loose] = Field(
         None,
@@ -382,7 +382,7 @@ class MaintainSettings(Settings):
     )
     older_than: str | None = Field(
         None,
-        description="How long every point of the past can be travelled to, such as `30 days`; older ones leave. Default: the past is never cut off, and "
+        description="How long every point of the past can be travelled to, such as `30 days`, an hour at the least; older ones leave. Default: the past is never cut off, and "
         "thinned out instead: see [what stays](../maintenance.md#the-past).",
     )
     retain_last: int | None = Field(

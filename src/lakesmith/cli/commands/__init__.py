@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "query": "Run a query on the present or the past.",
     "connect": "Print the text with which another engine reads the tables: DuckDB, PyIceberg, Spark, Trino and others.",
     "verify": "Recompute derived tables from the snapshots they have consumed, and compare.",
+    "maintain": "Put small files together, fold deletes in, and let old snapshots go, of the tables that need it.",
     "drop": "Drop a table from the lake, with its quarantine and file ledger; its files stay unless they are purged.",
     "rename": "Give a table another name, in the lake and in the project; its next run goes on where it was.",
     "register": "Enter tables in the catalog whose files are in the warehouse: for when the catalog was lost.",
