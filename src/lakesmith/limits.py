@@ -187,3 +187,42 @@ hours one each five minutes, for a week one an hour, then one a day."""
 
 COMPACTED_FILES_KEPT_SECONDS: Final = 2 * 3600
 """Seconds for which the files that were put together stay on the disk besides: reading a large table may take so long."""
+
+HELD_BACK_SECONDS: Final = 86400
+"""Seconds. A reader for which older snapshots than these stay, and would leave otherwise, is named."""
+
+# What `maintain` does.
+
+SMALL_FILE_PART: Final = 0.5
+"""Part of the size that files are put together to: those below it are small. (Iceberg's own three quarters have it write two files of 90 MB
+anew at each call, where 128 MB are wanted: together they are too much for one file.)"""
+
+LARGE_FILE_PART: Final = 1.8
+"""Files of so many times that size are split: Iceberg's own default."""
+
+SMALL_FILES_WORTH: Final = 5
+"""Small files of a partition that are worth writing anew, where they are not enough for a whole one: Iceberg's own default."""
+
+DELETED_PART_WORTH: Final = 0.1
+"""Part of a data file's rows that are deleted, from which on it is written anew without them."""
+
+MANIFESTS_WORTH: Final = 10
+"""Manifests of a partition spec. Fewer are read soon, however small they are."""
+
+MANIFEST_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of a manifest as Iceberg rewrites them (``commit.manifest.target-size-bytes``)."""
+
+SNAPSHOTS_WORTH: Final = 10
+"""Snapshots that may leave. Fewer are not worth a commit, unless files were put together."""
+
+PIECE_BYTES: Final = 1024**3
+"""Bytes of data files that are written anew under one lock, so that a run waits for some seconds at the most."""
+
+PIECE_FILES: Final = 4_000
+"""Data files of such a piece: opening each takes longer than reading a small one."""
+
+PIECE_SNAPSHOTS: Final = 5_000
+"""Snapshots that leave with one commit: for each of them Iceberg reads what it alone had."""
+
+MAINTENANCE_WAITED_SECONDS: Final = 600.0
+"""Seconds for which a run waits for a piece of maintenance that is under way, however little it is told to wait for other runs."""

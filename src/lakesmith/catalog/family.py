@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
@@ -20,6 +21,19 @@ def sidecar_of(table: TableName, kind: str) -> TableName:
 def family(table: TableName) -> tuple[TableName, ...]:
     """The table and all the sidecars it can have."""
     return (table, *(sidecar_of(table, kind) for kind in SIDECARS))
+
+
+def newest_compaction(state: TableState, pinned: int | None) -> int | None:
+    """The snapshot of a sidecar that has the rows of the ``pinned`` one in the fewest files: main's head, where only compactions lie between
+    the two; else the pinned one.
+    """
+    main = state.refs.get(MAIN)
+    for snapshot in state.ancestors(main):
+        if snapshot.snapshot_id == pinned:
+            return main
+        if snapshot.operation != "replace":
+            break
+    return pinned
 
 
 def lost_sidecar(table: TableName, what: str, found: str) -> StateError:

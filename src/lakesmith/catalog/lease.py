@@ -21,7 +21,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from lakesmith import limits
 from lakesmith.catalog.commit_in_doubt import is_in_doubt, looked_up
+from lakesmith.catalog.lock import MAINTENANCE
 from lakesmith.errors import LockedError, Problem
 from lakesmith.project.layout import RESERVED_LAYER
 
@@ -178,10 +180,11 @@ def _until() -> int:
 
 
 def _wait(table: LeaseTable, mine: Lease, waiting: Waiting) -> None:
-    deadline = time.monotonic() + waiting.seconds
+    begun = time.monotonic()
     told = False
     while (other := table.try_to_take(replace(mine, until_ms=_until()))) is not None:
-        if time.monotonic() >= deadline or waiting.given_up():
+        soon = limits.MAINTENANCE_WAITED_SECONDS if other.command in MAINTENANCE else 0.0
+        if waiting.given_up() or time.monotonic() - begun >= max(waiting.seconds, soon):
             raise _taken(other)
         if not told:
             waiting.on_wait(other)

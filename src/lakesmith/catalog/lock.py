@@ -20,7 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
+from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, LockedError, Problem
+
+MAINTENANCE = frozenset({"maintain", "upkeep"})
+"""What holds a lock for a piece of work that is soon done, and gives it to who waits before the next: all wait for it."""
 
 _POLL_SECONDS = 0.1
 _HELD = {errno.EWOULDBLOCK, errno.EACCES}
@@ -61,7 +65,8 @@ class ProjectLock:
         state_dir: the project's ``.lakesmith`` folder; the lock is ``locks/NAME.lock`` in it.
         what: what it is held for, for people: the command.
         name: which lock.
-        wait_seconds: how long to wait for another holder; 0: not at all.
+        wait_seconds: how long to wait for another holder; 0: not at all. For maintenance (``MAINTENANCE``) it is waited
+            longer, ``limits.MAINTENANCE_WAITED_SECONDS``.
         on_wait: called once, with the holder if it can be told, when there is someone to wait for.
         given_up: asked while it waits; True ends the wait at once, as if its time were over.
 
@@ -129,15 +134,20 @@ class ProjectLock:
         self._file = -1
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + self._wait_seconds
+        begun = time.monotonic()
         told = False
         while not self._try():
-            if time.monotonic() >= deadline or self._given_up():
+            if self._given_up() or time.monotonic() - begun >= self._patience():
                 raise self._locked(_read_settled(self._file))
             if not told and self._on_wait is not None:
                 self._on_wait(_read_settled(self._file))
             told = True
             time.sleep(_POLL_SECONDS)
+
+    def _patience(self) -> float:
+        holder = _read(self._file)
+        is_maintenance = holder is not None and holder.command in MAINTENANCE and not holder.is_stopped
+        return max(self._wait_seconds, limits.MAINTENANCE_WAITED_SECONDS if is_maintenance else 0.0)
 
     def _try(self) -> bool:
         try:

@@ -34,8 +34,13 @@ POINTS = (
     "before-swap",
     "after-publish",
     "after-sidecars",
+    "maintain-deletes",
+    "maintain-piece",
+    "maintain-manifests",
+    "maintain-expiry",
+    "maintain-orphans",
 )
-"""Every point, in the order a batch passes them. ``before-swap`` has all of the commit ready but its last call."""
+"""Every point, in the order a batch, and then maintenance, passes them. ``before-swap`` has all of the commit ready but its last call."""
 
 _jvm_pid: list[int] = []
 _passed: set[str] = set()

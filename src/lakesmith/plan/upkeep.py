@@ -7,6 +7,7 @@ writes anew, and each batch has files of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from lakesmith import limits
@@ -15,21 +16,25 @@ from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
 from lakesmith.plan.stretches import last_of_stretches
-from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
 _MS: Final = 1000
+_USUAL: Final = Maintenance()
 _AGE_KEPT: Final = "history.expire.max-snapshot-age-ms"
 """Iceberg's own property of a table, for who goes on from snapshots and is no table of the project."""
 
 
-def old_snapshots(state: TableState, needed: Collection[int], now_ms: int) -> tuple[int, ...]:
+def old_snapshots(
+    state: TableState, needed: Collection[int], now_ms: int, settings: Maintenance = _USUAL
+) -> tuple[int, ...]:
     """The snapshots of ``state`` that nobody has to find again, oldest first.
 
-    What stays: what branches and tags are on, what is ``needed``, the newest points of the table's past and some of the older ones
-    (``limits.PAST_KEPT``), all that is younger than the table's own setting says, and, for readers that are under way, what had the files
-    that a compaction has lately replaced.
+    What stays: what branches and tags are on, what is ``needed``, the points of the table's past that its ``settings`` promise, or without a
+    word of theirs the newest and some of the older ones (``limits.PAST_KEPT``), all that is younger than the table's own property says,
+    and, for readers that are under way, what had the files that a compaction has lately replaced.
     """
-    kept = {*state.refs.values(), *needed, *_kept_points(state, now_ms), *_before_compactions(state, now_ms)}
+    points_kept = _kept_points(state, now_ms, settings)
+    kept = {*state.refs.values(), *needed, *points_kept, *_before_compactions(state, now_ms)}
     since = now_ms - int(state.properties.get(_AGE_KEPT, 0))
     old = (snapshot for snapshot in state.snapshots.values() if snapshot.committed_ms <= since)
     gone = [snapshot for snapshot in old if snapshot.snapshot_id not in kept]
@@ -44,27 +49,83 @@ def old_of_sidecar(state: TableState, pinned: Collection[int]) -> tuple[int, ...
     return tuple(sorted(set(state.snapshots).difference(kept)))
 
 
+def pinned_by(records: Iterable[Record], sidecar: TableState) -> set[int]:
+    """The snapshots of a sidecar that records pin."""
+    pins = (pin for record in records for pin in record.sidecars.values())
+    return {pin.snapshot for pin in pins if pin.uuid == sidecar.uuid and pin.snapshot is not None}
+
+
 def needed_by_others(
     tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
 ) -> dict[TableName, set[int]]:
     """For each table the snapshots that tables of the project stand on: what they go on from, and what ``verify`` computes them with."""
-    needed: dict[TableName, set[int]] = {name: set() for name in states}
+    needs = needs_of_readers(tables, states)
+    return {name: set().union(*readers.values()) for name, readers in needs.items()}
+
+
+def needs_of_readers(
+    tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
+) -> dict[TableName, dict[TableName, set[int]]]:
+    """The same by who needs them: table, reader, snapshots."""
+    needed: dict[TableName, dict[TableName, set[int]]] = {name: {} for name in states}
     for table in tables:
-        state = states.get(table.name) if table.external is None else None
-        progress = find_progress(state, can_rebuild=not table.is_sourced) if state else None
-        if state is None or progress is None:
-            continue
-        for name, snapshot in _pins([progress.record]):
-            if name in needed:
-                needed[name].add(snapshot)
-                if progress.record.by_row and name not in table.lookups:
-                    needed[name].update(_to_come(states[name], snapshot))
-        if table.lookups:
-            stretches = tuple(last_of_stretches(table, published_records(state, progress.snapshot)))
-            needed[table.name].update(snapshot.snapshot_id for snapshot, _ in stretches)
-            for name, snapshot in _pins([record for _, record in stretches]):
-                needed.get(name, set()).add(snapshot)
+        if table.external is None and (state := states.get(table.name)) is not None:
+            for name, snapshots in _needs(table, state, states).items():
+                if name in needed:
+                    needed[name][table.name] = snapshots
     return needed
+
+
+def _needs(
+    table: TableDefinition, state: TableState, states: Mapping[TableName, TableState]
+) -> dict[TableName, set[int]]:
+    """What one table needs of others, and of itself."""
+    found: dict[TableName, set[int]] = {}
+    progress = find_progress(state, can_rebuild=not table.is_sourced)
+    if progress is None:
+        return found
+    for name, snapshot in _pins([progress.record]):
+        found.setdefault(name, set()).add(snapshot)
+        if progress.record.by_row and name not in table.lookups and name in states:
+            found[name].update(_to_come(states[name], snapshot))
+    if table.lookups:
+        stretches = tuple(last_of_stretches(table, published_records(state, progress.snapshot)))
+        found[table.name] = {snapshot.snapshot_id for snapshot, _ in stretches}
+        for name, snapshot in _pins([record for _, record in stretches]):
+            found.setdefault(name, set()).add(snapshot)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A reader for which ``snapshots`` stay that would leave otherwise; the oldest is from ``since_ms`` (since the epoch)."""
+
+    reader: TableName
+    snapshots: int
+    since_ms: int
+
+
+def held_back(
+    state: TableState, needs: Mapping[TableName, set[int]], now_ms: int, settings: Maintenance = _USUAL
+) -> tuple[HeldBack, ...]:
+    """The readers that keep old snapshots of a table from leaving for long (``limits.HELD_BACK_SECONDS``): they lag behind, or never run."""
+    return tuple(
+        found for reader in sorted(needs) if (found := _held_by(reader, state, needs, (now_ms, settings)))
+    )
+
+
+def _held_by(
+    reader: TableName,
+    state: TableState,
+    needs: Mapping[TableName, set[int]],
+    at: tuple[int, Maintenance],
+) -> HeldBack | None:
+    others = set[int]().union(*(snapshots for name, snapshots in needs.items() if name != reader))
+    for_it = needs[reader].intersection(old_snapshots(state, others, *at))
+    since = min((state.snapshots[each].committed_ms for each in for_it), default=at[0])
+    if at[0] - since < limits.HELD_BACK_SECONDS * _MS:
+        return None
+    return HeldBack(reader, len(for_it), since)
 
 
 def _to_come(state: TableState, position: int) -> set[int]:
@@ -99,14 +160,23 @@ def _pins(records: Iterable[Record]) -> Iterator[tuple[TableName, int]]:
                 yield TableName(layer, table), pin.snapshot
 
 
-def _kept_points(state: TableState, now_ms: int) -> set[int]:
+def _kept_points(state: TableState, now_ms: int, settings: Maintenance) -> set[int]:
     past = points(state)
-    kept = {snapshot for snapshot, _ in past[-limits.NEWEST_POINTS_KEPT :]}
+    if settings.older_than is not None:
+        newest = past[-(settings.retain_last or 1) :]
+        return {snapshot for snapshot, _ in (*newest, *_since(past, now_ms - settings.older_than * _MS))}
+    kept = {snapshot for snapshot, _ in past[-(settings.retain_last or limits.NEWEST_POINTS_KEPT) :]}
     for age, every in limits.PAST_KEPT:
         # Of each stretch of time the last: what it shows is how the stretch ended.
         last = {at // (every * _MS): snapshot for snapshot, at in past if now_ms - at <= age * _MS}
         kept.update(last.values())
     return kept
+
+
+def _since(past: Sequence[tuple[int, int]], moment_ms: float) -> Sequence[tuple[int, int]]:
+    """The points from a moment on, with the one that readers saw at that moment."""
+    older = sum(at < moment_ms for _, at in past)
+    return past[max(0, older - 1) :]
 
 
 def _before_compactions(state: TableState, now_ms: int) -> Iterator[int]:

@@ -377,6 +377,33 @@ class Emit:
         return f"{self.closed} by {', '.join(map(str, self.watermarks))}"
 
 
+class FileOrder(StrEnum):
+    """How rows lie in the files that are put together."""
+
+    BINPACK = "binpack"
+    SORT = "sort"
+    Z_ORDER = "z-order"
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """How ``lakesmith maintain`` looks after a table.
+
+    ``target_file_size`` is in bytes, the ages are in seconds. ``columns`` are those of ``sort`` and ``z-order``. ``older_than``: points of the past
+    that are younger all stay; None: the past is thinned out, and never cut off. ``retain_last``: so many of the newest points stay in any
+    case; None: ``limits.NEWEST_POINTS_KEPT``, and with ``older_than`` one. ``schedule``: when ``lakesmith up`` does it; None: by slices alone.
+    """
+
+    target_file_size: int = 128 * 1024 * 1024
+    strategy: FileOrder = FileOrder.BINPACK
+    columns: tuple[str, ...] = ()
+    older_than: float | None = None
+    retain_last: int | None = None
+    orphans_older_than: float = 3 * 86400.0
+    remove_orphans: bool = False
+    schedule: Schedule | None = None
+
+
 class AsOf(StrEnum):
     """Which values of a looked-up table the rows of a derived table have."""
 
@@ -403,7 +430,7 @@ class TableDefinition:
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
     ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``lookups``: the inputs whose values
     stay as they were when a row of the other input arrived. ``emit`` is in ``query`` already. ``schedule`` is None for a table that ``lakesmith up``
-    brings up to date as soon as something arrived; it is no part of what its rows are. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    brings up to date as soon as something arrived; it and ``maintenance`` are no part of what its rows are. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -427,6 +454,7 @@ class TableDefinition:
     owner: str | None = None
     tags: tuple[str, ...] = ()
     schedule: Schedule | None = None
+    maintenance: Maintenance = Maintenance()
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     @property

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from lakesmith.project.definitions import (
     AsOf,
+    FileOrder,
     History,
     OnBadFile,
     OnBadRow,
@@ -360,6 +361,55 @@ SourceForm = Annotated[
 ]
 
 
+class OrphanSettings(Settings):
+    """What `lakesmith maintain` does with files in a table's folder that no snapshot has: what writers left behind that were killed."""
+
+    older_than: str | None = Field(
+        None,
+        description="How old such a file is at least, such as `7 days`; a day at the least, for files of writers that are under way. Default: "
+        "`3 days`.",
+    )
+    remove: bool | None = Field(
+        None,
+        description="Whether they are removed each time. Default: false, `lakesmith maintain --orphans` lists them and `--remove-orphans` removes them.",
+    )
+
+
+class MaintainSettings(Settings):
+    """How `lakesmith maintain` looks after a table: see [maintenance](../maintenance.md). Each setting is taken from the nearest file that has it."""
+
+    target_file_size: str | None = Field(
+        None,
+        description="The size that small data files are put together to, such as `256 MB`. Files below half of it are small. Default: `128 MiB`.",
+    )
+    strategy: Annotated[FileOrder | None, Loose] = Field(
+        None,
+        description="How rows lie in the files that are put together: `binpack` leaves their order, `sort` sorts them by `columns`, `z-order` by all of "
+        "`columns` alike. Default: `binpack`.",
+    )
+    columns: list[ColumnName] | None = Field(
+        None,
+        description="With `sort` and `z-order`: the columns, of which filters then skip files.",
+        min_length=1,
+    )
+    older_than: str | None = Field(
+        None,
+        description="How long every point of the past can be travelled to, such as `30 days`, an hour at the least; older ones leave. Default: the past is never cut off, and "
+        "thinned out instead: see [what stays](../maintenance.md#the-past).",
+    )
+    retain_last: int | None = Field(
+        None,
+        description="How many of the newest points of the past stay, however old they are. Default: 1 with `older_than`, else 100.",
+        ge=1,
+    )
+    orphans: OrphanSettings | None = Field(None, description="Files that no snapshot has.")
+    schedule: ScheduleForm | None = Field(
+        None,
+        description="When `lakesmith up` maintains the table, in the forms of a table's `schedule`: `0 3 * * *`, `{every: 6 hours}`. Default: not as a "
+        "whole; tables that get many batches are looked after in slices.",
+    )
+
+
 class SharedSettings(Settings):
     """Settings that a table can have and that `_defaults.yaml` can give to all tables below it.
 
@@ -418,6 +468,10 @@ class SharedSettings(Settings):
         "`{cron: 0 6 * * *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. It is left alone in between; tables that "
         "derive from it follow, if they have none of their own. `lakesmith run` knows no schedules. Default: `on arrival`, as soon as "
         "there is something new.",
+    )
+    maintain: MaintainSettings | None = Field(
+        None,
+        description="How `lakesmith maintain` looks after the table: sizes of files, the past, orphan files.",
     )
     owner: str | None = Field(None, description="Who answers for the table; written into the Iceberg table.")
     tags: list[str] | None = Field(

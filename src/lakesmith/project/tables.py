@@ -32,6 +32,7 @@ from lakesmith.project.definitions import (
 from lakesmith.project.externals import external_table
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
+from lakesmith.project.maintenance import maintenance_of
 from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
@@ -127,6 +128,7 @@ class TableBuilder:
             owner=self._value("owner", None),
             tags=tuple(self._value("tags", ())),
             schedule=self._schedule(),
+            maintenance=maintenance_of(draft.levels, self.problems),
             settings_from=tuple(self._settings_from()),
         )
 

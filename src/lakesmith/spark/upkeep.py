@@ -6,19 +6,26 @@ Readers see the same rows before and after. It is done between batches, under th
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakesmith import limits
 from lakesmith.catalog.family import family
-from lakesmith.catalog.record import Record
-from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.catalog.state import MAIN
 from lakesmith.errors import RunError
+from lakesmith.execute.health import known_states
 from lakesmith.execute.lake import Lake
-from lakesmith.plan.upkeep import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
+from lakesmith.plan.upkeep import (
+    fresh_files_below,
+    needed_by_others,
+    old_of_sidecar,
+    old_snapshots,
+    pinned_by,
+)
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, physical
@@ -40,7 +47,7 @@ def keep_up(session: SessionHandle, lake: Lake, name: TableName) -> Upkeep:
     """Does one slice for table ``name``. Raises RunError with the root cause; whatever was done until then stays, and is right."""
     try:
         files, into = _put_together(session.spark, lake, name)
-        return Upkeep(files, into, _expire(session.spark, lake, name))
+        return Upkeep(files, into, expire(session.spark, lake, name))
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, lake.project.secrets)) from error
 
@@ -60,29 +67,26 @@ def _put_together(spark: SparkSession, lake: Lake, name: TableName) -> tuple[int
     done = spark.sql(
         f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, strategy => 'binpack', options => map({options}))"
     ).collect()[0]
-    _remove_left_deletes(spark, lake, name)
+    remove_left_deletes(spark, lake, name)
     return int(done["rewritten_data_files_count"]), int(done["added_data_files_count"])
 
 
-def _remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> None:
+def remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> None:
     """Of version 2 Iceberg leaves files of deleted positions behind whose data files it has rewritten."""
     state = lake.catalog.table(name.layer, name.name)
     if state is not None and state.head is not None and state.may_leave_deletes:
         remove_left_behind(spark, JavaTables(spark).load(name), state.head.snapshot_id, MAIN)
 
 
-def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
+def expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
     """Expires what nobody needs of the table, and then of each sidecar what no record pins that is left."""
-    tables = {table.name: table for table in lake.project.tables}
-    states = {
-        each: state for each in tables if (state := lake.catalog.table(each.layer, each.name)) is not None
-    }
+    tables, states = {table.name: table for table in lake.project.tables}, known_states(lake)
     if name not in states:
         return 0
     needed = needed_by_others(tables.values(), states)[name]
-    gone = old_snapshots(states[name], needed, time.time_ns() // 1_000_000)
+    gone = old_snapshots(states[name], needed, time.time_ns() // 1_000_000, tables[name].maintenance)
     java = JavaTables(spark)
-    java.expire(name, gone)
+    _expire_in_pieces(java, name, gone)
     return len(gone) + _expire_sidecars(java, lake, name)
 
 
@@ -93,12 +97,12 @@ def _expire_sidecars(java: JavaTables, lake: Lake, name: TableName) -> int:
     for sidecar in family(name)[1:]:
         there = lake.catalog.table(sidecar.layer, sidecar.name)
         if there is not None and records:
-            gone = old_of_sidecar(there, _pinned(records, there))
-            java.expire(sidecar, gone)
+            gone = old_of_sidecar(there, pinned_by(records, there))
+            _expire_in_pieces(java, sidecar, gone)
             found += len(gone)
     return found
 
 
-def _pinned(records: Collection[Record], sidecar: TableState) -> set[int]:
-    pins = (pin for record in records for pin in record.sidecars.values())
-    return {pin.snapshot for pin in pins if pin.uuid == sidecar.uuid and pin.snapshot is not None}
+def _expire_in_pieces(java: JavaTables, name: TableName, gone: Sequence[int]) -> None:
+    for begin in range(0, len(gone), limits.PIECE_SNAPSHOTS):
+        java.expire(name, gone[begin : begin + limits.PIECE_SNAPSHOTS])

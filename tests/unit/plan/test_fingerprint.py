@@ -15,6 +15,7 @@ from lakesmith.plan.fingerprint import Around, definition_fingerprint, definitio
 from lakesmith.project.definitions import (
     Column,
     History,
+    Maintenance,
     OnBadRow,
     PythonQuery,
     Schedule,
@@ -76,6 +77,7 @@ def python(source: str, function: str = "customers", table: str = "orders") -> T
         replace(TABLE, rules=(replace(POSITIVE, place=Place("another", 9)), COMPLETE)),
         replace(TABLE, description="All customers", owner="sales", tags=("crm",)),
         replace(TABLE, schedule=Schedule("0 6 * * *")),
+        replace(TABLE, maintenance=Maintenance(target_file_size=1)),
         replace(TABLE, columns=(Column("id", "bigint", doc="the number", place=PLACE),)),
         replace(TABLE, columns=(*TABLE.columns, Column("name", None, doc="what they are called"))),
         replace(TABLE, place=Place("tables/silver/moved.sql", 7)),

@@ -8,10 +8,10 @@ from typing import Final
 from lakesmith.connect.model import ALIAS, SQLITE, Engine, Lake, Piece
 from lakesmith.connect.settings import is_on_s3, region, s3tables_uri, signs, storage, warehouse
 from lakesmith.connect.values import in_python
-
 from lakesmith.spark.start.settings import DEFAULTS, local_catalog_conf
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 from lakesmith.spark.start.versions import SQLITE as SQLITE_DRIVER
+
 _OF_ONE_ALONE: Final = (
     "s3.force-virtual-addressing",
     "init_catalog_tables",

@@ -27,6 +27,8 @@ from lakesmith.project.models import (
     HttpSettings,
     KafkaSettings,
     LookupSettings,
+    MaintainSettings,
+    OrphanSettings,
     PostgresSettings,
     ProjectFile,
     ScheduleSettings,
@@ -88,6 +90,8 @@ def _table_page() -> Iterator[str]:
     yield from _section("lookups", LookupSettings.model_fields)
     yield from _section("columns: the long form", ColumnSettings.model_fields)
     yield from _section("schedule: the long form", ScheduleSettings.model_fields)
+    yield from _section("maintain", MaintainSettings.model_fields)
+    yield from _section("maintain: orphans", OrphanSettings.model_fields)
 
 
 def _project_page() -> Iterator[str]:

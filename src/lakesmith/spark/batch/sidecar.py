@@ -1,7 +1,7 @@
 """Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones, whom it was told to erase).
 
 A sidecar does not have to agree with its table by itself. Each batch writes to a branch that starts at the snapshot the
-last record pins, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
+last record pins, or at a compaction of it, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakesmith.catalog.family import lost_sidecar, sidecar_of
+from lakesmith.catalog.family import lost_sidecar, newest_compaction, sidecar_of
 from lakesmith.catalog.owner import PROJECT
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
@@ -85,7 +85,8 @@ class SidecarWriter:
     def _open_branch(self, state: TableState, pin: Pin | None) -> None:
         if pin is not None:
             _require_pinned(self._batch.name, state, pin)
-            self._batch.java.open_branch(self.name, self._batch.branch, pin.snapshot)
+            begin = newest_compaction(state, pin.snapshot)
+            self._batch.java.open_branch(self.name, self._batch.branch, begin)
             return
         main = state.refs.get(MAIN)
         self._batch.java.open_branch(self.name, self._batch.branch, main)

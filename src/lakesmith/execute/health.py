@@ -1,0 +1,191 @@
+"""Measures tables from their metadata, without a JVM: summaries, and the manifests of those that may need maintenance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from lakesmith.catalog.family import SIDECARS, family, newest_compaction, sidecar_of
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.metadata import local_path
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.plan.health import (
+    Care,
+    FileFacts,
+    Health,
+    ManifestFacts,
+    Past,
+    care_of,
+    health_of,
+    is_scattered,
+    worth_a_look,
+)
+from lakesmith.plan.steps import Base
+from lakesmith.plan.upkeep import held_back, needs_of_readers, old_of_sidecar, old_snapshots, pinned_by
+from lakesmith.project.definitions import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import ManifestFile
+
+_LOOKS: Final = 3
+"""How often a table is looked at anew whose files leave while they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A table of which nothing can be told."""
+
+    table: TableName
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class NotThere:
+    """A table that was never written, or that is another's."""
+
+    table: TableName
+    why: str
+
+
+Verdict = Care | NotThere | Unknown
+
+
+def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> tuple[Verdict, ...]:
+    """What each table needs, and why not; what cannot be read of one does not keep the others from being told."""
+    wanted = tuple(names)
+    with lake.one_look([table.name for table in lake.project.tables]):
+        return tuple(_verdict(lake, name, orphans) for name in wanted)
+
+
+def summary_health(state: TableState) -> Health:
+    """The health of a table, from its metadata file alone."""
+    return health_of(state, _metadata_bytes(state))
+
+
+def past_of(lake: Lake, name: TableName) -> Past:
+    """What can leave of a table's past and of its sidecars', and who holds back what. Raises as ``Catalog`` says, and LS50x."""
+    tables = {table.name: table for table in lake.project.tables}
+    states = known_states(lake)
+    settings, now = tables[name].maintenance, time.time_ns() // 1_000_000
+    needs = needs_of_readers(tables.values(), states)[name]
+    gone = old_snapshots(states[name], set().union(*needs.values()), now, settings)
+    return Past(
+        len(gone),
+        sum(len(each) for each in _old_of_sidecars(lake, name, states[name], frozenset(gone)).values()),
+        held_back(states[name], needs, now, settings),
+    )
+
+
+def known_states(lake: Lake) -> dict[TableName, TableState]:
+    """The project's tables that are there."""
+    found = (
+        (table.name, lake.catalog.table(table.name.layer, table.name.name)) for table in lake.project.tables
+    )
+    return {name: state for name, state in found if state is not None}
+
+
+def _old_of_sidecars(
+    lake: Lake, name: TableName, state: TableState, gone: frozenset[int]
+) -> Mapping[TableName, tuple[int, ...]]:
+    """For each sidecar the snapshots that no record pins which is left once ``gone`` have left."""
+    left = [snapshot for key, snapshot in state.snapshots.items() if key not in gone]
+    records = [record for snapshot in left if (record := snapshot.record)]
+    found = {}
+    for sidecar in family(name)[1:]:
+        there = lake.catalog.table(sidecar.layer, sidecar.name) if records else None
+        if there is not None:
+            found[sidecar] = old_of_sidecar(there, pinned_by(records, there))
+    return found
+
+
+def _verdict(lake: Lake, name: TableName, orphans: bool) -> Verdict:
+    try:
+        return _measured(lake, name, orphans)
+    except LakesmithError as error:
+        return Unknown(name, error.problems[0])
+
+
+def _measured(lake: Lake, name: TableName, orphans: bool) -> Verdict:
+    table = lake.project.table(name)
+    if table.external is not None:
+        return NotThere(name, "a table of others: it is read, and left as it is")
+    facts = lake.facts(name)
+    if facts.problem is not None:
+        return Unknown(name, facts.problem)
+    if facts.state is None:
+        return NotThere(name, "nothing was published yet")
+    health = summary_health(facts.state)
+    files = files_of(lake, name) if worth_a_look(health) else FileFacts()
+    files = replace(files, sidecars=tuple(_scattered_sidecars(lake, name, facts.base)))
+    return care_of(name, health, files, past_of(lake, name), table.maintenance, orphans)
+
+
+def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[TableName]:
+    """Sidecars with many small files, which the next batch takes over once they are put together. The ledger does that itself."""
+    for kind in SIDECARS:
+        pin, sidecar = base.pin(kind), sidecar_of(name, kind)
+        state = lake.catalog.table(sidecar.layer, sidecar.name) if pin and kind != LEDGER_PIN else None
+        if pin is None or state is None or state.uuid != pin.uuid:
+            continue
+        if newest_compaction(state, pin.snapshot) == state.refs.get(MAIN) and is_scattered(health_of(state)):
+            yield sidecar
+
+
+def files_of(lake: Lake, name: TableName) -> FileFacts:
+    """What the manifests of the table's head say. Raises as ``Catalog`` says."""
+    for look in range(_LOOKS):
+        state = lake.catalog.table(name.layer, name.name)
+        if state is None or state.head is None:
+            return FileFacts()
+        try:
+            return _read(_io_of(lake, name, state), state.head.manifest_list)
+        except FileNotFoundError:
+            # A commit and an expiry in between have taken it away.
+            if look == _LOOKS - 1:
+                raise
+    raise AssertionError("the last look returns or raises")
+
+
+def _io_of(lake: Lake, name: TableName, state: TableState) -> FileIO:
+    if isinstance(lake.catalog, LocalCatalog):
+        from pyiceberg.io import load_file_io
+
+        return load_file_io({}, state.location)
+    return lake.catalog.reader().load_table((name.layer, name.name)).io
+
+
+def _read(io: FileIO, manifest_list: str) -> FileFacts:
+    from pyiceberg.manifest import ManifestContent, read_manifest_list
+
+    manifests = list(read_manifest_list(io.new_input(manifest_list)))
+    facts = [
+        ManifestFacts(each.partition_spec_id, each.content == ManifestContent.DELETES, each.manifest_length)
+        for each in manifests
+    ]
+    sizes: dict[str, list[int]] = {}
+    for manifest in manifests:
+        if manifest.content == ManifestContent.DATA:
+            for partition, size in _entries(io, manifest):
+                sizes.setdefault(partition, []).append(size)
+    return FileFacts(sizes, facts)
+
+
+def _entries(io: FileIO, manifest: ManifestFile) -> Iterator[tuple[str, int]]:
+    for entry in manifest.fetch_manifest_entry(io):
+        file: Any = entry.data_file
+        yield f"{manifest.partition_spec_id} {file.partition!r}", int(file.file_size_in_bytes)
+
+
+def _metadata_bytes(state: TableState) -> int | None:
+    if "://" in state.metadata_location and not state.metadata_location.startswith("file:"):
+        return None
+    try:
+        return local_path(state.metadata_location).stat().st_size
+    except FileNotFoundError:
+        # A commit in between may have deleted it.
+        return None

@@ -1,0 +1,72 @@
+"""Turns with runs: maintenance is done in pieces, each under the project's lock, and what waits for it comes in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from threading import Event as Flag
+from typing import Final
+
+from lakesmith.catalog.lease import Waiting, held
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.remote import RemoteCatalog
+from lakesmith.errors import LockedError
+from lakesmith.execute.engine import RunStopped
+from lakesmith.execute.lake import Lake
+
+_GAP_SECONDS: Final = 0.3
+"""How long the lock is free between two pieces: others look for it each tenth of a second."""
+
+FOR_EVER: Final = float("inf")
+
+
+@dataclass
+class Turns:
+    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it."""
+
+    lake: Lake
+    command: str
+    wait_seconds: float = FOR_EVER
+    on_wait: Callable[[str], None] = lambda _: None
+    stop: Flag = field(default_factory=Flag)
+    jvm_pid: int | None = None
+    _taken: bool = False
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where others do not give it in time."""
+        if self._taken:
+            time.sleep(_GAP_SECONDS)
+        self._taken = True
+        try:
+            with self._lock() as lock:
+                if self.jvm_pid is not None:
+                    lock.note_jvm(self.jvm_pid)
+                with self._lease():
+                    self._go_on()
+                    yield
+        except LockedError:
+            self._go_on()
+            raise
+
+    def _go_on(self) -> None:
+        if self.stop.is_set():
+            raise RunStopped([])
+
+    def _lock(self) -> ProjectLock:
+        return ProjectLock(
+            self.lake.project.state_dir,
+            self.command,
+            wait_seconds=self.wait_seconds,
+            on_wait=lambda holder: self.on_wait(str(holder) if holder else "another process"),
+            given_up=self.stop.is_set,
+        )
+
+    def _lease(self) -> AbstractContextManager[None]:
+        catalog = self.lake.catalog
+        if not isinstance(catalog, RemoteCatalog):
+            return nullcontext()
+        waiting = Waiting(self.wait_seconds, lambda other: self.on_wait(str(other)), self.stop.is_set)
+        return held(catalog.lease_table(self.lake.project.name), self.command, waiting)

@@ -1,0 +1,98 @@
+"""Files in a table's folder that no snapshot has: what writers left behind that were killed. Iceberg finds them; what else is in the folder
+and is not a stranger's stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.state import TableState
+from lakesmith.errors import Problem, StateError
+from lakesmith.execute.lake import Lake
+from lakesmith.project.definitions import TableName
+from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.spark.iceberg.commits import JavaTables
+from lakesmith.spark.iceberg.procedures import orphan_files
+
+_OWN: Final = "/metadata/lakesmith-"
+"""In the paths of notes that lakesmith leaves in a table's folder (``catalog/marks``)."""
+
+_METADATA: Final = ".metadata.json"
+
+
+def find_orphans(spark: SparkSession, lake: Lake, name: TableName, age_seconds: float) -> list[str]:
+    """The files of that age at least. Raises StateError LS631 where the folder is not the table's alone, LS632 where another table's files
+    are in it.
+    """
+    state = lake.catalog.table(name.layer, name.name)
+    if state is None:
+        return []
+    _require_own_folder(lake, name, state)
+    is_local = isinstance(lake.catalog, LocalCatalog)
+    found = orphan_files(spark, name, time.time() - age_seconds, by_prefix=not is_local)
+    found = [path for path in found if _OWN not in path]
+    table = JavaTables(spark).load(name)
+    _require_no_other(spark, table, name, [path for path in found if path.endswith(_METADATA)])
+    return found
+
+
+def remove_files(spark: SparkSession, name: TableName, files: Sequence[str]) -> None:
+    """Removes files of a table, by the client that wrote them; one that is gone already is no failure."""
+    table, jvm = JavaTables(spark).load(name), _jvm(spark)
+    paths = jvm.java.util.ArrayList()
+    for file in files:
+        paths.add(file)
+    jvm.org.apache.iceberg.CatalogUtil.deleteFiles(table.io(), paths, "orphan", True)
+
+
+def _require_own_folder(lake: Lake, name: TableName, state: TableState) -> None:
+    mine = _folder(state.location)
+    for other in _all_tables(lake):
+        there = lake.catalog.table(other.layer, other.name) if other != name else None
+        if there is not None and (
+            _folder(there.location).startswith(mine) or mine.startswith(_folder(there.location))
+        ):
+            what = f"files of {name} that no snapshot has cannot be told: its folder is not its own"
+            hint = "a table keeps the folder it was made in when it is renamed; leave out one of the two"
+            raise StateError(
+                Problem(
+                    "LS631",
+                    what,
+                    None,
+                    f"no other table in {state.location}",
+                    f"{other} in {there.location}",
+                    hint,
+                )
+            )
+
+
+def _all_tables(lake: Lake) -> Iterable[TableName]:
+    layers = {RESERVED_LAYER, *(table.name.layer for table in lake.project.tables)}
+    return [TableName(layer, table) for layer in sorted(layers) for table in lake.catalog.names(layer)]
+
+
+def _folder(location: str) -> str:
+    """As others write it: ``file:`` is left out, and a slash is at its end."""
+    path = location.removeprefix("file:")
+    return (f"/{path.lstrip('/')}" if path.startswith("/") else path).rstrip("/") + "/"
+
+
+def _require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
+    """A table that was dropped without its files, and made anew in the same folder, can be entered again: its files are no orphans."""
+    parser, mine = _jvm(spark).org.apache.iceberg.TableMetadataParser, str(table.uuid())
+    for path in metadata:
+        if (other := str(parser.read(table.io(), path).uuid())) != mine:
+            what = f"files of {name} that no snapshot has cannot be told: a table that was dropped is in its folder"
+            hint = "remove its files by hand if they are not wanted any more: those named in that metadata file, and itself"
+            raise StateError(
+                Problem("LS632", what, None, f"metadata of table {mine}", f"{path} of table {other}", hint)
+            )
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
