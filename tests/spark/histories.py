@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from foreign_rows import insertion
 from history_lake import Lake
 from history_rows import ADDED, CHANGED, COLUMNS, KEYS, Newest, changed, row_of
 from hypothesis import strategies as st
@@ -154,7 +155,7 @@ class WriteBelow:
         if self.change == "insert":
             row = row_of(self.table, self.key, self.seq)
             values = ", ".join(map(_literal, row, COLUMNS[self.table].values()))
-            lake.sql(f"INSERT INTO lake.{name} ({', '.join(columns)}) VALUES ({values})")
+            lake.sql(insertion(lake.project.spark, f"lake.{name}", ", ".join(columns), f"({values})"))
             bronze.rows = (*bronze.rows, row)
         elif self.change == "delete":
             lake.sql(f"DELETE FROM lake.{name} WHERE {where}")

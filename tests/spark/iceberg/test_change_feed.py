@@ -329,7 +329,10 @@ def test_zeros_cancel_only_with_zeros_of_their_sign(spark: SparkSession) -> None
 
 def test_rows_without_ids_whose_values_cannot_be_compared(spark: SparkSession) -> None:
     """Files from before a table's upgrade have no ids for their rows, and of variants there is no equality."""
-    made = Table(spark, f"t{random.randrange(10**9)}")
+    reading = spark.newSession()
+    # What docs/cluster.md says of Iceberg 1.10, which fails on files with variants when it reads their other columns otherwise.
+    reading.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
+    made = Table(reading, f"t{random.randrange(10**9)}")
     made.create("id int", version=2)
     start = made.sql("INSERT INTO {t} VALUES (1), (2)")
     made.sql(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from foreign_rows import insertion
 from harness import ProjectHarness
 
 from lakesmith import limits
@@ -64,7 +65,7 @@ def test_rows_of_such_commits_are_read_and_counted(
     shop: ProjectHarness, is_kept: Callable[[str], bool]
 ) -> None:
     for statement in (
-        "INSERT INTO lake.bronze.a (id, k, _batch) VALUES (3, 'x', 1), (4, 'z', 1)",
+        insertion(shop.spark, "lake.bronze.a", "id, k, _batch", "(3, 'x', 1), (4, 'z', 1)"),
         "DELETE FROM lake.bronze.a WHERE id = 1",
     ):
         shop.spark.sql(statement).collect()

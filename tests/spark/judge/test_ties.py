@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from foreign_rows import insertion
 from harness import ProjectHarness
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, at: int, v: string, w: string}}\n"
 KEYED = "key: [id]\nlatest_by: [at]\n"
+
+
+def write_as_another(shop: ProjectHarness, columns: str, values: str) -> None:
+    shop.spark.sql(insertion(shop.spark, "lake.bronze.a", columns, values))
 
 
 @pytest.fixture
@@ -82,8 +87,7 @@ def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
     for number in (1, 2):
         land(shop, "a", number, f"1,5,batch {number},", f"{number},6,x,")
         shop.must_run()
-    insert = f"INSERT INTO lake.bronze.a (id, at, v, _batch) VALUES (1, 5, 'foreign', {batch}), (1, 6, 'y', {batch})"
-    shop.spark.sql(insert)
+    write_as_another(shop, "id, at, v, _batch", f"(1, 5, 'foreign', {batch}), (1, 6, 'y', {batch})")
     shop.must_run()
     incremental = shop.rows("silver.t")
     shop.must_run(full=["silver.t"])
@@ -95,7 +99,7 @@ def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop:
     shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
     land(shop, "a", 1, "1,5,first,", "2,5,first,")
     shop.must_run()
-    shop.spark.sql("INSERT INTO lake.bronze.a (id, at, v) VALUES (1, 6, 'newer'), (2, 4, 'older')")
+    write_as_another(shop, "id, at, v", "(1, 6, 'newer'), (2, 4, 'older')")
     shop.must_run()
     assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "newer"), (2, "first")])
 
@@ -105,7 +109,7 @@ def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: Proj
     shop.write({"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a", "tables/silver/t.yaml": keyed})
     land(shop, "a", 1, "1,5,gone,D", "2,5,there,")
     shop.must_run()
-    shop.spark.sql("INSERT INTO lake.bronze.a (id, at, v) VALUES (1, 5, 'foreign')")
+    write_as_another(shop, "id, at, v", "(1, 5, 'foreign')")
     shop.must_run()
     assert shop.rows("silver.t", "id", "v") == [(2, "there")]
 

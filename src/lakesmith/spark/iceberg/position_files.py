@@ -55,7 +55,9 @@ class _Positions:
             iceberg.deletes.PositionDelete,
         )
         self._per_file = iceberg.deletes.DeleteGranularity.FILE
-        self._parquet, self._metrics = iceberg.parquet.Parquet, iceberg.MetricsConfig.forPositionDelete()
+        # Both columns whole: a reader tells by the bounds of the first which data file it is about.
+        self._metrics = iceberg.MetricsConfig.fromProperties({"write.metadata.metrics.default": "full"})
+        self._parquet = iceberg.parquet.Parquet
         self._is_of_one_file = iceberg.util.ContentFileUtil.isFileScoped
         paths = iceberg.io.OutputFileFactory.builderFor(table, 0, 0).format(iceberg.FileFormat.PARQUET)
         self._paths = paths.operationId(operation).suffix("deletes").build()

@@ -18,7 +18,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.tree import Plans
 from lakesmith.spark.iceberg.commits import JavaTables, physical
-from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
+from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
 from lakesmith.spark.jvm.capabilities import capabilities_of
 from lakesmith.spark.jvm.gateway import elements
 
@@ -56,7 +56,9 @@ def read_appended(spark: SparkSession, name: TableName, start: int, end: int) ->
         raise _gap(name, start, end)
     rows = _as_newest(spark, table, end)
     columns = [quoted(column) for column in rows.columns]
-    return rows.where(f"{ROW_ID} >= {int(first.firstRowId()) + int(first.addedRows())}").select(columns)
+    # Up to Iceberg 1.10 a row may have got another id since; when it was written, stays.
+    later = f"{ROW_ID} >= {int(first.firstRowId()) + int(first.addedRows())} AND {LAST_UPDATED} > {int(first.sequenceNumber())}"
+    return rows.where(later).select(columns)
 
 
 def _gap(name: TableName, start: int, end: int) -> RunError:

@@ -31,9 +31,9 @@ _OF_CATALOGS: Final = "spark.sql.catalog."
 
 _PATIENCE_MS: Final = 60_000
 _READ: Final = re.compile(
-    r"\bBatchScan (?P<table>[^\s\[(]+)|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
+    r"\bBatchScan (?P<table>[^\s\[(]+?)(?:@\d+\.\d+)?(?=[\s\[(]|$)|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
 )
-"""How Spark's physical plans name what they read."""
+"""How Spark's physical plans name what they read. A table as of a snapshot has that behind its name (``snapshots``)."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None
 
 def _typed(text: str, type_: str, formats: TextFormats) -> str:
     if type_ == "date" and formats.date:
-        return f"try_to_date({text}, {literal(formats.date)})"
+        # What try_to_date does; Spark 4.0 has none.
+        return f"try_cast(try_to_timestamp({text}, {literal(formats.date)}) AS date)"
     if type_ == "timestamp" and formats.timestamp:
         return f"try_to_timestamp({text}, {literal(formats.timestamp)})"
     if type_ == "timestamp_ntz" and formats.timestamp:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, cast
 
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.jars import spark_home
+
+if TYPE_CHECKING:
+    from importlib.abc import ResourceLoader
 
 SQLITE: Final = "org.xerial:sqlite-jdbc:3.50.3.0"
 POSTGRES_JARS: Final = ("org.postgresql:postgresql:42.7.14",)
@@ -115,7 +119,11 @@ def untested(spark: str, iceberg: str) -> str | None:
 
 def installed_spark() -> str:
     """The version of the installed pyspark package, without importing it. Raises EnvironmentProblem LS305 where there is none."""
-    text = (spark_home() / "version.py").read_text()
+    folder = spark_home()
+    spec = find_spec("pyspark")
+    # By its loader: spark-submit has the package in a zip.
+    loader = cast("ResourceLoader", spec and spec.loader)
+    text = loader.get_data(str(folder / "version.py")).decode()
     found = re.search(r"""__version__.*=\s*["']([^"']+)["']""", text)
     return found[1] if found else "unknown"
 

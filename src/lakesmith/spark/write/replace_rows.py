@@ -9,7 +9,7 @@ version 2); and one commit on the working branch makes both visible.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from pyroaring import BitMap64
 from pyspark.sql import Column as SparkColumn
@@ -64,15 +64,25 @@ def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count
     few = rows.coalesce(1 + count // limits.ROWS_IN_A_NEW_FILE)
     files = Staging(batch.spark).write(table, few) if count else []
     batch.pass_point("after-merge")
+    if not gone:
+        # As a delta it would be an overwrite up to Iceberg 1.10, after which no reader could tell that rows were only added.
+        append = table.newAppend().toBranch(batch.branch)
+        for file in files:
+            append.appendFile(file)
+        append.commit()
+        return
     delta = table.newRowDelta().toBranch(batch.branch)
     for file in files:
         delta.addRows(file)
-    if gone:
-        tasks = SnapshotFiles(table, base, batch.spark._jvm).tasks(gone)
-        written = write_deletes(batch.spark, table, tasks, gone, operation=batch.attempt)
-        for delete in written.new:
-            delta.addDeletes(delete)
-        for delete in written.old:
-            delta.removeDeletes(delete)
-        delta.validateDataFilesExist(list(gone))
-    delta.validateFromSnapshot(base).commit()
+    _take_away(batch, table, delta, gone)
+    delta.validateDataFilesExist(list(gone)).validateFromSnapshot(base).commit()
+
+
+def _take_away(batch: Batch, table: Any, delta: Any, gone: dict[str, BitMap64]) -> None:
+    """Adds to the ``delta`` the deletes of the rows at the places."""
+    tasks = SnapshotFiles(table, batch.step.base.snapshot, batch.spark._jvm).tasks(gone)
+    written = write_deletes(batch.spark, table, tasks, gone, operation=batch.attempt)
+    for delete in written.new:
+        delta.addDeletes(delete)
+    for delete in written.old:
+        delta.removeDeletes(delete)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -71,6 +75,19 @@ def test_what_is_installed_decides() -> None:
     assert local_jars() == pair.local_jars
     # Readers of S3 have to be of the version of the Hadoop that PySpark has.
     assert (spark_home() / "jars" / f"hadoop-client-api-{pair.hadoop}.jar").is_file()
+
+
+def test_a_pyspark_in_a_zip_has_a_version(tmp_path: Path) -> None:
+    """As spark-submit puts it on the path."""
+    with zipfile.ZipFile(tmp_path / "pyspark.zip", "w") as packed:
+        packed.writestr("pyspark/__init__.py", "raise AssertionError('imported')")
+        packed.writestr("pyspark/version.py", '__version__: str = "4.0.2"\n')
+    code = "from lakesmith.spark.start.versions import installed_spark; print(installed_spark())"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "pyspark.zip")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "4.0.2\n"
 
 
 def test_a_pyspark_that_has_no_iceberg_is_refused_with_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:

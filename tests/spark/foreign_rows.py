@@ -1,0 +1,15 @@
+"""Rows that another tool writes, which knows some of a table's columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def insertion(spark: SparkSession, table: str, columns: str, values: str) -> str:
+    """An INSERT of ``values`` in the ``columns``, null in all others: Spark 4.0 takes none of some columns alone."""
+    given = columns.split(", ")
+    row = ", ".join(name if name in given else "NULL" for name in spark.table(table).columns)
+    return f"INSERT INTO {table} SELECT {row} FROM VALUES {values} AS t({columns})"

@@ -1,0 +1,39 @@
+"""The rows that were appended since a snapshot, where the snapshots in between have left: told by ids and by when rows were written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import JavaTables
+from lakesmith.spark.iceberg.snapshots import read_appended
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_rows_that_got_other_ids_by_a_compaction_were_not_appended(spark: SparkSession) -> None:
+    """Up to Iceberg 1.10 a commit that takes a file out of a manifest, and merges that with others, gives all other rows in it new ids."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.after")
+    spark.sql("DROP TABLE IF EXISTS lake.after.t")
+    spark.sql(
+        "CREATE TABLE lake.after.t (id int, part string) USING iceberg PARTITIONED BY (part)"
+        " TBLPROPERTIES ('format-version' = '3', 'commit.manifest.min-count-to-merge' = '2')"
+    )
+    for values in ("(1, 'a'), (2, 'b')", "(3, 'a'), (4, 'b')"):
+        spark.sql(f"INSERT INTO lake.after.t VALUES {values}")
+    name = TableName("after", "t")
+    start = int(JavaTables(spark).load(name).currentSnapshot().snapshotId())
+    spark.sql(
+        "CALL lake.system.rewrite_data_files(table => 'after.t', where => \"part = 'a'\", options => map('rewrite-all', 'true'))"
+    )
+    between = int(JavaTables(spark).load(name).currentSnapshot().snapshotId())
+    spark.sql("INSERT INTO lake.after.t VALUES (5, 'b')")
+    end = int(JavaTables(spark).load(name).currentSnapshot().snapshotId())
+    spark.sql(f"ALTER TABLE lake.after.t CREATE TAG kept AS OF VERSION {start}")
+    JavaTables(spark).expire(name, [between])
+    assert [row.id for row in read_appended(spark, name, start, end).collect()] == [5]
