@@ -143,7 +143,8 @@ def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
     driver = {"postgresql": "postgresql+psycopg"}.get(scheme, scheme)
     login = _login(properties.get("jdbc.user", ""), properties.get("jdbc.password", ""))
     uri = f"{driver}:{address.replace('//', '//' + login, 1)}"
-    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", **rest}
+    # A process may live for weeks, and a server that was restarted has ended the connections that wait in its pool.
+    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", "pool_pre_ping": "true", **rest}
 
 
 def _login(user: str, password: str) -> str:
