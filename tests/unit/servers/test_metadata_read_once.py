@@ -19,6 +19,7 @@ import rest_server
 import s3_server
 from lakesmith.catalog.open import pyiceberg_properties
 from lakesmith.catalog.remote import RemoteCatalog
+from lakesmith.catalog.remote_tables import tables_of
 from lakesmith.project.definitions import TableName, Target
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
@@ -122,6 +123,21 @@ def test_a_table_that_was_made_anew_is_another(shared: Shared) -> None:
     assert shared.look()["table_1"] is None
     shared.make("table_1")
     assert shared.look()["table_1"].uuid != before.uuid
+
+
+def test_metadata_that_is_deleted_between_question_and_reading_is_looked_for_anew(shared: Shared) -> None:
+    if shared.settings["type"] == "rest":
+        pytest.skip("a REST catalog reads it itself")
+    table = (shared.layer, "table_4")
+    old = shared.writer.load_table(table).metadata_location
+    shared.append("table_4")
+    shared.writer._load_file_io(location=old).delete(old)
+    found = tables_of(shared.writer).find(table, None, {table: old})
+    assert found is not None
+    assert found.location == shared.writer.load_table(table).metadata_location != old
+    shared.writer._load_file_io(location=old).delete(found.location)
+    with pytest.raises(FileNotFoundError):
+        tables_of(shared.writer).find(table, None, {table: found.location})
 
 
 def test_a_server_without_etags_is_asked_anew(
