@@ -11,6 +11,7 @@ import pytest
 from harness import refresh_by_keys
 
 sys.path.append(str(Path(__file__).parents[1] / "crash"))
+sys.path.append(str(Path(__file__).parents[1] / "spark" / "cli"))
 
 import places
 from shared_project import Files, Said, SharedProject

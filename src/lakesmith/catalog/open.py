@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -56,25 +55,20 @@ class _Others:
     """The catalogs in which tables of others are, each opened when the first of its tables is asked for."""
 
     project: Project
+    opened: dict[str | None, LocalCatalog | RemoteCatalog] = field(default_factory=dict)
 
     def table(self, external: ExternalTable) -> TableState | None:
         """The table's state, by the name that it has in its catalog."""
-        if external.catalog is None and self.project.target.is_local:
-            catalog: LocalCatalog | RemoteCatalog = LocalCatalog(*_local_files(self.project))
-        else:
-            catalog = self._catalog(external.catalog)
-        return catalog.table(external.table.layer, external.table.name)
+        if external.catalog not in self.opened:
+            self.opened[external.catalog] = self._open(external.catalog)
+        return self.opened[external.catalog].table(external.table.layer, external.table.name)
 
-    def _catalog(self, name: str | None) -> RemoteCatalog:
-        if name not in self._opened:
-            target = self.project.target
-            other = next((each for each in target.others if each.name == name), target)
-            self._opened[name] = _remote(self.project, replace(other, naming=AS_IN_PROJECT))
-        return self._opened[name]
-
-    @cached_property
-    def _opened(self) -> dict[str | None, RemoteCatalog]:
-        return {}
+    def _open(self, name: str | None) -> LocalCatalog | RemoteCatalog:
+        target = self.project.target
+        other = next((each for each in target.others if each.name == name), target)
+        if other.is_local:
+            return LocalCatalog(*_local_files(self.project))
+        return _remote(self.project, replace(other, naming=AS_IN_PROJECT))
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:
@@ -143,7 +137,8 @@ def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
     driver = {"postgresql": "postgresql+psycopg"}.get(scheme, scheme)
     login = _login(properties.get("jdbc.user", ""), properties.get("jdbc.password", ""))
     uri = f"{driver}:{address.replace('//', '//' + login, 1)}"
-    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", **rest}
+    # A process may live for weeks, and a server that was restarted has ended the connections that wait in its pool.
+    return {"type": "sql", "uri": uri, "init_catalog_tables": "false", "pool_pre_ping": "true", **rest}
 
 
 def _login(user: str, password: str) -> str:

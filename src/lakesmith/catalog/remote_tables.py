@@ -117,9 +117,17 @@ class _TablesInFiles:
 
     def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
         location = ahead[identifier] if identifier in ahead else self.locations.of(identifier)
-        if location is None or (known is not None and known.location == location):
-            return known if location else None
-        return Metadata(location, self._read(location))
+        while location is not None:
+            if known is not None and known.location == location:
+                return known
+            try:
+                return Metadata(location, self._read(location))
+            except FileNotFoundError:
+                gone, location = location, self.locations.of(identifier)
+                # A commit in between may have deleted the old metadata file; the same one gone twice is a loss.
+                if location == gone:
+                    raise
+        return None
 
     def _read(self, location: str) -> dict[str, Any]:
         with self._io(location).new_input(location).open() as file:

@@ -74,7 +74,9 @@ class Lake:
         try:
             return external_facts(name, external, self.catalog.table(name.layer, name.name))
         except EnvironmentProblem as error:
-            return TableFacts(problem=error.problems[0])
+            found = error.problems[0]
+            what = f"{name}, a table of others, cannot be looked at: {found.what}"
+            return TableFacts(problem=replace(found, what=what, place=external.place))
 
     def _external(self, name: TableName) -> ExternalTable | None:
         return next((table.external for table in self.project.tables if table.name == name), None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
 from lakesmith.execute.decide import query_of
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.others import external_facts
 from lakesmith.graph.graph import Node
 from lakesmith.plan.begin import from_begin
@@ -18,6 +20,7 @@ from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import InputRange, Refused, Strategy, TableStep
 from lakesmith.project.definitions import ExternalTable, History, SqlQuery, TableDefinition, TableName
+from lakesmith.project.loader import load_project
 from lakesmith.sql.analysis import analyse
 
 SALES = TableName("shop", "sales")
@@ -107,3 +110,18 @@ def test_what_would_look_at_rows_from_before_is_left_out() -> None:
     versions = query_of(Node(keeping, (SALES,), analyse(text)), since)
     assert versions.row_wise is False
     assert versions.why_not == "it keeps versions, and shop.sales is read from a snapshot on"
+
+
+def test_a_catalog_of_others_that_does_not_answer_is_a_problem_of_its_tables_alone(tmp_path: Path) -> None:
+    """Its settings come from the environment: the address, which is one, is not shown."""
+    (tmp_path / "tables/crm").mkdir(parents=True)
+    (tmp_path / "lakesmith.yaml").write_text(
+        'name: shop\ntargets: {local: {other_catalogs: {crm: {type: rest, uri: "http://${CRM}/api"}}}}\n'
+    )
+    (tmp_path / "tables/crm/customers.yaml").write_text("external: {catalog: crm, table: sales.customers}\n")
+    project = load_project(tmp_path, environ={"CRM": "127.0.0.1:1"}).project
+    problem = Lake.open(project).facts(TableName("crm", "customers")).problem
+    assert problem is not None
+    assert (problem.code, str(problem.place)) == ("LS325", "tables/crm/customers.yaml:1")
+    assert "crm.customers, a table of others, cannot be looked at" in problem.what
+    assert "127.0.0.1:1" not in "".join(problem.lines())

@@ -17,8 +17,10 @@ import faulty_proxy
 import postgres_server
 import rest_server
 import s3_server
+from lakesmith.catalog.open import pyiceberg_properties
 from lakesmith.catalog.remote import RemoteCatalog
-from lakesmith.project.definitions import TableName
+from lakesmith.catalog.remote_tables import tables_of
+from lakesmith.project.definitions import TableName, Target
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 NAMES = tuple(f"table_{number}" for number in range(5))
@@ -123,6 +125,21 @@ def test_a_table_that_was_made_anew_is_another(shared: Shared) -> None:
     assert shared.look()["table_1"].uuid != before.uuid
 
 
+def test_metadata_that_is_deleted_between_question_and_reading_is_looked_for_anew(shared: Shared) -> None:
+    if shared.settings["type"] == "rest":
+        pytest.skip("a REST catalog reads it itself")
+    table = (shared.layer, "table_4")
+    old = shared.writer.load_table(table).metadata_location
+    shared.append("table_4")
+    shared.writer._load_file_io(location=old).delete(old)
+    found = tables_of(shared.writer).find(table, None, {table: old})
+    assert found is not None
+    assert found.location == shared.writer.load_table(table).metadata_location != old
+    shared.writer._load_file_io(location=old).delete(found.location)
+    with pytest.raises(FileNotFoundError):
+        tables_of(shared.writer).find(table, None, {table: found.location})
+
+
 def test_a_server_without_etags_is_asked_anew(
     shared: Shared, proxy: faulty_proxy.Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +175,19 @@ def test_a_database_is_asked_once_for_all(shared: Shared, monkeypatch: pytest.Mo
     finally:
         event.remove(Engine, "before_cursor_execute", note)
     assert len([text for text in told if "iceberg_tables" in text]) == 1
+
+
+def test_connections_that_a_database_has_ended_are_made_anew(jdbc: postgres_server.Server) -> None:
+    database = jdbc.make_database()
+    login = (("jdbc.user", database.user), ("jdbc.password", database.password))
+    target = Target("shared", "jdbc", (("uri", database.jdbc), *login))
+    catalog = RemoteCatalog(pyiceberg_properties(target))
+    assert catalog.table("bronze", "orders") is None
+    jdbc.do(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database.name}'")
+    assert catalog.table("bronze", "orders") is None
+    assert RemoteCatalog(pyiceberg_properties(target)).names("bronze") == ()
+    pids = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database.name}'"
+    assert jdbc.do(pids) == [(1,)], "one pool serves the process"
 
 
 def test_glue_is_asked_for_pages_where_that_is_less(shared: Shared) -> None:

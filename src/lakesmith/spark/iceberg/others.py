@@ -17,6 +17,8 @@ _SETTING: Final = "spark.lakesmith.other."
 _FILES: Final = "spark.lakesmith.files."
 _CATALOG: Final = "spark.lakesmith.other-catalog."
 _MEETING: Final = Lock()
+_OF_FILES: Final = ("s3.", "client.", "http-client.", "gcs.", "adls.")
+"""What settings of files begin with: how one logs in to a catalog is nothing that Spark has to know."""
 
 
 def meet_inputs(spark: SparkSession, catalog: Catalog, project: Project, names: Iterable[TableName]) -> None:
@@ -63,8 +65,12 @@ def others_conf(target: Target) -> dict[str, str]:
 
     Raises EnvironmentProblem LS326 for one that cannot be used.
     """
-    properties = ((other.name, iceberg_properties(other)) for other in target.others)
-    return {f"{_FILES}{name}.{key}": value for name, found in properties for key, value in found.items()}
+    return {
+        f"{_FILES}{other.name}.{key}": value
+        for other in target.others
+        for key, value in iceberg_properties(other).items()
+        if key.startswith(_OF_FILES)
+    }
 
 
 def _settings(spark: SparkSession, catalog: str) -> dict[str, str]:

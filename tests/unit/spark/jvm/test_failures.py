@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.spark.jvm.failures import causes_of, explain_failure, redact
+from lakesmith.spark.jvm.failures import causes_of, explain_failure, is_unanswered, redact
 
 TEXTS = Path(__file__).parent / "failures"
 
@@ -143,6 +143,23 @@ def test_a_jvm_that_died_of_memory_is_told_by_its_log(tmp_path: Path) -> None:
     assert explain_failure(ConnectionRefusedError("gone"), log).code == "LS602"
     log.write_text("java.lang.OutOfMemoryError: of a run long ago\n" + "x\n" * 9000)
     assert explain_failure(ConnectionRefusedError("gone"), log).code == "LS604"
+
+
+@pytest.mark.parametrize(
+    ("said", "unanswered"),
+    [
+        ("org.apache.iceberg.exceptions.CommitStateUnknownException: Service failed: 503", True),
+        ("org.apache.iceberg.exceptions.ServiceFailureException: Server error: 500", True),
+        ("org.apache.iceberg.exceptions.RESTException: Error occurred while processing POST request", True),
+        ("org.apache.iceberg.exceptions.CommitFailedException: branch x has changed", False),
+        ("org.apache.iceberg.exceptions.NotAuthorizedException: Not authorized", False),
+        ("org.apache.iceberg.exceptions.ValidationException: Found concurrently added DV", False),
+    ],
+)
+def test_what_a_catalog_did_not_answer_is_told_from_what_it_refused(said: str, unanswered: bool) -> None:
+    outer = "org.apache.spark.SparkException: Writing job failed"
+    text = f"An error occurred while calling o12.commit.\n: {outer}\n\tat a.B.c(B.java:1)\nCaused by: {said}"
+    assert is_unanswered(RuntimeError(text)) == unanswered
 
 
 def test_an_error_of_our_own_keeps_its_problem() -> None:
