@@ -24,13 +24,16 @@ FOR_EVER: Final = float("inf")
 
 @dataclass
 class Turns:
-    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it."""
+    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it.
+    ``give_way`` is asked between two pieces: True ends it there.
+    """
 
     lake: Lake
     command: str
     wait_seconds: float = FOR_EVER
     on_wait: Callable[[str], None] = lambda _: None
     stop: Flag = field(default_factory=Flag)
+    give_way: Callable[[], bool] = lambda: False
     jvm_pid: int | None = None
     _taken: bool = False
 
@@ -39,6 +42,8 @@ class Turns:
         """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where others do not give it in time."""
         if self._taken:
             time.sleep(_GAP_SECONDS)
+            if self.give_way():
+                self.stop.set()
         self._taken = True
         try:
             with self._lock() as lock:

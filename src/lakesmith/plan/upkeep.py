@@ -84,13 +84,15 @@ def _needs(
     progress = find_progress(state, can_rebuild=not table.is_sourced)
     if progress is None:
         return found
+    # Without each of what others did since its newest record, nobody could say that main has grown out of that.
+    found[table.name] = {snapshot.snapshot_id for snapshot in progress.foreign}
     for name, snapshot in _pins([progress.record]):
         found.setdefault(name, set()).add(snapshot)
         if progress.record.by_row and name not in table.lookups and name in states:
             found[name].update(_to_come(states[name], snapshot))
     if table.lookups:
         stretches = tuple(last_of_stretches(table, published_records(state, progress.snapshot)))
-        found[table.name] = {snapshot.snapshot_id for snapshot, _ in stretches}
+        found[table.name].update(snapshot.snapshot_id for snapshot, _ in stretches)
         for name, snapshot in _pins([record for _, record in stretches]):
             found.setdefault(name, set()).add(snapshot)
     return found
@@ -109,9 +111,8 @@ def held_back(
     state: TableState, needs: Mapping[TableName, set[int]], now_ms: int, settings: Maintenance = _USUAL
 ) -> tuple[HeldBack, ...]:
     """The readers that keep old snapshots of a table from leaving for long (``limits.HELD_BACK_SECONDS``): they lag behind, or never run."""
-    return tuple(
-        found for reader in sorted(needs) if (found := _held_by(reader, state, needs, (now_ms, settings)))
-    )
+    readers = [reader for reader in sorted(needs) if str(reader) != state.name]
+    return tuple(found for reader in readers if (found := _held_by(reader, state, needs, (now_ms, settings))))
 
 
 def _held_by(

@@ -104,7 +104,7 @@ def _maintained(opened: Opened, found: Sequence[Verdict], orders: Orders, view: 
     from lakesmith.spark.maintain import Maintainer, maintain_tables
     from lakesmith.spark.open import open_session
 
-    little = sum(care.small.size for care in cares) <= limits.LITTLE_DATA_BYTES
+    little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES
     view.say("starting Spark")
     session = open_session(opened.project, little, keep_of(opened.project))
     turns = Turns(opened.lake, "maintain", on_wait=lambda holder: view.say(f"waiting for {holder}"))
