@@ -15,6 +15,7 @@ from lakesmith.catalog.history import points
 from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
+from lakesmith.errors import StateError
 from lakesmith.plan.stretches import last_of_stretches
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
@@ -66,11 +67,16 @@ def needed_by_others(
 def needs_of_readers(
     tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
 ) -> dict[TableName, dict[TableName, set[int]]]:
-    """The same by who needs them: table, reader, snapshots."""
+    """The same by who needs them: table, reader, snapshots. Of a reader of which nobody knows what it has consumed, everything counts."""
     needed: dict[TableName, dict[TableName, set[int]]] = {name: {} for name in states}
     for table in tables:
         if table.external is None and (state := states.get(table.name)) is not None:
-            for name, snapshots in _needs(table, state, states).items():
+            try:
+                needs = _needs(table, state, states)
+            except StateError:
+                # A run, status and its own maintenance tell of it; until it is mended, it may stand on any snapshot.
+                needs = {name: set(each.snapshots) for name, each in states.items()}
+            for name, snapshots in needs.items():
                 if name in needed:
                     needed[name][table.name] = snapshots
     return needed

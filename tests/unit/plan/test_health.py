@@ -24,7 +24,7 @@ from lakesmith.plan.health import (
     small_files,
     specs_to_rewrite,
 )
-from lakesmith.plan.upkeep import HeldBack, held_back, needed_by_others, old_snapshots
+from lakesmith.plan.upkeep import HeldBack, held_back, needed_by_others, needs_of_readers, old_snapshots
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
 if TYPE_CHECKING:
@@ -181,3 +181,15 @@ def test_what_others_did_since_the_last_batch_stays_so_that_main_is_known_to_hav
 
 def definition(name: str) -> TableDefinition:
     return TableDefinition(TableName.parse(name), Place(f"tables/{name}.sql", 1))
+
+
+def test_for_a_reader_of_which_nobody_knows_what_it_has_consumed_everything_stays(
+    new_table: type[Table],
+) -> None:
+    orders, lost = new_table("bronze.orders"), new_table("silver.lost")
+    for _ in range(3):
+        orders.publish(rows=1)
+    lost.add(1)
+    states = {TableName.parse(each.name): state_of(each) for each in (orders, lost)}
+    needs = needs_of_readers([definition(each) for each in ("bronze.orders", "silver.lost")], states)
+    assert needs[TableName("bronze", "orders")][TableName("silver", "lost")] == {1, 2, 3, 4, 5, 6}
