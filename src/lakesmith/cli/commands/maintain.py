@@ -77,14 +77,10 @@ def maintain_command(opened: Opened, found: Sequence[Verdict], orders: Orders, a
         said = {"maintained": list(map(done_as_dict, done)), "left": left, "stopped": stopped}
         print(json.dumps(said, indent=2))
     else:
-        print(
-            "\n".join(
-                [
-                    *left_lines(found),
-                    *(["stopped: what was done stays, and the next call goes on"] if stopped else []),
-                ]
-            )
-        )
+        for line in left_lines(found):
+            print(line)
+        if stopped:
+            print("stopped: what was done stays, and the next call goes on")
     return INTERRUPTED if stopped else _code(found, done)
 
 
