@@ -10,9 +10,15 @@ from shared_project import SharedProject, grown
 from small_shop import FIRST, LATE, LINES, NEWEST, ORDERS, RULES, SECOND, Order, csv, lines, newest
 
 import lakesmith
+from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.remote import RemoteCatalog
+from lakesmith.project.definitions import TableName
+from lakesmith.sources.objects import bucket_and_key
+from lakesmith.spark.orphans import remove_files
 
 if TYPE_CHECKING:
+    from places import Place
+
     from conftest import Make
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
@@ -68,3 +74,18 @@ def test_a_slice_of_upkeep(make: Make) -> None:
     if isinstance(lake.catalog, RemoteCatalog):
         assert lake.catalog.lease_holder(lake.project.name) is None
     assert shop.must_run().published == {}
+
+
+def test_a_file_is_removed_by_the_client_that_wrote_it(make: Make, place: Place) -> None:
+    shop = grown(make, ORDERS, FIRST)
+    path = f"{shop.state('bronze.orders').location}/data/left.parquet"
+    if place.s3 is None:
+        local_path(path).write_bytes(b"left behind")
+        remove_files(shop.handle.spark, TableName("bronze", "orders"), [path])
+        assert not local_path(path).exists()
+        return
+    bucket, key = bucket_and_key(path)
+    place.s3.client().put_object(Bucket=bucket, Key=key, Body=b"left behind")
+    remove_files(shop.handle.spark, TableName("bronze", "orders"), [path])
+    assert "Contents" not in place.s3.client().list_objects_v2(Bucket=bucket, Prefix=key)
+    assert shop.rows("bronze.orders") == sorted(FIRST)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from history_lake import Lake
 from history_rows import ADDED, CHANGED, COLUMNS, KEYS, Newest, changed, row_of
 from hypothesis import strategies as st
-from maintaining import maintained, soon
+from maintaining import must_maintain, soon
 from shape import Shape
 from shapes import BY_NAME
 
@@ -97,11 +97,13 @@ class Compact:
 
 @dataclass(frozen=True)
 class Maintain:
-    """``lakesmith maintain`` of all tables: whatever it takes away, no reader is disturbed."""
+    """``lakesmith maintain`` of a table: whatever it takes away, no reader is disturbed."""
+
+    table: str
 
     def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
         with soon():
-            maintained(lake.project)
+            must_maintain(lake.project, only=self.table)
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,7 @@ def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
         st.builds(Land, table, st.just(()), st.just(1)),
         st.builds(RunBelow),
         st.builds(Compact, anywhere),
-        st.builds(Maintain),
+        st.builds(Maintain, anywhere),
         st.builds(Expire, anywhere),
         st.builds(RollBack, anywhere, st.integers(0, 2)),
         table.flatmap(_writes),

@@ -55,9 +55,11 @@ def maintained(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str,
     return {str(each.table): each for each in done}
 
 
-def must_maintain(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str, Maintained]:
+def must_maintain(
+    shop: ProjectHarness, orders: Orders = NOTHING_MORE, only: str | None = None
+) -> dict[str, Maintained]:
     """The same, and it has to end well."""
-    done = maintained(shop, orders)
+    done = maintained(shop, orders, only)
     assert all(isinstance(each, Maintained) for each in done.values()), done
     return {name: each for name, each in done.items() if isinstance(each, Maintained)}
 

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakesmith import limits
+from lakesmith.catalog.family import family
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import RunStopped
@@ -156,7 +157,7 @@ class _Work:
         self._settings = maintainer.lake.project.table(care.table).maintenance
         self.done: dict[Task, str] = {}
         self.orphans: list[str] = []
-        self.removes = maintainer.orders.remove_orphans or self._settings.remove_orphans
+        self.removes = maintainer.orders.removes(self._settings)
 
     def do(self) -> None:
         """All of them. Whether manifests are many, and how many snapshots leave, is looked at anew: what came before changes it."""
@@ -231,12 +232,14 @@ class _Work:
             self.done[Task.ORPHANS] = f"{len(self.orphans):,} files that no snapshot has {what}"
 
     def _find_and_remove(self) -> list[str]:
-        found = find_orphans(
-            self._spark, self._maintainer.lake, self._name, self._settings.orphans_older_than
-        )
-        if self.removes and found:
-            remove_files(self._spark, self._name, found)
-            reach("maintain-orphans", str(self._name))
+        """Of the table and its sidecars."""
+        lake, age, found = self._maintainer.lake, self._settings.orphans_older_than, list[str]()
+        for each in family(self._name):
+            here = find_orphans(self._spark, lake, each, age)
+            if self.removes and here:
+                remove_files(self._spark, each, here)
+                reach("maintain-orphans", str(self._name))
+            found += here
         return found
 
     def _piece_of(self, action: Callable[[], T]) -> T:

@@ -55,6 +55,7 @@ def test_orphans_are_listed_first_and_then_removed(tmp_path: Path, session: Sess
     for path in warehouse.rglob("*"):
         age(path, 9)
     old = stray(folder, "data/left.parquet", 4)
+    of_sidecar = stray(warehouse, "lakesmith/bronze__sales__quarantine/data/left-too.parquet", 4)
     young = stray(folder, "data/under-way.parquet", 2)
     beside = stray(warehouse, "bronze/sales_2/data/other.parquet", 9)
     mark(folder, shop.state("bronze.sales").uuid, TableName("bronze", "sales"))
@@ -64,17 +65,27 @@ def test_orphans_are_listed_first_and_then_removed(tmp_path: Path, session: Sess
     found = found_in(shop)["bronze.sales"]
     assert isinstance(found, Care) and Task.ORPHANS not in found.todo
     listed = must_maintain(shop, Orders(orphans=True))["bronze.sales"]
-    assert ([Path(each).name for each in listed.orphans], listed.removed) == (["left.parquet"], False)
+    assert ([Path(each).name for each in listed.orphans], listed.removed) == (
+        ["left.parquet", "left-too.parquet"],
+        False,
+    )
     assert old.exists()
 
     removed = must_maintain(shop, Orders(remove_orphans=True))["bronze.sales"]
-    assert ([Path(each).name for each in removed.orphans], removed.removed) == (["left.parquet"], True)
-    assert [path.exists() for path in (old, young, beside, noted)] == [False, True, True, True]
+    assert ([Path(each).name for each in removed.orphans], removed.removed) == (
+        ["left.parquet", "left-too.parquet"],
+        True,
+    )
+    there = [path.exists() for path in (old, of_sidecar, young, beside, noted)]
+    assert there == [False, False, True, True, True]
     require_rows(shop, range(2))
     require_readable(shop)
 
     shop.write({"tables/_defaults.yaml": "maintain: {orphans: {remove: true, older_than: 1 day}}\n"})
+    listed = must_maintain(shop, Orders(orphans=True))["bronze.sales"]
+    assert (len(listed.orphans), listed.removed, young.exists()) == (1, False, True)
     assert [Path(each).name for each in must_maintain(shop)["bronze.sales"].orphans] == ["under-way.parquet"]
+    assert not young.exists()
     grown(shop, 2)
     require_rows(shop, range(3))
 
