@@ -1,4 +1,5 @@
-"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them changes.
+"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them changes, and maintained after a few
+batches, as others are after hundreds.
 
 ``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after a kill; with 0 it keeps nobody out.
 """
@@ -22,4 +23,10 @@ if __name__ == "__main__":
     limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART = float("inf")
     if seconds := os.environ.get("TEST_LEASE_SECONDS"):
         _lease_lasts(float(seconds))
+    limits.NEWEST_POINTS_KEPT = 2
+    limits.PAST_KEPT = ()
+    limits.COMPACTED_FILES_KEPT_SECONDS = 0
+    limits.SMALL_FILES_WORTH = 2
+    limits.MANIFESTS_WORTH = 3
+    limits.SNAPSHOTS_WORTH = 1
     main()

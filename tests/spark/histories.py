@@ -9,6 +9,7 @@ from foreign_rows import insertion
 from history_lake import Lake
 from history_rows import ADDED, CHANGED, COLUMNS, KEYS, Newest, changed, row_of
 from hypothesis import strategies as st
+from maintaining import must_maintain, soon
 from shape import Shape
 from shapes import BY_NAME
 
@@ -93,6 +94,17 @@ class Compact:
                 self.table,
                 "options => map('rewrite-all', 'true')",
             )
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """``lakesmith maintain`` of a table: whatever it takes away, no reader is disturbed."""
+
+    table: str
+
+    def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
+        with soon():
+            must_maintain(lake.project, only=self.table)
 
 
 @dataclass(frozen=True)
@@ -259,6 +271,7 @@ def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
         st.builds(Land, table, st.just(()), st.just(1)),
         st.builds(RunBelow),
         st.builds(Compact, anywhere),
+        st.builds(Maintain, anywhere),
         st.builds(Expire, anywhere),
         st.builds(RollBack, anywhere, st.integers(0, 2), st.sampled_from(("spark", "alone", "below"))),
         table.flatmap(_writes),

@@ -9,7 +9,8 @@ The command line does the same by the same parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event as Flag
@@ -26,8 +27,12 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.execute.engine import Engine, RunStopped
 from lakesmith.execute.events import Event, Listener
 from lakesmith.execute.forecast import Forecast, forecasts
+from lakesmith.execute.health import Unknown, verdicts
+from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
 from lakesmith.execute.run import Run
 from lakesmith.execute.status import TableStatus, statuses
+from lakesmith.execute.turns import Turns
+from lakesmith.plan.health import Care
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,9 +152,59 @@ class Lakehouse:
 
         opened = self._opened()
         table = opened.one_of_ours(name)
-        with ProjectLock(opened.project.state_dir, "upkeep"):
+        with Turns(opened.lake, "upkeep", wait_seconds=0.0).take():
             session = self._session(opened, little=False)
             return self._calls.do(lambda: keep_up(session, opened.lake, table))
+
+    def maintain(
+        self,
+        *select: str,
+        orphans: bool = False,
+        remove_orphans: bool = False,
+        give_way: Callable[[], bool] = lambda: False,
+    ) -> tuple[Maintained | NotMaintained, ...]:
+        """Looks after the selected tables (all, without a pattern) that need it, as ``lakesmith maintain`` does; gives those that it took.
+
+        Args:
+            select: patterns as the command has them: ``silver.*``, ``+gold.sales``.
+            orphans: files that no snapshot has are looked for, too.
+            remove_orphans: they are removed, too.
+            give_way: is asked between two pieces of work; True ends it there, and the next call goes on.
+
+        Runs of other processes come in between. What fails of a table is in its ``problems``. Ctrl-C ends the piece that is under way: what
+        was done until then stays, and is right.
+        """
+        opened = self._opened()
+        orders = Orders(orphans, remove_orphans)
+        found = verdicts(opened.lake, opened.names(select), orders.looks_for_orphans)
+        unknown = [NotMaintained(each.table, (each.problem,)) for each in found if isinstance(each, Unknown)]
+        cares = [each for each in found if isinstance(each, Care) and each.todo]
+        done: list[Maintained | NotMaintained] = []
+        if cares:
+            turns = Turns(opened.lake, "maintain", give_way=give_way)
+            self._maintain(opened, (turns, orders), cares, done)
+        return (*done, *unknown)
+
+    def _maintain(
+        self,
+        opened: Opened,
+        how: tuple[Turns, Orders],
+        cares: Sequence[Care],
+        done: list[Maintained | NotMaintained],
+    ) -> None:
+        from lakesmith.spark.maintain import Maintainer, maintain_tables
+        from lakesmith.spark.progress import keep_cancelling
+
+        session = self._calls.do(lambda: self._session(opened, little=False))
+        turns, orders = how
+
+        def give_up(ended: Flag) -> None:
+            turns.stop.set()
+            keep_cancelling(session.cancel, ended)
+
+        maintainer = Maintainer(session, opened.lake, turns, orders)
+        with suppress(RunStopped):
+            self._calls.do(lambda: maintain_tables(maintainer, cares, done.append), give_up)
 
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""

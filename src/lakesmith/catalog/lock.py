@@ -145,7 +145,7 @@ class ProjectLock:
             time.sleep(_POLL_SECONDS)
 
     def _patience(self) -> float:
-        holder = _read(self._file)
+        holder = _read_settled(self._file)
         is_maintenance = holder is not None and holder.command in MAINTENANCE and not holder.is_stopped
         return max(self._wait_seconds, limits.MAINTENANCE_WAITED_SECONDS if is_maintenance else 0.0)
 

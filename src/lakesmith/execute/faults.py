@@ -34,13 +34,15 @@ POINTS = (
     "before-swap",
     "after-publish",
     "after-sidecars",
+    "maintain-begin",
     "maintain-deletes",
     "maintain-piece",
     "maintain-manifests",
     "maintain-expiry",
     "maintain-orphans",
 )
-"""Every point, in the order a batch, and then maintenance, passes them. ``before-swap`` has all of the commit ready but its last call."""
+"""Every point, in the order a batch, and then maintenance, passes them. ``before-swap`` has all of the commit ready but its last call;
+``maintain-begin`` is the beginning of each piece of maintenance, under the lock, and the points after it are between two pieces."""
 
 _jvm_pid: list[int] = []
 _passed: set[str] = set()

@@ -59,7 +59,22 @@ def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> t
     """What each table needs, and why not; what cannot be read of one does not keep the others from being told."""
     wanted = tuple(names)
     with lake.one_look([table.name for table in lake.project.tables]):
-        return tuple(_verdict(lake, name, orphans) for name in wanted)
+        known = _Known.of(lake)
+        return tuple(_verdict(known, name, orphans) for name in wanted)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is read once for all tables: which there are, and who needs which of their snapshots."""
+
+    lake: Lake
+    states: Mapping[TableName, TableState]
+    needs: Mapping[TableName, Mapping[TableName, set[int]]]
+
+    @classmethod
+    def of(cls, lake: Lake) -> _Known:
+        states = known_states(lake)
+        return cls(lake, states, needs_of_readers(lake.project.tables, states))
 
 
 def summary_health(state: TableState) -> Health:
@@ -67,25 +82,21 @@ def summary_health(state: TableState) -> Health:
     return health_of(state, _metadata_bytes(state))
 
 
-def past_of(lake: Lake, name: TableName) -> Past:
-    """What can leave of a table's past and of its sidecars', and who holds back what. Raises as ``Catalog`` says, and LS50x."""
-    tables = {table.name: table for table in lake.project.tables}
-    states = known_states(lake)
-    settings, now = tables[name].maintenance, time.time_ns() // 1_000_000
-    needs = needs_of_readers(tables.values(), states)[name]
-    gone = old_snapshots(states[name], set().union(*needs.values()), now, settings)
+def _past_of(known: _Known, name: TableName) -> Past:
+    """What can leave of a table's past and of its sidecars', and who holds back what."""
+    state, needs = known.states[name], known.needs[name]
+    settings, now = known.lake.project.table(name).maintenance, time.time_ns() // 1_000_000
+    gone = old_snapshots(state, set().union(*needs.values()), now, settings)
+    sidecars = _old_of_sidecars(known.lake, name, state, frozenset(gone))
     return Past(
-        len(gone),
-        sum(len(each) for each in _old_of_sidecars(lake, name, states[name], frozenset(gone)).values()),
-        held_back(states[name], needs, now, settings),
+        len(gone), sum(len(each) for each in sidecars.values()), held_back(state, needs, now, settings)
     )
 
 
 def known_states(lake: Lake) -> dict[TableName, TableState]:
-    """The project's tables that are there."""
-    found = (
-        (table.name, lake.catalog.table(table.name.layer, table.name.name)) for table in lake.project.tables
-    )
+    """The project's own tables that are there. Raises as ``Catalog`` says."""
+    own = [table.name for table in lake.project.tables if table.external is None]
+    found = ((name, lake.catalog.table(name.layer, name.name)) for name in own)
     return {name: state for name, state in found if state is not None}
 
 
@@ -103,14 +114,15 @@ def _old_of_sidecars(
     return found
 
 
-def _verdict(lake: Lake, name: TableName, orphans: bool) -> Verdict:
+def _verdict(known: _Known, name: TableName, orphans: bool) -> Verdict:
     try:
-        return _measured(lake, name, orphans)
+        return _measured(known, name, orphans)
     except LakesmithError as error:
         return Unknown(name, error.problems[0])
 
 
-def _measured(lake: Lake, name: TableName, orphans: bool) -> Verdict:
+def _measured(known: _Known, name: TableName, orphans: bool) -> Verdict:
+    lake = known.lake
     table = lake.project.table(name)
     if table.external is not None:
         return NotThere(name, "a table of others: it is read, and left as it is")
@@ -122,7 +134,7 @@ def _measured(lake: Lake, name: TableName, orphans: bool) -> Verdict:
     health = summary_health(facts.state)
     files = files_of(lake, name) if worth_a_look(health) else FileFacts()
     files = replace(files, sidecars=tuple(_scattered_sidecars(lake, name, facts.base)))
-    return care_of(name, health, files, past_of(lake, name), table.maintenance, orphans)
+    return care_of(name, health, files, _past_of(known, name), table.maintenance, orphans)
 
 
 def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[TableName]:

@@ -9,7 +9,7 @@ from typing import Any
 from lakesmith.errors import Problem
 from lakesmith.plan.health import Task
 from lakesmith.plan.upkeep import HeldBack
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import Maintenance, TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,10 @@ class Orders:
     def looks_for_orphans(self) -> bool:
         """Whether files that no snapshot has are looked for in every table."""
         return self.orphans or self.remove_orphans
+
+    def removes(self, settings: Maintenance) -> bool:
+        """Whether those of a table are removed: as the call says, or without a word of it the table's settings."""
+        return self.remove_orphans or (settings.remove_orphans and not self.orphans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.positions import InputChange, InputPosition, input_positions
 from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.health import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
 from lakesmith.project.definitions import TableName
 
@@ -39,7 +40,8 @@ class TableStatus:
     ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken now;
     ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and ``published_ms`` when it
     was committed (since the epoch); both None when nothing was ever published. ``rows`` and ``quarantined`` are counts
-    now, None where the summaries do not tell. ``notes`` are what else a person should know.
+    now, None where the summaries do not tell. ``notes`` are what else a person should know. ``health``: of its files and its past, as the
+    summaries tell it; None where it is not there, or another's.
     """
 
     name: TableName
@@ -53,6 +55,7 @@ class TableStatus:
     inputs: tuple[InputPosition, ...] = ()
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
+    health: Health | None = None
 
 
 def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
@@ -99,7 +102,13 @@ def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, Ta
         inputs=inputs,
         notes=(*_decision_notes(decision), *facts_notes(facts)),
         problem=decision.problem if isinstance(decision, Refused) else None,
+        health=_health(decider, name, facts.state),
     )
+
+
+def _health(decider: Decider, name: TableName, state: TableState | None) -> Health | None:
+    is_others = decider.graph.node(name).definition.external is not None
+    return None if state is None or is_others else health_of(state)
 
 
 def _standing(

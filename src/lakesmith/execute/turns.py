@@ -19,27 +19,35 @@ from lakesmith.execute.lake import Lake
 _GAP_SECONDS: Final = 0.3
 """How long the lock is free between two pieces: others look for it each tenth of a second."""
 
+_LEASE_GAP_SECONDS: Final = 2.5
+_LEASE_KEPT_SECONDS: Final = 10.0
+"""The same of a lease, for which others look each two seconds: so it is given away for that long only after some pieces."""
+
 FOR_EVER: Final = float("inf")
 
 
 @dataclass
 class Turns:
-    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it."""
+    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it.
+    ``give_way`` is asked between two pieces: True ends it there.
+    """
 
     lake: Lake
     command: str
     wait_seconds: float = FOR_EVER
     on_wait: Callable[[str], None] = lambda _: None
     stop: Flag = field(default_factory=Flag)
+    give_way: Callable[[], bool] = lambda: False
     jvm_pid: int | None = None
-    _taken: bool = False
+    _given_away: float | None = None
 
     @contextmanager
     def take(self) -> Iterator[None]:
         """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where others do not give it in time."""
-        if self._taken:
-            time.sleep(_GAP_SECONDS)
-        self._taken = True
+        if self._given_away is None:
+            self._given_away = time.monotonic()
+        else:
+            self._let_others()
         try:
             with self._lock() as lock:
                 if self.jvm_pid is not None:
@@ -50,6 +58,17 @@ class Turns:
         except LockedError:
             self._go_on()
             raise
+
+    def _let_others(self) -> None:
+        is_shared = isinstance(self.lake.catalog, RemoteCatalog)
+        since = time.monotonic() - (self._given_away or 0.0)
+        if is_shared and since > _LEASE_KEPT_SECONDS:
+            time.sleep(_LEASE_GAP_SECONDS)
+            self._given_away = time.monotonic()
+        else:
+            time.sleep(_GAP_SECONDS)
+        if self.give_way():
+            self.stop.set()
 
     def _go_on(self) -> None:
         if self.stop.is_set():

@@ -103,6 +103,11 @@ class Care:
     small: Small = Small()
     sidecars: tuple[TableName, ...] = ()
 
+    @property
+    def bytes_to_rewrite(self) -> int:
+        """Of the data files that are written anew; with deletes to be folded in it may be any of them."""
+        return self.health.data_bytes if Task.DELETES in self.todo else self.small.size
+
 
 def health_of(state: TableState, metadata_bytes: int | None = None) -> Health:
     """What the head's summary and the snapshots say."""

@@ -15,6 +15,7 @@ from lakesmith.catalog.history import points
 from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
+from lakesmith.errors import StateError
 from lakesmith.plan.stretches import last_of_stretches
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
@@ -66,11 +67,16 @@ def needed_by_others(
 def needs_of_readers(
     tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
 ) -> dict[TableName, dict[TableName, set[int]]]:
-    """The same by who needs them: table, reader, snapshots."""
+    """The same by who needs them: table, reader, snapshots. Of a reader of which nobody knows what it has consumed, everything counts."""
     needed: dict[TableName, dict[TableName, set[int]]] = {name: {} for name in states}
     for table in tables:
         if table.external is None and (state := states.get(table.name)) is not None:
-            for name, snapshots in _needs(table, state, states).items():
+            try:
+                needs = _needs(table, state, states)
+            except StateError:
+                # A run, status and its own maintenance tell of it; until it is mended, it may stand on any snapshot.
+                needs = {name: set(each.snapshots) for name, each in states.items()}
+            for name, snapshots in needs.items():
                 if name in needed:
                     needed[name][table.name] = snapshots
     return needed
@@ -84,13 +90,15 @@ def _needs(
     progress = find_progress(state, can_rebuild=not table.is_sourced)
     if progress is None:
         return found
+    # Without each of what others did since its newest record, nobody could say that main has grown out of that.
+    found[table.name] = {snapshot.snapshot_id for snapshot in progress.foreign}
     for name, snapshot in _pins([progress.record]):
         found.setdefault(name, set()).add(snapshot)
         if progress.record.by_row and name not in table.lookups and name in states:
             found[name].update(_to_come(states[name], snapshot))
     if table.lookups:
         stretches = tuple(last_of_stretches(table, published_records(state, progress.snapshot)))
-        found[table.name] = {snapshot.snapshot_id for snapshot, _ in stretches}
+        found[table.name].update(snapshot.snapshot_id for snapshot, _ in stretches)
         for name, snapshot in _pins([record for _, record in stretches]):
             found.setdefault(name, set()).add(snapshot)
     return found
@@ -109,9 +117,8 @@ def held_back(
     state: TableState, needs: Mapping[TableName, set[int]], now_ms: int, settings: Maintenance = _USUAL
 ) -> tuple[HeldBack, ...]:
     """The readers that keep old snapshots of a table from leaving for long (``limits.HELD_BACK_SECONDS``): they lag behind, or never run."""
-    return tuple(
-        found for reader in sorted(needs) if (found := _held_by(reader, state, needs, (now_ms, settings)))
-    )
+    readers = [reader for reader in sorted(needs) if str(reader) != state.name]
+    return tuple(found for reader in readers if (found := _held_by(reader, state, needs, (now_ms, settings))))
 
 
 def _held_by(

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener
+from lakesmith.execute.maintained import Maintained, NotMaintained
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.retries import Failing, failed, without_parking
 from lakesmith.serve.schedule import (
@@ -35,7 +36,8 @@ from lakesmith.serve.told import (
     missed_in_words,
     table_states,
 )
-from lakesmith.serve.upkeep import Done, Rounds, in_words
+from lakesmith.serve.upkeep import FIRINGS as MAINTAINED
+from lakesmith.serve.upkeep import Done, Rounds, in_words, maintained_in_words
 from lakesmith.serve.work import Work, next_work
 
 _SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
@@ -54,6 +56,9 @@ class Lake(Protocol):
 
     def keep_up(self, name: str) -> Done:
         """Puts a table's small files together and lets old snapshots go."""
+
+    def maintain(self, *select: str, give_way: Callable[[], bool]) -> tuple[Maintained | NotMaintained, ...]:
+        """Looks after tables that need it, as a whole; ends between two pieces where ``give_way`` says so."""
 
     def close(self) -> None:
         """Ends its Spark."""
@@ -94,7 +99,7 @@ class Pace:
 
 @dataclass
 class Loop:
-    """One look after the other. ``firings_file``: where the last firings are kept."""
+    """One look after the other. ``firings_file``: where the last firings are kept; beside it are those of maintenance."""
 
     around: Surroundings
     arrivals: Arrivals
@@ -105,9 +110,11 @@ class Loop:
     clock: Clock = Clock()
     project_changed: bool = False
     is_running: bool = False
+    is_ending: bool = False
     _lake: Lake | None = None
     _tables: Tables = field(default_factory=lambda: Tables({}))
     _firings: dict[str, Firing] = field(default_factory=dict)
+    _maintained: dict[str, Firing] = field(default_factory=dict)
     _failing: dict[str, Failing] = field(default_factory=dict)
     _batches: dict[str, Batch] = field(default_factory=dict)
     _rounds: Rounds = field(default_factory=Rounds)
@@ -119,6 +126,7 @@ class Loop:
     def start(self) -> None:
         """Reads the project and opens the lake. Raises LakesmithError."""
         self._firings = read_firings(self.firings_file)
+        self._maintained = read_firings(self._maintained_file)
         self._read()
         self._lake = self.around.open()
 
@@ -153,6 +161,7 @@ class Loop:
             self._run(work, waiting)
         elif everything:
             self._nothing_runs = None
+        self._maintain()
         if everything and self._nothing_runs is None:
             self._look_at = self.clock.monotonic() + self.pace.every
         self._is_first = False
@@ -211,24 +220,48 @@ class Loop:
         self._show_run(result)
         self._rounds.count(result.published)
         if (due_now := self._rounds.due()) is not None:
-            self._keep_up(due_now)
+            self._look_after(due_now, self._kept_up_lines)
 
-    def _keep_up(self, name: str) -> None:
+    def _kept_up_lines(self, name: str) -> list[str]:
+        said = in_words(name, self._living_lake().keep_up(name))
+        return [] if said is None else [said]
+
+    def _look_after(self, name: str, work: Callable[[str], list[str]]) -> None:
         """Whatever goes wrong is told and tried again a round later: the table's rows do not depend on it."""
         self.board.put(doing=f"looking after {name}")
         self.is_running = True
-        said: str | None
         try:
-            said = in_words(name, self._living_lake().keep_up(name))
+            said = work(name)
         except LakesmithError as error:
-            said = f"{name} was not looked after: {error.problems[0].what}"
+            said = [f"{name} was not looked after: {error.problems[0].what}"]
         except Exception as error:  # noqa: BLE001 - the next batch must come
-            said = f"{name} was not looked after: {self.around.explain(error).what}"
+            said = [f"{name} was not looked after: {self.around.explain(error).what}"]
         finally:
             self.is_running = False
-        if said is not None:
-            self.voice.tell(said)
+        for line in said:
+            self.voice.tell(line)
         self._show()
+
+    def _maintain(self) -> None:
+        """One table whose time has come; what arrives meanwhile comes first, and then it goes on. One that fails waits for its next time."""
+        schedules = self._tables.maintenance
+        self._keep_maintained(known_firings(schedules, self._maintained, self.clock.now()))
+        found = due(schedules, self._maintained, self.clock.now())
+        if not found or self.is_ending:
+            return
+        gave_way: list[bool] = []
+
+        def give_way() -> bool:
+            if self.is_ending or ready(self.arrivals.waiting(), self.clock.now().timestamp()):
+                gave_way.append(True)
+            return bool(gave_way)
+
+        name = found[0].table
+        self._look_after(
+            name, lambda name: maintained_in_words(self._living_lake().maintain(name, give_way=give_way))
+        )
+        if not gave_way:
+            self._keep_maintained(fired(self._maintained, {name: found[0].at}))
 
     def _show_run(self, result: RunResult) -> None:
         ended = self.clock.now()
@@ -293,13 +326,24 @@ class Loop:
                 self.voice.tell(missed_in_words(each))
 
     def _keep_firings(self, firings: dict[str, Firing]) -> None:
-        if firings == self._firings:
-            return
-        self._firings = firings
+        if firings != self._firings:
+            self._firings = firings
+            self._write(self.firings_file, firings)
+
+    def _keep_maintained(self, firings: dict[str, Firing]) -> None:
+        if firings != self._maintained:
+            self._maintained = firings
+            self._write(self._maintained_file, firings)
+
+    @property
+    def _maintained_file(self) -> Path:
+        return self.firings_file.with_name(MAINTAINED)
+
+    def _write(self, path: Path, firings: dict[str, Firing]) -> None:
         try:
-            write_firings(self.firings_file, firings)
+            write_firings(path, firings)
         except OSError as error:
-            self.voice.tell(f"{self.firings_file} cannot be written: {error.strerror or error}")
+            self.voice.tell(f"{path} cannot be written: {error.strerror or error}")
 
     def _show(self) -> None:
         now = (self.clock.monotonic(), self.clock.now())

@@ -22,6 +22,12 @@ class Tables:
         return {name: each.schedule for name, each in self.definitions.items() if each.schedule is not None}
 
     @property
+    def maintenance(self) -> dict[str, Schedule]:
+        """When tables are maintained, of those that have times for it."""
+        found = {name: each.maintenance.schedule for name, each in self.definitions.items()}
+        return {name: schedule for name, schedule in found.items() if schedule is not None}
+
+    @property
     def on_arrival(self) -> frozenset[str]:
         """The tables without a schedule."""
         return frozenset(name for name, each in self.definitions.items() if each.schedule is None)

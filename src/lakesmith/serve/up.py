@@ -69,6 +69,8 @@ class Up:
         """Ends it: what is under way is finished first. Called again, by a signal, it is given up."""
         self._told += 1
         self._bell.ring()
+        if self._loop is not None:
+            self._loop.is_ending = True
         if self._told > 1 and self._loop is not None and self._loop.is_running:
             raise Abandoned
 

@@ -1,12 +1,18 @@
-"""When ``up`` looks after a table: after so many of its batches, one table at a time, and not all of them together."""
+"""When ``up`` looks after a table: after so many of its batches, one table at a time, and not all of them together; as a whole at the times that its
+``maintain: {schedule: ...}`` says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from lakesmith import limits
+from lakesmith.execute.maintained import Maintained, NotMaintained
+
+FIRINGS: Final = "maintenance.json"
+"""Where the last times of maintenance are kept, in ``.lakesmith/``."""
 
 
 class Done(Protocol):
@@ -54,3 +60,14 @@ def in_words(name: str, done: Done) -> str | None:
     if done.snapshots:
         said.append(f"{done.snapshots:,} old snapshots left")
     return f"{name}: {', '.join(said)}" if said else None
+
+
+def maintained_in_words(done: Iterable[Maintained | NotMaintained]) -> list[str]:
+    """What was done for tables, a line each."""
+    return [line for each in done if (line := _maintained(each))]
+
+
+def _maintained(done: Maintained | NotMaintained) -> str | None:
+    if isinstance(done, NotMaintained):
+        return f"{done.table} was not maintained: {done.problems[0].what}"
+    return f"{done.table}: {'; '.join(done.done.values())}" if done.done else None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakesmith import limits
+from lakesmith.catalog.family import family
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import RunStopped
@@ -24,7 +25,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintained import Maintained, Measured, NotMaintained, Orders
 from lakesmith.execute.turns import Turns
 from lakesmith.plan.health import Care, Task, specs_to_rewrite
-from lakesmith.project.definitions import FileOrder, Maintenance, TableName
+from lakesmith.project.definitions import Maintenance, TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.procedures import (
     Rewritten,
@@ -81,11 +82,12 @@ class Maintainer:
             care.table, before, after, seconds, work.done, tuple(work.orphans), removed, care.held_back
         )
 
-    def piece(self, action: Callable[[], T]) -> T:
-        """A piece of work in its turn; done anew where another tool was quicker."""
+    def piece(self, table: TableName, action: Callable[[], T]) -> T:
+        """A piece of work on a table in its turn; done anew where another tool was quicker."""
         for attempt in range(_TRIES):
             try:
                 with self.turns.take():
+                    reach("maintain-begin", str(table))
                     return action()
             except (Py4JError, PySparkException) as error:
                 if attempt == _TRIES - 1 or not any(kind in str(error) for kind in _CONFLICTS):
@@ -155,7 +157,7 @@ class _Work:
         self._settings = maintainer.lake.project.table(care.table).maintenance
         self.done: dict[Task, str] = {}
         self.orphans: list[str] = []
-        self.removes = maintainer.orders.remove_orphans or self._settings.remove_orphans
+        self.removes = maintainer.orders.removes(self._settings)
 
     def do(self) -> None:
         """All of them. Whether manifests are many, and how many snapshots leave, is looked at anew: what came before changes it."""
@@ -171,12 +173,13 @@ class _Work:
             self._orphans()
 
     def _rewrite(self) -> None:
-        _require_columns(self._settings, self._name, self._maintainer)
+        columns = _sorted_by(self._settings, self._name, self._maintainer)
+        settings = replace(self._settings, columns=columns)
         if Task.DELETES in self._care.todo:
             self._say("putting deletes together")
-            self._maintainer.piece(lambda: rewrite_position_deletes(self._spark, self._name))
+            self._piece_of(lambda: rewrite_position_deletes(self._spark, self._name))
             reach("maintain-deletes", str(self._name))
-        done = self._pieces(self._name, rewrite_options(self._care, self._settings), self._settings)
+        done = self._pieces(self._name, rewrite_options(self._care, settings), settings)
         for sidecar in self._care.sidecars:
             options = rewrite_options(self._care, Maintenance())
             more = self._pieces(sidecar, options, Maintenance())
@@ -190,7 +193,7 @@ class _Work:
         files = into = 0
         while files <= there:
             self._say(f"putting files of {name} together" + (f", {files:,} done" if files else ""))
-            done = self._maintainer.piece(lambda: self._piece(name, options, settings))
+            done = self._piece_of(lambda: self._piece(name, options, settings))
             reach("maintain-piece", str(self._name))
             if not done.files:
                 break
@@ -207,7 +210,7 @@ class _Work:
         before = manifests_of(self._spark, self._name)
         for spec in specs_to_rewrite(before):
             self._say("putting manifests together")
-            self._maintainer.piece(lambda spec=spec: rewrite_manifests(self._spark, self._name, spec))  # type: ignore[misc]
+            self._piece_of(lambda spec=spec: rewrite_manifests(self._spark, self._name, spec))  # type: ignore[misc]
             reach("maintain-manifests", str(self._name))
         after = len(manifests_of(self._spark, self._name))
         if after < len(before):
@@ -216,26 +219,31 @@ class _Work:
     def _expire(self) -> None:
         self._say("letting old snapshots go")
         lake = self._maintainer.lake
-        gone = self._maintainer.piece(lambda: expire(self._spark, lake, self._name))
+        gone = self._piece_of(lambda: expire(self._spark, lake, self._name))
         reach("maintain-expiry", str(self._name))
         if gone:
             self.done[Task.EXPIRE] = f"{gone:,} snapshots left"
 
     def _orphans(self) -> None:
         self._say("looking for files that no snapshot has")
-        self.orphans = self._maintainer.piece(self._find_and_remove)
+        self.orphans = self._piece_of(self._find_and_remove)
         if self.orphans:
             what = "were removed" if self.removes else "were found"
             self.done[Task.ORPHANS] = f"{len(self.orphans):,} files that no snapshot has {what}"
 
     def _find_and_remove(self) -> list[str]:
-        found = find_orphans(
-            self._spark, self._maintainer.lake, self._name, self._settings.orphans_older_than
-        )
-        if self.removes and found:
-            remove_files(self._spark, self._name, found)
-            reach("maintain-orphans", str(self._name))
+        """Of the table and its sidecars."""
+        lake, age, found = self._maintainer.lake, self._settings.orphans_older_than, list[str]()
+        for each in family(self._name):
+            here = find_orphans(self._spark, lake, each, age)
+            if self.removes and here:
+                remove_files(self._spark, each, here)
+                reach("maintain-orphans", str(self._name))
+            found += here
         return found
+
+    def _piece_of(self, action: Callable[[], T]) -> T:
+        return self._maintainer.piece(self._name, action)
 
     def _say(self, what: str) -> None:
         self._maintainer.say(f"{self._name}: {what}")
@@ -266,12 +274,13 @@ def _files_a_piece(care: Care) -> int:
     )
 
 
-def _require_columns(settings: Maintenance, name: TableName, maintainer: Maintainer) -> None:
-    """Raises RunError LS630 where a column to sort by is none of the table's."""
+def _sorted_by(settings: Maintenance, name: TableName, maintainer: Maintainer) -> tuple[str, ...]:
+    """The columns to sort by, as the table calls them. Raises RunError LS630 where one is none of the table's."""
     there = {column.name.lower(): column.name for column in maintainer.state(name).columns}
     missing = [column for column in settings.columns if column.lower() not in there]
-    if missing and settings.strategy is not FileOrder.BINPACK:
+    if missing:
         place = maintainer.lake.project.table(name).place
         what = f"{name} cannot be sorted by {', '.join(missing)}"
         expected = f"maintain.columns among {', '.join(there.values())}"
         raise RunError(Problem("LS630", what, place, expected, ", ".join(settings.columns)))
+    return tuple(there[column.lower()] for column in settings.columns)

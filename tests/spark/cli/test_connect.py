@@ -15,6 +15,7 @@ from other_engines import Rows, by_duckdb, by_pyiceberg, by_spark, in_order, tol
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.versions import local_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 

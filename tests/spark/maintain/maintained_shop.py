@@ -1,4 +1,4 @@
-"""A project to be maintained: what lands in it, a look at it, and ``lakesmith maintain`` of it on the shared session."""
+"""A project to be maintained: what lands in it, and what its tables must hold."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from typing import Final
 from harness import ProjectHarness
 
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.health import Verdict, verdicts
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
-from lakesmith.execute.turns import Turns
-from lakesmith.execute.verify import Verdict as Verified
-from lakesmith.execute.verify import verification_of
-from lakesmith.plan.health import Care
+from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.maintain import Maintainer, maintain_tables
 from lakesmith.spark.verify_session import verify_steps
 
 FILES: Final = {
@@ -83,23 +77,7 @@ def require_rows(shop: ProjectHarness, batches: Sequence[int]) -> None:
     assert [(p, int(t * 100), n) for p, t, n in shop.rows("gold.by_product")] == totals
 
 
-def found_in(shop: ProjectHarness, orders: Orders = Orders()) -> dict[str, Verdict]:  # noqa: B008 - frozen
-    """What each table needs."""
-    lake = shop.lake()
-    names = [table.name for table in lake.project.tables]
-    return {str(each.table): each for each in verdicts(lake, names, orders.looks_for_orphans)}
-
-
-def maintained(shop: ProjectHarness, orders: Orders = Orders()) -> dict[str, Maintained | NotMaintained]:  # noqa: B008 - frozen
-    """What ``lakesmith maintain`` does, but for the start of the JVM."""
-    lake = shop.lake()
-    cares = [each for each in found_in(shop, orders).values() if isinstance(each, Care) and each.todo]
-    done: list[Maintained | NotMaintained] = []
-    maintain_tables(Maintainer(shop.handle, lake, Turns(lake, "maintain"), orders), cares, done.append)
-    return {str(each.table): each for each in done}
-
-
-def verdicts_of(shop: ProjectHarness) -> set[Verified]:
+def verdicts_of(shop: ProjectHarness) -> set[Verdict]:
     """What ``lakesmith verify`` says of all derived tables."""
     project, graph = shop.load()
     lake = Lake.open(project)

@@ -2,81 +2,139 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
-from harness import ProjectHarness, refresh_by_keys
-from maintained_shop import (
-    DERIVED,
-    FILES,
-    found_in,
-    grown,
-    maintained,
-    require_readable,
-    require_rows,
-    verdicts_of,
-)
+from harness import ProjectHarness, in_order, refresh_by_keys
+from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows, verdicts_of
+from maintaining import data_files, found_in, maintained, must_maintain, soon
 
-from lakesmith import limits
-from lakesmith.execute.maintained import Maintained
+from lakesmith.execute.maintained import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
+from lakesmith.project.definitions import ADDED_COLUMNS
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
 
+QUARANTINE = "lakesmith.bronze__sales__quarantine"
+
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes hundreds of batches in life takes a few here."""
+def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     refresh_by_keys(monkeypatch)
-    for limit, value in {
-        "NEWEST_POINTS_KEPT": 2,
-        "PAST_KEPT": (),
-        "COMPACTED_FILES_KEPT_SECONDS": 0,
-        "FRESH_FILES": 4,
-        "MANIFESTS_WORTH": 3,
-        "SNAPSHOTS_WORTH": 1,
-    }.items():
-        monkeypatch.setattr(limits, limit, value)
+    with soon():
+        yield
 
 
-@pytest.mark.parametrize("version", [3, 2])
+@pytest.mark.parametrize("version", [3, pytest.param(2, marks=pytest.mark.in_turn)])
 def test_tables_of_many_batches(tmp_path: Path, session: SessionHandle, version: int) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
     shop.write({"tables/_defaults.yaml": f"format_version: {version}\n"})
-    grown(shop, *range(6))
+    grown(shop, *range(5))
 
-    done = maintained(shop)
+    done = must_maintain(shop)
 
-    bronze = done["bronze.sales"]
-    assert isinstance(bronze, Maintained), bronze
-    assert (bronze.before.data_files, bronze.after.data_files) == (6, 1)
+    bronze, newest = done["bronze.sales"], done["silver.newest"]
+    assert (bronze.before.data_files, bronze.after.data_files) == (5, 1)
     assert bronze.after.snapshots < bronze.before.snapshots
-    newest = done["silver.newest"]
-    assert isinstance(newest, Maintained), newest
     assert newest.before.deleted_rows > 0 and newest.after.deleted_rows == 0
-    require_rows(shop, range(6))
+    assert data_files(shop, QUARANTINE) == 1
+    require_rows(shop, range(5))
     require_readable(shop)
+    for table in ("bronze.sales", *DERIVED):
+        assert by_pyiceberg(shop, table) == by_duckdb(shop, table) == shop.rows(table)
 
     # Consumers take what is new, and nothing else, through the files that were put together.
-    ran = grown(shop, 6).must_run()
-    assert ran.published == {}
+    grown(shop, 5)
     kinds = {name: shop.record(name).kind for name in DERIVED}
     assert kinds == {"silver.newest": "upsert", "silver.lines": "append", "gold.by_product": "sums"}
-    require_rows(shop, range(7))
+    require_rows(shop, range(6))
+    assert len(shop.quarantine("bronze.sales")) == 6
+    assert data_files(shop, QUARANTINE) == 2, "the next batch goes on from what was put together"
     assert verdicts_of(shop) == {Verdict.SAME}
 
-
-def test_a_second_call_has_nothing_to_do(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(5))
-    maintained(shop)
-    maintained(shop)
+    # What is left after it needs nothing.
+    must_maintain(shop)
+    must_maintain(shop)
     found = found_in(shop)
     assert [each for each in found.values() if not isinstance(each, Care) or each.todo] == []
-    bronze = found["bronze.sales"]
-    assert isinstance(bronze, Care)
-    assert bronze.left[Task.COMPACT] == "1 data file, not enough small ones"
+    bronze_now = found["bronze.sales"]
+    assert isinstance(bronze_now, Care)
+    assert bronze_now.left[Task.COMPACT] == "1 data file, not enough small ones"
+    assert {record.kind for record in shop.must_run().published.values()} == {"advance"}
+    require_rows(shop, range(6))
+
+
+def names_of(shop: ProjectHarness, table: str) -> list[str]:
+    return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
+
+
+def by_pyiceberg(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    state = shop.root / ".lakesmith"
+    found = SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table(table).scan().to_arrow()
+    return in_order(tuple(row[name] for name in names_of(shop, table)) for row in found.to_pylist())
+
+
+def by_duckdb(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("avro", "iceberg"):
+        package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"LOAD '{package / f'{name}.duckdb_extension'}'")
+    names = ", ".join(f'"{name}"' for name in names_of(shop, table))
+    location = shop.state(table).metadata_location
+    return in_order(connection.execute(f"SELECT {names} FROM iceberg_scan(?)", [location]).fetchall())
+
+
+SORTED = {
+    "tables/bronze/sales.yaml": """
+        source: {files: {path: landing/sales/, format: csv}}
+        columns: {sale: bigint, product: bigint, price: "decimal(10,2)"}
+        partition_by: ["bucket(2, product)"]
+        maintain: {target_file_size: 1 KiB, strategy: sort, columns: [price, sale]}
+        """,
+    "tables/silver/lines.yaml": "maintain: {strategy: z-order, columns: [sale, TWICE]}\n",
+    "tables/silver/lines.sql": "SELECT sale, CAST(price AS DOUBLE) AS twice FROM bronze.sales\n",
+}
+
+
+def test_rows_are_sorted_and_keep_their_ids(tmp_path: Path, session: SessionHandle) -> None:
+    shop = grown(ProjectHarness(tmp_path / "shop", session, SORTED), *range(3))
+    before = ids(shop, "bronze.sales"), ids(shop, "silver.lines")
+    must_maintain(shop)
+    assert (ids(shop, "bronze.sales"), ids(shop, "silver.lines")) == before
+    rows = shop.frame("bronze.sales").selectExpr("_file", "_pos", "price", "sale").collect()
+    places = sorted((row._file, row._pos, row.price, row.sale) for row in rows)
+    for file in {place[0] for place in places}:
+        inside = [place[2:] for place in places if place[0] == file]
+        assert inside == sorted(inside)
+    grown(shop, 3)
+    assert shop.record("silver.lines").kind == "append"
+
+
+def ids(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+    """Each row with its id and the sequence number of its last change."""
+    columns = ", ".join([*names_of(shop, table), "_row_id", "_last_updated_sequence_number"])
+    found = shop.spark.sql(f"SELECT {columns} FROM lake.{table}").collect()
+    return in_order(tuple(row) for row in found)
+
+
+def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    files = {**SORTED, "tables/silver/lines.yaml": "maintain: {strategy: sort, columns: [cost]}\n"}
+    shop = grown(ProjectHarness(tmp_path / "shop", session, files), 0, 1)
+    done = maintained(shop)
+    failed = done["silver.lines"]
+    assert isinstance(failed, NotMaintained)
+    assert failed.problems[0].code == "LS630"
+    assert failed.problems[0].expected == "maintain.columns among sale, twice"
+    assert not isinstance(done["bronze.sales"], NotMaintained)

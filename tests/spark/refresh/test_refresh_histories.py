@@ -26,6 +26,7 @@ from histories import (
     History,
     Land,
     LandAgain,
+    Maintain,
     RollBack,
     RunBelow,
     WriteAbove,
@@ -216,6 +217,25 @@ def test_every_shape_was_refreshed_by_what_it_is_said_to_be(chain: Chain) -> Non
     assert [shape.name for shape in missing if not chain.has_seen(shape)] == []
 
 
+MAINTAINED = tuple(
+    Maintain(table) for table in ("bronze.orders", "silver.orders", "silver.log", "gold.never")
+)
+
+
+@pytest.mark.skipif(SOAK > 0, reason="the soak draws it, too")
+def test_a_history_with_maintenance_in_between(tmp_path: Path, session: SessionHandle) -> None:
+    shapes = [BY_NAME[name] for name in ("silver.log", "gold.aggregates", "gold.never")]
+    lake = Lake(tmp_path / "shop", session, shapes)
+    begin(lake)
+    assert (
+        play(lake, (LATE, *MAINTAINED, Land("orders", ((11, 16),)), RollBack("silver.orders")), lake.shapes)
+        == []
+    )
+    behind = (RunBelow(), LATE, RunBelow(), *MAINTAINED, WriteBelow("orders", "delete", 5), *MAINTAINED)
+    assert play(lake, behind, lake.shapes) == []
+    assert {"append"} <= lake.refreshed["silver.log"]
+
+
 OF_VERSION_2 = ("silver.log", "gold.aggregates", "gold.log_by_hour", "gold.never", "gold.past_of_customer")
 """One shape of each strategy; the keyed tables below them are upserted."""
 
@@ -234,6 +254,7 @@ OF_VERSION_2 = ("silver.log", "gold.aggregates", "gold.log_by_hour", "gold.never
         ),
         (WriteBelow("orders", "update", 2), Compact("bronze.orders"), LATE, CompactWithin("after-data", 9)),
         (LATE, RollBack("bronze.orders"), AddColumn(), Fail("before-publish", 3)),
+        (WriteBelow("orders", "update", 2), *MAINTAINED, LATE, RunBelow(), Maintain("bronze.orders"), LATE),
     ],
     ids=lambda history: " ".join(type(step).__name__ for step in history),
 )

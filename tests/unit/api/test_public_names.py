@@ -59,6 +59,7 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "table",
         "session",
         "keep_up",
+        "maintain",
         "close",
     ]
 

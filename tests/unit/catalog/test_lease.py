@@ -108,3 +108,22 @@ def test_it_is_renewed_while_the_work_lasts(
     assert first is not None
     assert now is not None
     assert (now.token, now.until_ms > first.until_ms) == (first.token, True)
+
+
+def test_a_piece_of_maintenance_is_waited_for(
+    lease_at: Callable[[int], LeaseTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_POLL_SECONDS", 0.05)
+    inside, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with held(lease_at(0), "maintain", Waiting()):
+            inside.set()
+            done.wait(20)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert inside.wait(20)
+    with held(lease_at(0), "run", Waiting(on_wait=lambda _: done.set())):
+        worker.join(20)
+    assert done.is_set()

@@ -26,7 +26,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from lakesmith.catalog.lock import ProjectLock
-with ProjectLock(Path(sys.argv[1]), "lakesmith run gold", wait_seconds=60) as lock:
+with ProjectLock(Path(sys.argv[1]), sys.argv[2], wait_seconds=60) as lock:
     lock.note_jvm(4242)
     print("held", flush=True)
     sys.stdin.readline()
@@ -47,7 +47,7 @@ for _ in range(20):
 if TYPE_CHECKING:
     from tests.unit.catalog.conftest import AsNobody
 
-Start = Callable[[], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def start_holder(tmp_path: Path) -> Iterator[Start]:
     """Starts a process that holds the lock until it is sent a line; it is killed at the end of the test."""
     with ExitStack() as stack:
 
-        def start() -> subprocess.Popen[str]:
-            command = [sys.executable, "-c", HOLD, str(tmp_path)]
+        def start(what: str = "lakesmith run gold") -> subprocess.Popen[str]:
+            command = [sys.executable, "-c", HOLD, str(tmp_path), what]
             pipe = subprocess.PIPE
             process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
             stack.callback(process.kill)
@@ -266,3 +266,25 @@ def test_who_waits_may_give_up(tmp_path: Path, start_holder: Start) -> None:
     with pytest.raises(LockedError), ProjectLock(tmp_path, "run", wait_seconds=600, given_up=given_up):
         pass
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("what", ["maintain", "upkeep"])
+def test_a_piece_of_maintenance_is_waited_for(tmp_path: Path, start_holder: Start, what: str) -> None:
+    process = start_holder(what)
+    told: list[Holder | None] = []
+
+    def on_wait(holder: Holder | None) -> None:
+        told.append(holder)
+        finish(process)
+
+    with ProjectLock(tmp_path, "run", on_wait=on_wait):
+        assert [holder.command for holder in told if holder] == [what]
+
+
+def test_maintenance_that_was_stopped_is_not_waited_for(tmp_path: Path, start_holder: Start) -> None:
+    process = start_holder("maintain")
+    os.kill(process.pid, signal.SIGSTOP)
+    found = refusal(tmp_path)
+    os.kill(process.pid, signal.SIGCONT)
+    assert found is not None
+    assert found.code == "LS701"

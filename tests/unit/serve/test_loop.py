@@ -15,7 +15,9 @@ from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener
-from lakesmith.project.definitions import Schedule, TableDefinition, TableName
+from lakesmith.execute.maintained import Maintained, Measured, NotMaintained
+from lakesmith.plan.health import Task
+from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.loop import Clock, Loop, Pace
 from lakesmith.serve.retries import PARKED_AFTER
@@ -67,6 +69,8 @@ class World:
     opened: int = 0
     closed: int = 0
     kept_up: list[str] = field(default_factory=list)
+    maintained: list[tuple[float, str]] = field(default_factory=list)
+    pieces: int = 1
 
     def read(self) -> Tables:
         if isinstance(self.raises, ProjectError):
@@ -89,6 +93,21 @@ class World:
             raise LakesmithError([*self.fails.values()])
         self.kept_up.append(name)
         return Upkeep(files=40, into=1, snapshots=1200)
+
+    def maintain(self, *select: str, give_way: Callable[[], bool]) -> tuple[Maintained | NotMaintained, ...]:
+        """Takes a second a piece; the pieces that are left are done by the next call."""
+        (name,) = select
+        self.maintained.append((self.seconds, name))
+        while self.pieces:
+            self.pieces, self.seconds = self.pieces - 1, self.seconds + 1
+            self.during()
+            if self.pieces and give_way():
+                return ()
+        what = TableName.parse(name)
+        if BAD in self.fails.values():
+            return (NotMaintained(what, (BAD,)),)
+        size = Measured(9, 9, 0, 0, 1, 1, 0.0)
+        return (Maintained(what, size, size, 1.0, {Task.COMPACT: "9 files were written anew as 1"}),)
 
     def explain(self, error: Exception) -> Problem:
         return Problem("LS900", str(error))
@@ -391,3 +410,54 @@ def test_a_table_that_cannot_be_looked_after_is_told_and_its_batches_go_on(world
     runs = world.pass_by(loop, 10, step=1)
     assert len(runs) == 10
     assert "gold.d was not looked after: Spark failed: no number" in world.said
+
+
+def nightly(world: World) -> None:
+    """bronze.a is maintained at half past five, which is half an hour from now."""
+    schedule = Schedule("30 5 * * *")
+    found = replace(CHAIN.definitions["bronze.a"], maintenance=Maintenance(schedule=schedule))
+    world.declared = replace(CHAIN, definitions={**CHAIN.definitions, "bronze.a": found})
+
+
+def test_a_table_is_maintained_when_its_time_comes_and_not_again_by_the_next_process(world: World) -> None:
+    nightly(world)
+    loop = world.loop()
+    world.pass_by(loop, 1790, step=10)
+    assert world.maintained == []
+    world.pass_by(loop, 100, step=10)
+    assert world.maintained == [(1800, "bronze.a")]
+    assert "bronze.a: 9 files were written anew as 1" in world.said
+    world.pass_by(world.loop(), 3600, step=60)
+    assert len(world.maintained) == 1
+
+
+def test_what_arrives_during_maintenance_comes_first_and_then_it_goes_on(world: World) -> None:
+    nightly(world)
+    loop = world.loop(every=1e9)
+    world.pieces = 3
+    world.pass_by(loop, 1799)
+    world.during = lambda: (
+        loop.arrivals.notice("bronze.a") if world.pieces == 2 and not world.runs[1:] else None
+    )
+    runs = world.pass_by(loop, 10)
+    assert [name for _, name in world.maintained] == ["bronze.a", "bronze.a"]
+    assert len(runs) == 1 and world.maintained[0][0] < runs[0][0] <= world.maintained[1][0]
+    assert world.pieces == 0
+
+
+def test_a_table_whose_maintenance_fails_waits_for_its_next_time(world: World) -> None:
+    nightly(world)
+    loop = world.loop(every=1e9)
+    world.pass_by(loop, 1)
+    world.fails = {"none": BAD}
+    world.pass_by(loop, 3600, step=60)
+    assert len(world.maintained) == 1
+    assert "bronze.a was not maintained: Spark failed: no number" in world.said
+
+
+def test_a_process_that_is_told_to_end_begins_no_maintenance(world: World) -> None:
+    nightly(world)
+    loop = world.loop(every=1e9)
+    loop.is_ending = True
+    world.pass_by(loop, 3600, step=60)
+    assert world.maintained == []

@@ -77,14 +77,10 @@ def maintain_command(opened: Opened, found: Sequence[Verdict], orders: Orders, a
         said = {"maintained": list(map(done_as_dict, done)), "left": left, "stopped": stopped}
         print(json.dumps(said, indent=2))
     else:
-        print(
-            "\n".join(
-                [
-                    *left_lines(found),
-                    *(["stopped: what was done stays, and the next call goes on"] if stopped else []),
-                ]
-            )
-        )
+        for line in left_lines(found):
+            print(line)
+        if stopped:
+            print("stopped: what was done stays, and the next call goes on")
     return INTERRUPTED if stopped else _code(found, done)
 
 
@@ -104,7 +100,7 @@ def _maintained(opened: Opened, found: Sequence[Verdict], orders: Orders, view: 
     from lakesmith.spark.maintain import Maintainer, maintain_tables
     from lakesmith.spark.open import open_session
 
-    little = sum(care.small.size for care in cares) <= limits.LITTLE_DATA_BYTES
+    little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES
     view.say("starting Spark")
     session = open_session(opened.project, little, keep_of(opened.project))
     turns = Turns(opened.lake, "maintain", on_wait=lambda holder: view.say(f"waiting for {holder}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +21,7 @@ from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.status import Standing, TableStatus, statuses
+from lakesmith.plan.health import signs
 from lakesmith.serve.state import UpState, read_state
 
 app = command_app()
@@ -118,7 +119,17 @@ def status_lines(found: Sequence[TableStatus], now_ms: int) -> list[str]:
     lines = columns_aligned([_HEADER, *rows], right=frozenset({2, 4, 5}))
     notes = [f"note: {status.name}: {note}" for status in found for note in status.notes]
     problems = [line for status in found if status.problem for line in status.problem.lines()]
-    return [*lines, "", *notes, *problems, _closing(found)]
+    return [*lines, "", *notes, *_health_lines(found), *problems, _closing(found)]
+
+
+def _health_lines(found: Sequence[TableStatus]) -> Iterator[str]:
+    """What the summaries show of tables that may need maintenance; nothing of the others."""
+    unwell = {str(status.name): signs(status.health) for status in found if status.health is not None}
+    for name, said in unwell.items():
+        if said:
+            yield f"health: {name}: {'; '.join(said)}"
+    if any(unwell.values()):
+        yield "lakesmith maintain --dry-run shows what they need"
 
 
 def _row(status: TableStatus, now_ms: int) -> tuple[str, ...]:
@@ -158,6 +169,7 @@ def status_as_dict(status: TableStatus) -> dict[str, Any]:
         "files_waiting": status.files_waiting,
         "inputs": [input_as_dict(position) for position in status.inputs],
         "notes": list(status.notes),
+        "health": asdict(status.health) if status.health else None,
         "problem": status.problem.as_dict() if status.problem else None,
     }
 

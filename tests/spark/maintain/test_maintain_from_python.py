@@ -1,0 +1,45 @@
+"""``maintain`` of a program: what it gives, and that it gives way between two pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+from maintained_shop import FILES, grown, require_rows
+from maintaining import data_files, soon
+
+import lakesmith
+from lakesmith.execute.maintained import Maintained
+from lakesmith.spark import open as spark_open
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+
+
+@pytest.fixture(autouse=True)
+def _soon() -> Iterator[None]:
+    with soon():
+        yield
+
+
+def test_it_gives_way_between_two_pieces_and_the_next_call_goes_on(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), 0, 1)
+    monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
+    lake = lakesmith.open(shop.root)
+
+    assert lake.maintain("bronze.sales", give_way=lambda: True) == ()
+    assert data_files(shop, "bronze.sales") == 1
+    snapshots = len(shop.state("bronze.sales").snapshots)
+
+    (done,) = lake.maintain("bronze.sales")
+    assert isinstance(done, Maintained)
+    assert done.after.snapshots < snapshots
+    assert data_files(shop, "silver.lines") == 2, "it was not selected"
+    require_rows(shop, range(2))
