@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Final
 
-from lakesmith.catalog.lease import Waiting, held
+from lakesmith.catalog.lease import Waiting
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import LockedError
+from lakesmith.execute.alone import lease
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.lake import Lake
 
@@ -84,8 +85,5 @@ class Turns:
         )
 
     def _lease(self) -> AbstractContextManager[None]:
-        catalog = self.lake.catalog
-        if not isinstance(catalog, RemoteCatalog):
-            return nullcontext()
         waiting = Waiting(self.wait_seconds, lambda other: self.on_wait(str(other)), self.stop.is_set)
-        return held(catalog.lease_table(self.lake.project.name), self.command, waiting)
+        return lease(self.lake, self.command, waiting)
