@@ -9,10 +9,9 @@ from lakesmith.connect.model import ALIAS, SQLITE, Engine, Lake, Piece
 from lakesmith.connect.settings import is_on_s3, region, s3tables_uri, signs, storage, warehouse
 from lakesmith.connect.values import in_python
 from lakesmith.spark.start.settings import DEFAULTS, local_catalog_conf
+from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 from lakesmith.spark.start.versions import SQLITE as SQLITE_DRIVER
-from lakesmith.spark.start.versions import installed_pair
 
-POSTGRES: Final = "org.postgresql:postgresql:42.7.7"
 _OF_ONE_ALONE: Final = (
     "s3.force-virtual-addressing",
     "init_catalog_tables",
@@ -51,8 +50,8 @@ def _s3tables(lake: Lake) -> Piece:
 
 
 def _jdbc(lake: Lake) -> Piece:
-    driver = SQLITE_DRIVER if lake.kind == SQLITE else POSTGRES
-    return _piece(lake, _catalog({"type": "jdbc", "jdbc.schema-version": "V1", **_given(lake)}), (driver,))
+    drivers = (SQLITE_DRIVER,) if lake.kind == SQLITE else POSTGRES_JARS
+    return _piece(lake, _catalog({"type": "jdbc", "jdbc.schema-version": "V1", **_given(lake)}), drivers)
 
 
 def _given(lake: Lake) -> dict[str, str]:
