@@ -82,10 +82,7 @@ def test_what_pyiceberg_wrote_is_read(catalog: LocalCatalog) -> None:
 def test_hard_names_of_folders_can_be_read(catalog: LocalCatalog) -> None:
     catalog.prepare()
     with closing(sqlite3.connect(catalog.db)) as connection:
-        connection.execute(
-            "CREATE TABLE iceberg_tables (catalog_name, table_namespace, table_name, iceberg_type)"
-        )
-        connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'bronze', 'a', 'TABLE')")
+        connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'bronze', 'a', NULL, NULL, 'TABLE')")
         connection.commit()
     assert catalog.names("bronze") == ("a",)
 

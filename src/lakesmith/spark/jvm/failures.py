@@ -69,6 +69,7 @@ _UNANSWERED = (
     "UncheckedSQLException",
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
+_NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _NOT_ALLOWED = (
     "Permission denied",
@@ -257,6 +258,13 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             "this machine's clock stands before the table's last change",
             f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
         )
+    return _otherwise(text)
+
+
+def _otherwise(text: str) -> tuple[str, str, str | None]:
+    if _NO_VARIANT in text:
+        hint = 'set spark.sql.iceberg.vectorization.enabled: "false" under spark: of the target, or use Iceberg 1.11'
+        return "LS601", "this version of Iceberg cannot read files with variants so", hint
     file = file_in(text)
     return "LS601", f"Spark could not read {file}" if file else "Spark failed", None
 

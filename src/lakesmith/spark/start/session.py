@@ -22,6 +22,7 @@ from lakesmith.spark.start.launch import LaunchError
 from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 from lakesmith.spark.start.train_archive import train_in_background
+from lakesmith.spark.start.versions import installed_pair, installed_spark, untested
 
 __all__ = ["SessionHandle", "SessionSettings", "SessionStart", "local_catalog_conf", "start_session"]
 
@@ -67,13 +68,14 @@ def start_session(settings: SessionSettings) -> SessionStart:
 
 def _start(settings: SessionSettings) -> SessionHandle:
     _refuse_second_session()
-    notes: tuple[str, ...] = ()
+    said = untested(installed_spark(), installed_pair().iceberg)
+    notes: tuple[str, ...] = (said,) if said else ()
     parts = parts_of(kept_settings(settings), settings.little) if settings.keep else {}
     if settings.keep is not None:
         found = _warm(settings, settings.keep, parts)
         if isinstance(found, SessionHandle):
-            return found
-        notes = (found,) if found else ()
+            return replace(found, notes=(*notes, *found.notes))
+        notes = (*notes, found) if found else notes
     plan = launch_plan(settings)
     # Java takes an archive of the beginning of a class path as well.
     besides = jars_folder(settings.more_coordinates)

@@ -1,4 +1,4 @@
-"""Failures told by their root cause. The texts in ``failures/`` were caught from Spark 4.1.4, most frames cut out."""
+"""Failures told by their root cause. The texts in ``failures/`` were caught from Spark 4.1.4, that of variants from 4.0.2, most frames cut out."""
 
 from __future__ import annotations
 
@@ -63,6 +63,12 @@ EXPECTED = [
         "LS702",
         "another process keeps the catalog locked: [SQLITE_BUSY] The database file is locked (database is "
         "locked)",
+        None,
+    ),
+    (
+        "variant",
+        "LS601",
+        "this version of Iceberg cannot read files with variants so: UnsupportedOperationException: Not implemented for variant",
         None,
     ),
     (

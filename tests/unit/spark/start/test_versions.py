@@ -8,12 +8,15 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
-from lakesmith.spark.start import versions
+from lakesmith.spark.start import session, versions
 from lakesmith.spark.start.jars import spark_home
+from lakesmith.spark.start.resident import KeepWarm
+from lakesmith.spark.start.session import SessionHandle, SessionSettings, start_session
 from lakesmith.spark.start.versions import (
     PAIRS,
     installed_pair,
@@ -117,3 +120,17 @@ def test_the_package_takes_each_of_them_and_the_newest_is_developed_on() -> None
     assert declared is not None
     assert declared.groups() == (PAIRS[0].spark, PAIRS[-1].spark)
     assert f"\npyspark=={PAIRS[-1].spark}\n" in (ROOT / "constraints.txt").read_text()
+
+
+def test_a_run_on_versions_that_are_not_tested_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "spark.log"
+    warm = SessionHandle(Mock(), 1, log, "direct", ("warm",), lambda: None, lambda: True)
+    monkeypatch.setattr(session, "_warm", lambda *_: warm)
+    settings = SessionSettings({}, log, keep=KeepWarm(tmp_path / "socket"))
+    assert start_session(settings).result().notes == ("warm",)
+    monkeypatch.setattr(session, "installed_spark", lambda: "4.1.9")
+    said, warmth = start_session(settings).result().notes
+    assert said.startswith("this is Spark 4.1.9 with Iceberg 1.12.0; lakesmith is tested on ")
+    assert warmth == "warm"
