@@ -35,6 +35,7 @@ TIMEOUT_SECONDS = 900
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<uuid>"),
     (re.compile(r"\b\d{16,20}\b"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{16}\.json\b"), "<id>.json"),
     (
         re.compile(
             r"\b20(2[5-9]|[3-9]\d)-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
