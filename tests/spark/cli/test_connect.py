@@ -152,7 +152,7 @@ def _by_spark(lake: Lake, folder: Path) -> dict[str, pa.Table]:
     assert packages is not None
     assert set(packages[1].split(",")) <= set(local_jars())
     java = find_java()
-    jars = ",".join(map(str, ensure_jars(java)))
+    jars = ",".join(map(str, ensure_jars(java, local_jars())))
     script = folder / "plain_spark.py"
     head = text.replace(packages[0], f'"spark.jars": "{jars}",\n    "spark.driver.bindAddress": "127.0.0.1"')
     script.write_text(head + PLAIN_SPARK.format(names=lake.tables))
