@@ -150,7 +150,8 @@ def world(tmp_path: Path, session: SessionHandle) -> dict[str, str]:
     """The environment of a process with a cache of its own, which holds the jars already, and its own TMPDIR."""
     cache = tmp_path / "cache"
     (cache / "jars").mkdir(parents=True)
-    (cache / "jars" / jars_folder().name).symlink_to(jars_folder())
+    folder = jars_folder(local_jars())
+    (cache / "jars" / folder.name).symlink_to(folder)
     (tmp_path / "tmp").mkdir()
     return {**os.environ, "LAKESMITH_CACHE": str(cache), "TMPDIR": str(tmp_path / "tmp")}
 
