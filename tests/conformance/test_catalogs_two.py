@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from py4j.protocol import Py4JError
 from shared_project import SharedProject, grown
 from small_shop import FIRST, LINES, NEWEST, ORDERS, SECOND, SUMS, csv, lines, newest, sums
 
 from lakesmith.execute import faults
 from lakesmith.execute.events import TableRedone
+from lakesmith.spark.iceberg.commits import JavaTables
 
 if TYPE_CHECKING:
     from places import Place
@@ -20,6 +22,30 @@ pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 FILES = ORDERS | LINES | NEWEST | SUMS
 TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")
+
+
+def test_a_commit_that_others_were_before_at_each_try_is_no_failure(
+    make: Make, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not place.is_remote:
+        pytest.skip("two machines share no embedded catalog")
+    shop = make(ORDERS)
+    shop.land("orders/0.csv", csv(*FIRST))
+    recorded, beaten = JavaTables._recorded, list[str]()
+
+    def once_beaten(*given: Any) -> Any:
+        if not beaten:
+            beaten.append("as BaseTransaction says it")
+            text = "org.apache.iceberg.exceptions.CommitFailedException: Table metadata refresh is required"
+            raise Py4JError(f"An error occurred while calling o1.commit.\n: {text}\n\tat a.B.c(B.java:1)")
+        return recorded(*given)
+
+    monkeypatch.setattr(JavaTables, "_recorded", once_beaten)
+    result = shop.must_run()
+    assert [str(event.table) for event in result.events if isinstance(event, TableRedone)] == [
+        "bronze.orders"
+    ]
+    assert shop.rows("bronze.orders") == sorted(FIRST)
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -23,7 +23,7 @@ from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.ddl import rename_columns
 from lakesmith.spark.judge.rule_misfits import failed_filter
-from lakesmith.spark.jvm.failures import explain_failure, is_unanswered
+from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import change_ledger
 from lakesmith.spark.kinds.derive import advance, derive
 from lakesmith.spark.kinds.erase import erase
@@ -86,13 +86,15 @@ class SparkEngine:
                 raise moved from error
             raise
         except (Py4JError, PySparkException, OSError) as error:
-            raise self._moved(batch) or self._told(step, error) from error
+            raise self._moved(batch, error) or self._told(step, error) from error
         return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
 
-    def _moved(self, batch: Batch) -> Outdated | None:
-        """What failed over the publish of another runner, which takes the working branch away, is planned anew."""
+    def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
+        """What failed over commits of another runner is planned anew: its publish takes the working branch away."""
         if self.lake.project.target.is_local or self._stop.is_set():
             return None
+        if error is not None and is_beaten(error):
+            return Outdated("another writer committed to the table at every try to")
         try:
             batch.require_unmoved()
         except Outdated as moved:

@@ -131,6 +131,11 @@ def is_unanswered(exc: BaseException) -> bool:
     return any(cause.name in _UNANSWERED for cause in causes_of(full_text(exc)))
 
 
+def is_beaten(exc: BaseException) -> bool:
+    """Whether a commit was refused because others committed to the table at the same time."""
+    return any(cause.name == "CommitFailedException" for cause in causes_of(full_text(exc)))
+
+
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
     """What of a value Spark could not compute with: a text that is no number, a division by zero. None for other failures."""
     root = causes_of(full_text(exc))[-1]
