@@ -46,10 +46,13 @@ def found_in(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str, V
     return {str(each.table): each for each in verdicts(lake, names, orders.looks_for_orphans)}
 
 
-def maintained(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str, Maintained | NotMaintained]:
-    """What ``lakesmith maintain`` does, but for the start of the JVM."""
+def maintained(
+    shop: ProjectHarness, orders: Orders = NOTHING_MORE, only: str | None = None
+) -> dict[str, Maintained | NotMaintained]:
+    """What ``lakesmith maintain`` does, but for the start of the JVM; ``only``: of this table alone."""
     lake = shop.lake()
-    cares = [each for each in found_in(shop, orders).values() if isinstance(each, Care) and each.todo]
+    found = {name: each for name, each in found_in(shop, orders).items() if only in (None, name)}
+    cares = [each for each in found.values() if isinstance(each, Care) and each.todo]
     done: list[Maintained | NotMaintained] = []
     maintain_tables(Maintainer(shop.handle, lake, Turns(lake, "maintain"), orders), cares, done.append)
     return {str(each.table): each for each in done}

@@ -45,9 +45,17 @@ def old_snapshots(
 
 
 def old_of_sidecar(state: TableState, pinned: Collection[int]) -> tuple[int, ...]:
-    """The snapshots of a sidecar that no record pins any more."""
-    kept = {*state.refs.values(), *pinned}
+    """The snapshots of a sidecar that no record pins any more, and that are no compaction of what one pins."""
+    kept = {*state.refs.values(), *pinned, *_compactions_of_head(state)}
     return tuple(sorted(set(state.snapshots).difference(kept)))
+
+
+def _compactions_of_head(state: TableState) -> Iterator[int]:
+    """Without each of them the next batch could not tell that main has the rows that the last record pins (``newest_compaction``)."""
+    for snapshot in state.ancestors(state.refs.get(MAIN)):
+        if snapshot.operation != "replace":
+            return
+        yield snapshot.snapshot_id
 
 
 def pinned_by(records: Iterable[Record], sidecar: TableState) -> set[int]:

@@ -180,12 +180,20 @@ class _Work:
             self._piece_of(lambda: rewrite_position_deletes(self._spark, self._name))
             reach("maintain-deletes", str(self._name))
         done = self._pieces(self._name, rewrite_options(self._care, settings), settings)
-        for sidecar in self._care.sidecars:
-            options = rewrite_options(self._care, Maintenance())
-            more = self._pieces(sidecar, options, Maintenance())
-            done = Rewritten(done.files + more.files, done.into + more.into)
-        if done.files:
-            self.done[Task.COMPACT] = f"{done.files:,} data files were written anew as {done.into:,}"
+        options = rewrite_options(self._care, Maintenance())
+        besides = [self._pieces(sidecar, options, Maintenance()) for sidecar in self._care.sidecars]
+        self._note_files(
+            done, Rewritten(sum(each.files for each in besides), sum(each.into for each in besides))
+        )
+
+    def _note_files(self, done: Rewritten, of_sidecars: Rewritten) -> None:
+        said = [f"{done.files:,} data files were written anew as {done.into:,}"] if done.files else []
+        if of_sidecars.files:
+            said.append(
+                f"{'and ' if said else ''}{of_sidecars.files:,} of its sidecars as {of_sidecars.into:,}"
+            )
+        if said:
+            self.done[Task.COMPACT] = ", ".join(said)
 
     def _pieces(self, name: TableName, options: dict[str, str], settings: Maintenance) -> Rewritten:
         """Piece by piece, until there is nothing to do. A piece that was cut from a partition may leave files to the next."""

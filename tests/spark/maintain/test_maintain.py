@@ -13,6 +13,7 @@ from harness import ProjectHarness, in_order, refresh_by_keys
 from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows, verdicts_of
 from maintaining import data_files, found_in, maintained, must_maintain, soon
 
+from lakesmith import limits
 from lakesmith.execute.maintained import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
@@ -29,6 +30,8 @@ QUARANTINE = "lakesmith.bronze__sales__quarantine"
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     refresh_by_keys(monkeypatch)
+    # Four files make a piece: five take two.
+    monkeypatch.setattr(limits, "PIECE_FILES", 1)
     with soon():
         yield
 
@@ -43,6 +46,9 @@ def test_tables_of_many_batches(tmp_path: Path, session: SessionHandle, version:
 
     bronze, newest = done["bronze.sales"], done["silver.newest"]
     assert (bronze.before.data_files, bronze.after.data_files) == (5, 1)
+    assert bronze.done[Task.COMPACT] == ("6 data files were written anew as 2, and 6 of its sidecars as 2"), (
+        "in two pieces each"
+    )
     assert bronze.after.snapshots < bronze.before.snapshots
     assert newest.before.deleted_rows > 0 and newest.after.deleted_rows == 0
     assert data_files(shop, QUARANTINE) == 1
@@ -99,7 +105,7 @@ SORTED = {
         source: {files: {path: landing/sales/, format: csv}}
         columns: {sale: bigint, product: bigint, price: "decimal(10,2)"}
         partition_by: ["bucket(2, product)"]
-        maintain: {target_file_size: 1 KiB, strategy: sort, columns: [price, sale]}
+        maintain: {target_file_size: 64 MB, strategy: sort, columns: [price, sale]}
         """,
     "tables/silver/lines.yaml": "maintain: {strategy: z-order, columns: [sale, TWICE]}\n",
     "tables/silver/lines.sql": "SELECT sale, CAST(price AS DOUBLE) AS twice FROM bronze.sales\n",

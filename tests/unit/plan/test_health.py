@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith import limits
+from lakesmith.catalog.family import newest_compaction
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Place
@@ -24,7 +25,14 @@ from lakesmith.plan.health import (
     small_files,
     specs_to_rewrite,
 )
-from lakesmith.plan.upkeep import HeldBack, held_back, needed_by_others, needs_of_readers, old_snapshots
+from lakesmith.plan.upkeep import (
+    HeldBack,
+    held_back,
+    needed_by_others,
+    needs_of_readers,
+    old_of_sidecar,
+    old_snapshots,
+)
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
 if TYPE_CHECKING:
@@ -193,3 +201,21 @@ def test_for_a_reader_of_which_nobody_knows_what_it_has_consumed_everything_stay
     states = {TableName.parse(each.name): state_of(each) for each in (orders, lost)}
     needs = needs_of_readers([definition(each) for each in ("bronze.orders", "silver.lost")], states)
     assert needs[TableName("bronze", "orders")][TableName("silver", "lost")] == {1, 2, 3, 4, 5, 6}
+
+
+def test_compactions_of_a_sidecar_stay_until_a_batch_begins_at_the_last_of_them(
+    new_table: type[Table],
+) -> None:
+    """With the first of two gone, the next batch began at the old files again."""
+    table = new_table("lakesmith.bronze__sales__quarantine")
+    for _ in range(3):
+        table.add(1)
+    table.compact()
+    table.compact()
+    state = state_of(table)
+    assert newest_compaction(state, 3) == 5
+    gone = old_of_sidecar(state, {3})
+    assert gone == (1, 2)
+    left = {number: each for number, each in state.snapshots.items() if number not in gone}
+    assert newest_compaction(replace(state, snapshots=left), 3) == 5
+    assert newest_compaction(state, 2) == 2, "a batch came in between"
