@@ -16,8 +16,9 @@ from lakesmith.graph.graph import Graph, Node
 from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
+from lakesmith.plan.held import stays_held
 from lakesmith.plan.idle import idle_inputs
-from lakesmith.plan.planner import plan_derived, plan_sourced, stays_held
+from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final
 
-from lakesmith.catalog.hold import hold_of
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, rows_at
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
@@ -184,19 +182,6 @@ def plan_derived(
     if why_full is None and record is not None:
         return _incremental(table, query, facts, states, record, warm)
     return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
-
-
-def stays_held(table: TableDefinition, facts: TableFacts, full: bool = False) -> Decision | None:
-    """The decision for a table that is held where it is; None: it is not. A rebuild (``full``) of it is refused."""
-    hold = hold_of(facts.state)
-    if hold is None:
-        return None
-    since = datetime.fromtimestamp(hold.since_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    said, release = f"held at {hold.at} since {since}", f"lakesmith release {table.name}"
-    if full:
-        what = f"{table.name} is {said}"
-        return Refused(table, Problem("LS517", what, table.place, "a table that runs bring on", hint=release))
-    return UpToDate(table, f"{said}; {release} has runs bring it on again", held=True)
 
 
 def _is_unbuilt(facts: TableFacts) -> bool:

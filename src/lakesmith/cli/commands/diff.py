@@ -17,13 +17,12 @@ from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
-from lakesmith.cli.render.query_output import FORMATS, exact, write_result
+from lakesmith.cli.render.query_output import Shown, exact, write_result
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.size import table_bytes
 from lakesmith.project.definitions import TableName
-from lakesmith.project.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from lakesmith.spark.diff import Counts, Difference, Span
@@ -31,25 +30,14 @@ if TYPE_CHECKING:
 
 app = command_app()
 
-TABLE_LIMIT = 100
-"""The rows a table shows when no limit was given."""
-
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    """What the caller of ``diff`` asked for. ``limit`` None: all rows, of a table the first hundred; 0: all."""
+    """What the caller of ``diff`` asked for."""
 
     begin: str
-    end: str | None = None
-    output: str = "table"
-    limit: int | None = None
-
-    @property
-    def most(self) -> int | None:
-        """The most rows to show; None: all."""
-        if self.limit is None:
-            return TABLE_LIMIT if self.output == "table" else None
-        return self.limit or None
+    end: str | None
+    shown: Shown
 
 
 @app.command()
@@ -66,7 +54,7 @@ def diff(
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``diff_command`` takes them."""
-    options = DiffOptions(begin, end, "json" if json else output, limit)
+    options = DiffOptions(begin, end, Shown("json" if json else output, limit))
     raise typer.Exit(diff_command(project, target, table, options))
 
 
@@ -75,10 +63,7 @@ def diff_command(root: Path, target: str | None, table: str, options: DiffOption
 
     Raises UsageError LS201, LS205, LS221, LS230, LS231, LS242, LS255, RunError LS622 and with Spark's root cause.
     """
-    if options.output not in FORMATS:
-        hint = did_you_mean(options.output, FORMATS)
-        expected = ", ".join(FORMATS)
-        raise UsageError(Problem("LS242", f"there is no format {options.output}", None, expected, hint=hint))
+    options.shown.require_known()
     opened = open_project(root, target)
     name = opened.one_of_ours(table)
     state = _written(opened, name)
@@ -116,18 +101,17 @@ def _write(
 ) -> None:
     from lakesmith.spark.ask import frame_result
 
-    most = options.most
-    # One row more than is shown tells whether there are more.
-    with frame_result(session, found.rows, None if most is None else most + 1, secrets) as result:
-        if options.output == "json":
+    shown = options.shown
+    with frame_result(session, found.rows, shown.computed, secrets) as result:
+        if shown.output == "json":
             rows = [dict(zip(result.columns, map(exact, row), strict=True)) for row in result.rows]
             facts = {"table": str(span.name), "from_snapshot": span.start, "to_snapshot": span.end}
-            print(json.dumps({**facts, **asdict(found.counts), "rows": rows[:most]}, indent=2))
+            print(json.dumps({**facts, **asdict(found.counts), "rows": rows[: shown.most]}, indent=2))
             return
-        if options.output == "table":
+        if shown.output == "table":
             print("\n".join(_lines(span, found.counts)))
-        if options.output == "csv" or found.counts != type(found.counts)(0, 0, 0, {}):
-            write_result(result, options.output, most, sys.stdout)
+        if shown.output == "csv" or found.counts != type(found.counts)(0, 0, 0, {}):
+            write_result(result, shown.output, shown.most, sys.stdout)
 
 
 def _lines(span: Span, counts: Counts) -> Iterator[str]:

@@ -11,19 +11,52 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Protocol, TextIO
 
 from lakesmith.cli.render.text import columns_aligned, count, terminal_width
+from lakesmith.errors import Problem, UsageError
+from lakesmith.project.nearest import did_you_mean
 
 FORMATS = ("table", "json", "csv")
 """The formats a result can be written in."""
 
+TABLE_LIMIT = 100
+"""The rows a table shows when no limit was given."""
+
 _NARROWEST = 8
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How rows are shown: in which of ``FORMATS``, and how many. ``limit`` None: all, of a table the first hundred; 0: all."""
+
+    output: str = "table"
+    limit: int | None = None
+
+    @property
+    def most(self) -> int | None:
+        """The most rows to show; None: all."""
+        if self.limit is None:
+            return TABLE_LIMIT if self.output == "table" else None
+        return self.limit or None
+
+    @property
+    def computed(self) -> int | None:
+        """How many to compute: one row more than is shown tells whether there are more."""
+        return None if self.most is None else self.most + 1
+
+    def require_known(self) -> None:
+        """Raises UsageError LS242 for a format that there is not."""
+        if self.output not in FORMATS:
+            hint = did_you_mean(self.output, FORMATS)
+            what, expected = f"there is no format {self.output}", ", ".join(FORMATS)
+            raise UsageError(Problem("LS242", what, None, expected, hint=hint))
 
 
 class Result(Protocol):
