@@ -95,6 +95,7 @@ def test_without_a_key_rows_come_and_go(tmp_path: Path, session: SessionHandle) 
     assert counts == Counts(3, 3, 0, {})
 
 
+@pytest.mark.in_turn
 def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, session: SessionHandle) -> None:
     shop, _ = landed(tmp_path, session, SUMS, "bronze.orders")
     shop.spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('write.update.mode'='merge-on-read')")
@@ -105,6 +106,7 @@ def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, se
     assert rows == [("before", "4", "Oslo", "2.00"), ("after", "4", "Bodø", "2.00")]
 
 
+@pytest.mark.in_turn
 def test_a_column_that_came_since_is_shown_as_it_is_now(tmp_path: Path, session: SessionHandle) -> None:
     shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
     shop.write(

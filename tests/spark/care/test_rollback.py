@@ -98,6 +98,7 @@ def test_the_next_run_takes_again_what_was_undone(shop: ProjectHarness) -> None:
     assert verified(shop)
 
 
+@pytest.mark.in_turn
 def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: ProjectHarness) -> None:
     back(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     (shop.root / "landing/orders/2.csv").unlink()
@@ -128,6 +129,7 @@ def test_tables_below_go_back_with_it(shop: ProjectHarness) -> None:
     assert verified(shop)
 
 
+@pytest.mark.in_turn
 def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: ProjectHarness) -> None:
     shop.write({"tables/gold/new.sql": "SELECT count(*) AS n FROM silver.newest\n"})
     shop.must_run()
@@ -137,6 +139,7 @@ def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Pro
     assert shop.rows("gold.new") == [(2,)]
 
 
+@pytest.mark.in_turn
 def test_a_rollback_is_undone_by_another(shop: ProjectHarness) -> None:
     now = str(shop.state("silver.newest").refs["main"])
     back(shop, "silver.newest", first_batch(shop, "silver.newest"), hold=True)

@@ -62,6 +62,7 @@ def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, ses
     assert len(people.quarantine("bronze.people")) == 1
 
 
+@pytest.mark.in_turn
 def test_nothing_happens_to_a_table_that_has_the_new_name_already(
     tmp_path: Path, session: SessionHandle
 ) -> None:

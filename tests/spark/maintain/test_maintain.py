@@ -112,6 +112,7 @@ SORTED = {
 }
 
 
+@pytest.mark.in_turn
 def test_rows_are_sorted_and_keep_their_ids(tmp_path: Path, session: SessionHandle) -> None:
     shop = grown(ProjectHarness(tmp_path / "shop", session, SORTED), *range(3))
     before = ids(shop, "bronze.sales"), ids(shop, "silver.lines")
@@ -133,6 +134,7 @@ def ids(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
     return in_order(tuple(row) for row in found)
 
 
+@pytest.mark.in_turn
 def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(
     tmp_path: Path, session: SessionHandle
 ) -> None:

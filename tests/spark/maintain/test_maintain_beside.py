@@ -49,6 +49,7 @@ def fail() -> None:
     raise OSError("arranged by a test")
 
 
+@pytest.mark.in_turn
 def test_runs_come_in_between_and_none_of_them_fails(tmp_path: Path, session: SessionHandle) -> None:
     shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
     codes: list[int] = []
@@ -68,6 +69,7 @@ def test_runs_come_in_between_and_none_of_them_fails(tmp_path: Path, session: Se
     assert verdicts_of(shop) == {Verdict.SAME}
 
 
+@pytest.mark.in_turn
 def test_maintenance_waits_for_a_run_that_is_under_way(tmp_path: Path, session: SessionHandle) -> None:
     shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
     worker = threading.Thread(target=lambda: maintained(shop))

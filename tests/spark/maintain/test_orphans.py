@@ -90,6 +90,7 @@ def test_orphans_are_listed_first_and_then_removed(tmp_path: Path, session: Sess
     require_rows(shop, range(3))
 
 
+@pytest.mark.in_turn
 def test_a_folder_that_is_not_the_tables_own_is_left_alone(tmp_path: Path, session: SessionHandle) -> None:
     lines = {name: FILES[name] for name in ("tables/bronze/sales.yaml", "tables/silver/lines.sql")}
     shop = grown(ProjectHarness(tmp_path / "shop", session, lines), 0)
@@ -102,6 +103,7 @@ def test_a_folder_that_is_not_the_tables_own_is_left_alone(tmp_path: Path, sessi
     assert str(failed.problems[0].found).startswith("silver.inner in ")
 
 
+@pytest.mark.in_turn
 def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, session: SessionHandle) -> None:
     shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), 0)
     folder = shop.root / ".lakesmith/warehouse/silver/lines"

@@ -128,6 +128,8 @@ def test_a_run_on_versions_that_are_not_tested_says_so(
     log = tmp_path / "spark.log"
     warm = SessionHandle(Mock(), 1, log, "direct", ("warm",), lambda: None, lambda: True)
     monkeypatch.setattr(session, "_warm", lambda *_: warm)
+    # Tests of Spark may have left a session in this process.
+    monkeypatch.setattr(session, "_refuse_second_session", lambda: None)
     settings = SessionSettings({}, log, keep=KeepWarm(tmp_path / "socket"))
     assert start_session(settings).result().notes == ("warm",)
     monkeypatch.setattr(session, "installed_spark", lambda: "4.1.9")
