@@ -206,6 +206,9 @@ SMALL_FILES_WORTH: Final = 5
 DELETED_PART_WORTH: Final = 0.1
 """Part of a data file's rows that are deleted, from which on it is written anew without them."""
 
+DELETED_ROWS_TOLD: Final = 1000
+"""Deleted rows in data files of which ``status`` speaks unasked: fewer cost no reader anything."""
+
 MANIFESTS_WORTH: Final = 10
 """Manifests of a partition spec. Fewer are read soon, however small they are."""
 

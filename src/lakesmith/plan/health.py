@@ -203,7 +203,8 @@ def signs(health: Health) -> tuple[str, ...]:
 def _signs(health: Health) -> Iterator[str]:
     if is_scattered(health):
         yield f"{health.data_files:,} data files"
-    if health.deleted_part >= limits.DELETED_PART_WORTH:
+    is_felt = health.deleted_rows >= limits.DELETED_ROWS_TOLD
+    if is_felt and health.deleted_part >= limits.DELETED_PART_WORTH:
         yield f"{health.deleted_part:.0%} of the rows in them are deleted"
     if health.snapshots >= limits.NEWEST_POINTS_KEPT * 5:
         yield f"{health.snapshots:,} snapshots"

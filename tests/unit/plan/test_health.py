@@ -110,8 +110,9 @@ def test_manifests_count_by_spec_and_kind_and_large_ones_are_left() -> None:
 
 def test_the_summaries_show_what_may_be_unwell() -> None:
     assert signs(WELL) == ()
-    ill = Health(data_files=2000, data_bytes=2000, rows=100, deleted_rows=30, snapshots=600)
+    ill = Health(data_files=2000, data_bytes=2000, rows=10_000, deleted_rows=3000, snapshots=600)
     assert signs(ill) == ("2,000 data files", "30% of the rows in them are deleted", "600 snapshots")
+    assert signs(Health(data_files=1, data_bytes=2000, rows=19, deleted_rows=3)) == ()
 
 
 def test_health_is_read_from_the_head(new_table: type[Table]) -> None:
