@@ -88,6 +88,7 @@ def test_maintenance_waits_for_a_run_that_is_under_way(tmp_path: Path, session: 
     require_rows(shop, range(4))
 
 
+@pytest.mark.in_turn
 def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_goes_on(
     tmp_path: Path, session: SessionHandle
 ) -> None:
