@@ -69,6 +69,7 @@ _UNANSWERED = (
     "UncheckedSQLException",
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
+_ADDED_MEANWHILE = "Found concurrently added"
 _NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _NOT_ALLOWED = (
@@ -132,8 +133,13 @@ def is_unanswered(exc: BaseException) -> bool:
 
 
 def is_beaten(exc: BaseException) -> bool:
-    """Whether a commit was refused because others committed to the table at the same time."""
-    return any(cause.name == "CommitFailedException" for cause in causes_of(full_text(exc)))
+    """Whether a commit was refused because others committed to the table at the same time.
+
+    On a working branch nobody else commits: what Iceberg finds there "concurrently added" is what it added itself, by a request that
+    something on the way has sent twice.
+    """
+    causes = causes_of(full_text(exc))
+    return any(cause.name == "CommitFailedException" or _ADDED_MEANWHILE in str(cause) for cause in causes)
 
 
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
