@@ -57,6 +57,12 @@ def read_metadata(location: str | Path) -> dict[str, Any]:
     return data
 
 
+def plain_location(location: str) -> str:
+    """A location as all write it: one on this machine as a path, however the scheme is spelt before it."""
+    path = location.removeprefix("file:")
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
+
+
 def local_path(location: str) -> Path:
     """The path of ``/a/b``, ``file:/a/b`` or ``file:///a/b``. Iceberg does not percent-encode its locations.
 

@@ -19,6 +19,11 @@ SelectArgument = Annotated[
 TableArgument = Annotated[str, typer.Argument(help="A table: bronze.orders.", show_default=False)]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 WaitOption = Annotated[float, typer.Option(help="Seconds to wait for another run of this project.")]
+FormatOption = Annotated[str, typer.Option("--format", help="table, json or csv.")]
+RowsOption = Annotated[
+    int | None,
+    typer.Option("--limit", min=0, help="How many rows; 0: all. A table shows 100.", show_default=False),
+]
 HERE = Path()
 
 

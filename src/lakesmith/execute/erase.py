@@ -13,6 +13,7 @@ from lakesmith.catalog.hold import hold_of
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 from lakesmith.errors import Problem, StateError, UsageError
 from lakesmith.execute.decide import Decider
+from lakesmith.execute.health import known_states
 from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import Graph
 from lakesmith.plan.planner import cut_problem
@@ -70,8 +71,8 @@ def plan_erasure(lake: Lake, graph: Graph, asked: TableName, persons: Persons) -
     Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is held, and what is wrong with a table.
     """
     above = [each for each in (asked, *graph.upstream(asked)) if graph.node(each).definition.is_sourced]
-    states = _states(lake, graph.order)
-    sourced = tuple(each for each in above if each in states and persons.within(_columns(states[each])))
+    states = {name: state for name, state in known_states(lake).items() if state.head is not None}
+    sourced = tuple(each for each in above if each in states and persons.within(columns_of(states[each])))
     if not sourced:
         raise _no_source(graph, asked, persons, above)
     below = {each for name in sourced for each in graph.downstream(name)}
@@ -82,13 +83,8 @@ def plan_erasure(lake: Lake, graph: Graph, asked: TableName, persons: Persons) -
     return Erasure(asked, persons, sourced, tables, skipped, _tags(tables, states))
 
 
-def _states(lake: Lake, names: Iterable[TableName]) -> dict[TableName, TableState]:
-    own = [each for each in names if not any(it.name == each and it.external for it in lake.project.tables)]
-    found = ((each, lake.catalog.table(each.layer, each.name)) for each in own)
-    return {each: state for each, state in found if state is not None and state.head is not None}
-
-
-def _columns(state: TableState) -> frozenset[str]:
+def columns_of(state: TableState) -> frozenset[str]:
+    """The table's columns, in lower case."""
     return frozenset(column.name.lower() for column in state.columns)
 
 

@@ -48,14 +48,12 @@ def prepare(
 ) -> Prepared:
     """What it would do to set the table back to ``to``: a snapshot, a tag or a moment.
 
-    Raises UsageError LS230, LS231 for what is no point of the past, LS252 for a table that was never written, StateError as ``move_to`` and where the
+    Raises UsageError LS230, LS231 for what is no point of the past, LS255 for a table that was never written, StateError as ``move_to`` and where the
     table cannot be read.
     """
     facts = lake.facts(name)
     if facts.state is None or facts.state.head is None:
-        raise UsageError(
-            Problem("LS255", f"{name} was never written, so it has no past", None, "a table with batches")
-        )
+        raise never_written(name)
     if facts.problem is not None and facts.problem.code == "LS503":
         raise StateError(facts.problem)
     below = graph.downstream(name)
@@ -110,6 +108,12 @@ def _gone_segments(report: FileReport, then: LedgerView) -> list[str]:
         if line.count > before:
             found.append(f"{line.count - before:,} segments of {line.path}")
     return found
+
+
+def never_written(name: TableName) -> UsageError:
+    """LS255: there is no past to look at."""
+    what = f"{name} was never written, so it has no past"
+    return UsageError(Problem("LS255", what, None, "a table with batches"))
 
 
 def lost_files(name: TableName, gone: Sequence[str]) -> StateError:

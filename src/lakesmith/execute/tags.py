@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,8 +91,3 @@ def to_be_untagged(
             Problem("LS257", f"there is no tag {name} in {project.name}", None, expected, hint=hint)
         )
     return found
-
-
-def names_of(tables: Sequence[TableName] | Mapping[TableName, object]) -> str:
-    """Tables in a line."""
-    return ", ".join(map(str, tables))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import FileOrder, Maintenance, Schedule
 from lakesmith.project.durations import seconds
-from lakesmith.project.schedules import ScheduleProblem, schedule_of
+from lakesmith.project.schedules import read_schedule
 from lakesmith.project.settings import Level, Setting, find
 from lakesmith.project.sizes import size_in_bytes
 
@@ -68,16 +68,7 @@ class _Given:
     def schedule(self) -> Schedule | None:
         """When ``up`` does it."""
         setting = self._find("schedule")
-        if setting is None:
-            return None
-        try:
-            return schedule_of(setting.value)
-        except ScheduleProblem as error:
-            place = setting.item_place(error.key) if error.key else setting.place
-            self._problems.append(
-                Problem("LS105", str(error), place, error.expected, error.found, error.hint)
-            )
-            return None
+        return None if setting is None else read_schedule(setting, self._problems)
 
     def _find(self, name: str) -> Setting | None:
         *path, last = ("maintain", *name.split("."))

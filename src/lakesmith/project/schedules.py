@@ -8,10 +8,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from lakesmith.errors import Problem
 from lakesmith.project.definitions import Schedule
 from lakesmith.project.durations import seconds
 from lakesmith.project.models import ScheduleSettings
 from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.settings import Setting
 
 ON_ARRIVAL: Final = "on arrival"
 
@@ -46,6 +48,16 @@ def schedule_of(written: str | ScheduleSettings) -> Schedule | None:
         what = "time_zone has no meaning for every"
         raise ScheduleProblem(what, "cron: … beside it", hint="remove time_zone", key="time_zone")
     return Schedule(every=_every(written.every or ""))
+
+
+def read_schedule(setting: Setting, problems: list[Problem]) -> Schedule | None:
+    """The schedule that a setting has, None for ``on arrival``; where it is not right, LS105 goes to ``problems``."""
+    try:
+        return schedule_of(setting.value)
+    except ScheduleProblem as error:
+        place = setting.item_place(error.key) if error.key else setting.place
+        problems.append(Problem("LS105", str(error), place, error.expected, error.found, error.hint))
+        return None
 
 
 def _cron(text: str, key: str) -> str:

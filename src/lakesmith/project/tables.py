@@ -36,7 +36,7 @@ from lakesmith.project.maintenance import maintenance_of
 from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
-from lakesmith.project.schedules import ScheduleProblem, schedule_of
+from lakesmith.project.schedules import read_schedule
 from lakesmith.project.settings import Level, Setting, find
 from lakesmith.project.sources import Besides, file_sources, other_sources, source_settings
 from lakesmith.project.spark_types import TypeProblem, normal_type
@@ -444,15 +444,7 @@ class TableBuilder:
 
     def _schedule(self) -> Schedule | None:
         setting = self._find("schedule")
-        if setting is None:
-            return None
-        try:
-            return schedule_of(setting.value)
-        except ScheduleProblem as error:
-            place = setting.item_place(error.key) if error.key else setting.place
-            parts = {"expected": error.expected, "found": error.found, "hint": error.hint}
-            self._problem("LS105", str(error), place, **parts)
-            return None
+        return None if setting is None else read_schedule(setting, self.problems)
 
     def _partitions(self) -> tuple[str, ...]:
         setting = self._find("partition_by")

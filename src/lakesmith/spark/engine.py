@@ -132,6 +132,9 @@ class SparkEngine:
 
 
 def _rename_columns(batch: Batch) -> None:
+    if not any(column.renamed_from for column in batch.step.table.columns):
+        # Most tables have none, and each look costs a request of a shared catalog.
+        return
     state = batch.there()
     if state is not None and state.uuid == batch.step.base.uuid:
         rename_columns(batch.spark, batch.step.table, state)

@@ -10,19 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.catalog.family import sidecar_of
+from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.state import MAIN, TableState
-from lakesmith.execute.erase import Erasure
+from lakesmith.execute.erase import Erasure, columns_of
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import TableName
-from lakesmith.quoting import literal, quoted
+from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.spark.batch.sidecar import SidecarKind
-from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, Publication, branch_of, physical
+from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
+from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_manifests
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
@@ -41,14 +42,6 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """Of a table: data files that were rewritten, and snapshots of it and of what belongs to it that left."""
-
-    files: int = 0
-    snapshots: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Proof:
     """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone."""
 
@@ -61,12 +54,9 @@ def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
     """Looks for the persons in every table of the erasure that has the columns, and in the quarantines."""
     spark, persons = session.spark, erasure.persons
     with told(session, lake.project.secrets):
-        rows = {name: _count(spark, name, persons) for name in _with_columns(lake, erasure)}
-        bad = {
-            name: spark.table(physical(pinned)).where(in_quarantine(persons)).count()
-            for name in erasure.tables
-            if (pinned := _sidecar(lake, name, SidecarKind.QUARANTINE)) is not None
-        }
+        rows = {name: _rows(spark, name, persons).count() for name in _with_columns(lake, erasure)}
+        quarantines = ((name, _quarantine(lake, name)) for name in erasure.tables)
+        bad = {name: _bad_rows(spark, each, persons).count() for name, each in quarantines if each}
         files = {name: _files(spark, lake, name, persons) for name in erasure.sourced}
     return Found(rows, bad, files)
 
@@ -80,10 +70,10 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
         spark = session.spark
         files = _rewrite(spark, name)
         pins: dict[str, Pin] = {}
+        base = lake.facts(name).base
         for kind in _REWRITTEN:
-            sidecar = _sidecar(lake, name, kind)
-            pin = lake.facts(name).base.pin(kind.value)
-            if sidecar is not None and pin is not None and pin.snapshot is not None:
+            if (pin := base.pin(kind)) is not None and pin.snapshot is not None:
+                sidecar = sidecar_of(name, kind)
                 move_main(spark, sidecar, pin.snapshot)
                 files += _rewrite(spark, sidecar)
                 state = _state(lake, sidecar)
@@ -94,8 +84,8 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
     return files
 
 
-def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[TableName, Done]:
-    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now."""
+def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[TableName, int]:
+    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now; how many of each table."""
     done = {}
     with told(session, lake.project.secrets):
         for name in erasure.tables:
@@ -103,8 +93,7 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
             tags = tuple(tag for tag, tables in erasure.tags.items() if name in tables)
             if tags:
                 change_refs(session.spark, name, RefChange(state.uuid, state.refs[MAIN], gone=tags))
-            gone = sum(_expire(session.spark, lake, each) for each in (name, *_beside(name)))
-            done[name] = Done(snapshots=gone)
+            done[name] = sum(_expire(session.spark, lake, each) for each in (name, *_beside(name)))
             reach("after-sidecars", str(name))
     return done
 
@@ -133,11 +122,10 @@ def _left_in(spark: SparkSession, name: TableName, state: TableState, persons: P
     hidden = spark.sql(f"SELECT count(*) FROM {physical(name)}.delete_files").collect()[0][0]
     if hidden:
         yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
-    columns = {column.name.lower() for column in state.columns}
-    if "raw" in columns and "row" in columns and "reasons" in columns:
-        found = spark.table(physical(name)).where(in_quarantine(persons)).count()
+    if name.layer == RESERVED_LAYER and name.name.endswith(SidecarKind.QUARANTINE):
+        found = _bad_rows(spark, name, persons).count()
     else:
-        found = _count(spark, name, persons) if persons.within(frozenset(columns)) else 0
+        found = _rows(spark, name, persons).count() if persons.within(columns_of(state)) else 0
     if found:
         yield f"{name} still has {found} rows"
 
@@ -146,7 +134,7 @@ def _unnamed(spark: SparkSession, name: TableName, named: frozenset[str]) -> Ite
     """Data files in the table's folder that no snapshot names: what a writer that died has left may hold anything."""
     table = JavaTables(spark).load(name)
     folder = f"{str(table.location()).rstrip('/')}/data"
-    lost = [path for path in _listed(table, folder) if _plain(path) not in named]
+    lost = [path for path in _listed(table, folder) if plain_location(path) not in named]
     if lost:
         more = f" and {len(lost) - 1} more" if lost[1:] else ""
         yield f"{name}: {lost[0]}{more}, which no snapshot names and nobody has looked into"
@@ -159,13 +147,9 @@ def _listed(table: Any, folder: str) -> list[str]:
     return [path for path in paths if not path.rpartition("/")[2].startswith(".")]
 
 
-def _plain(location: str) -> str:
-    return location.removeprefix("file:").replace("///", "/", 1) if location.startswith("file:") else location
-
-
 def _named_files(spark: SparkSession, name: TableName) -> frozenset[str]:
     rows = spark.sql(f"SELECT file_path FROM {physical(name)}.all_files").collect()
-    return frozenset(_plain(str(row[0])) for row in rows)
+    return frozenset(plain_location(str(row[0])) for row in rows)
 
 
 def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
@@ -217,45 +201,37 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
 
 def _rewrite(spark: SparkSession, name: TableName) -> int:
     """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
-    of = literal(physical(name).removeprefix(f"{quoted(CATALOG)}."))
-    options = "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
-    call = f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, options => {options})"
-    done = spark.sql(call).collect()[0]
-    spark.sql(f"CALL {CATALOG}.system.rewrite_manifests(table => {of}, use_caching => false)").collect()
-    return int(done["rewritten_data_files_count"])
+    done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
+    rewrite_manifests(spark, name)
+    return done.files
 
 
 def _with_columns(lake: Lake, erasure: Erasure) -> Iterable[TableName]:
     for name in erasure.tables:
-        names = frozenset(column.name.lower() for column in _state(lake, name).columns)
-        if erasure.persons.within(names):
+        if erasure.persons.within(columns_of(_state(lake, name))):
             yield name
 
 
-def _count(spark: SparkSession, name: TableName, persons: Persons) -> int:
-    return spark.table(physical(name)).where(persons.condition()).count()
+def _rows(spark: SparkSession, name: TableName, persons: Persons) -> DataFrame:
+    return spark.table(physical(name)).where(persons.condition())
+
+
+def _bad_rows(spark: SparkSession, quarantine: TableName, persons: Persons) -> DataFrame:
+    return spark.table(physical(quarantine)).where(in_quarantine(persons))
 
 
 def _files(spark: SparkSession, lake: Lake, name: TableName, persons: Persons) -> tuple[str, ...]:
     """The landing files that rows and bad rows of theirs came from."""
-    found = {
-        row[0]
-        for row in spark.table(physical(name))
-        .where(persons.condition())
-        .select(F.col("_source_file"))
-        .distinct()
-        .collect()
-    }
-    if (sidecar := _sidecar(lake, name, SidecarKind.QUARANTINE)) is not None:
-        bad = spark.table(physical(sidecar)).where(in_quarantine(persons)).select("source_file").distinct()
-        found |= {row[0] for row in bad.collect() if row[0] is not None}
-    return tuple(sorted(found))
+    files = _rows(spark, name, persons).select("_source_file")
+    if (quarantine := _quarantine(lake, name)) is not None:
+        files = files.union(_bad_rows(spark, quarantine, persons).select("source_file"))
+    return tuple(sorted(row[0] for row in files.distinct().collect() if row[0] is not None))
 
 
-def _sidecar(lake: Lake, name: TableName, kind: SidecarKind) -> TableName | None:
-    """The sidecar, where the table's record knows of one with rows."""
-    pin, sidecar = lake.facts(name).base.pin(kind.value), sidecar_of(name, kind.value)
-    return sidecar if pin is not None and pin.snapshot is not None else None
+def _quarantine(lake: Lake, name: TableName) -> TableName | None:
+    """The table's quarantine, where its record knows of one with rows."""
+    pin = lake.facts(name).base.pin(SidecarKind.QUARANTINE)
+    return sidecar_of(name, SidecarKind.QUARANTINE) if pin is not None and pin.snapshot is not None else None
 
 
 def _state(lake: Lake, name: TableName) -> TableState:

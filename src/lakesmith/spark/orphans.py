@@ -11,6 +11,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, StateError
 from lakesmith.execute.lake import Lake
@@ -77,9 +78,8 @@ def _all_tables(lake: Lake) -> Iterable[TableName]:
 
 
 def _folder(location: str) -> str:
-    """As others write it: ``file:`` is left out, and a slash is at its end."""
-    path = location.removeprefix("file:")
-    return (f"/{path.lstrip('/')}" if path.startswith("/") else path).rstrip("/") + "/"
+    """With a slash at its end: the beginning of what is in it, and of nothing else."""
+    return plain_location(location).rstrip("/") + "/"
 
 
 def _require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:

@@ -27,9 +27,9 @@ from lakesmith.plan.upkeep import (
     pinned_by,
 )
 from lakesmith.project.definitions import TableName
-from lakesmith.quoting import literal, quoted
-from lakesmith.spark.iceberg.commits import CATALOG, JavaTables, physical
+from lakesmith.spark.iceberg.commits import JavaTables, physical
 from lakesmith.spark.iceberg.live_rows import remove_left_behind
+from lakesmith.spark.iceberg.procedures import Rewritten, rewrite_data_files
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.start.session import SessionHandle
 
@@ -46,29 +46,23 @@ class Upkeep:
 def keep_up(session: SessionHandle, lake: Lake, name: TableName) -> Upkeep:
     """Does one slice for table ``name``. Raises RunError with the root cause; whatever was done until then stays, and is right."""
     try:
-        files, into = _put_together(session.spark, lake, name)
-        return Upkeep(files, into, expire(session.spark, lake, name))
+        done = _put_together(session.spark, lake, name)
+        return Upkeep(done.files, done.into, expire(session.spark, lake, name))
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, lake.project.secrets)) from error
 
 
-def _put_together(spark: SparkSession, lake: Lake, name: TableName) -> tuple[int, int]:
-    table = physical(name)
+def _put_together(spark: SparkSession, lake: Lake, name: TableName) -> Rewritten:
     state = lake.catalog.table(name.layer, name.name)
     if state is None or state.head is None:
-        return 0, 0
-    files = spark.sql(f"SELECT file_size_in_bytes AS size FROM {table}.data_files").collect()
+        return Rewritten()
+    files = spark.sql(f"SELECT file_size_in_bytes AS size FROM {physical(name)}.data_files").collect()
     below = fresh_files_below([int(file["size"]) for file in files])
     if below is None:
-        return 0, 0
-    settings = {"min-input-files": "2", "min-file-size-bytes": str(below)}
-    options = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in settings.items())
-    of = literal(table.removeprefix(f"{quoted(CATALOG)}."))
-    done = spark.sql(
-        f"CALL {CATALOG}.system.rewrite_data_files(table => {of}, strategy => 'binpack', options => map({options}))"
-    ).collect()[0]
+        return Rewritten()
+    done = rewrite_data_files(spark, name, {"min-input-files": "2", "min-file-size-bytes": str(below)})
     remove_left_deletes(spark, lake, name)
-    return int(done["rewritten_data_files_count"]), int(done["added_data_files_count"])
+    return done
 
 
 def remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> None:

@@ -16,11 +16,20 @@ from lakesmith import limits
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.options import (
+    HERE,
+    FormatOption,
+    JsonOption,
+    ProjectOption,
+    RowsOption,
+    TableArgument,
+    TargetOption,
+    command_app,
+)
 from lakesmith.cli.render.query_output import Shown, exact, write_result
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
-from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.rollback import never_written
 from lakesmith.execute.size import table_bytes
 from lakesmith.project.definitions import TableName
 
@@ -45,10 +54,8 @@ def diff(
     table: TableArgument,
     begin: Annotated[str, typer.Argument(help="A snapshot, a tag or a moment.", show_default=False)],
     end: Annotated[str | None, typer.Argument(help="Another, later one; none: now.")] = None,
-    output: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="How many rows; 0: all. A table shows 100.", show_default=False)
-    ] = None,
+    output: FormatOption = "table",
+    limit: RowsOption = None,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
@@ -82,8 +89,7 @@ def diff_command(root: Path, target: str | None, table: str, options: DiffOption
 def _written(opened: Opened, name: TableName) -> TableState:
     state = opened.lake.catalog.table(name.layer, name.name)
     if state is None or state.head is None:
-        what = f"{name} was never written, so it has no past"
-        raise UsageError(Problem("LS255", what, None, "a table with batches"))
+        raise never_written(name)
     return state
 
 

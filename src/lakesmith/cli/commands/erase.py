@@ -134,14 +134,13 @@ def _do(work: _Work, begun: dict[str, tuple[str, ...]]) -> dict[str, Any]:
         _bring(work, name)
         rewritten[name] = renew(work.session, opened.lake, name)
         work.say(f"{name}: rewrote {count(rewritten[name], 'data file')}")
-    done = forget_past(work.session, opened.lake, erasure)
+    snapshots = forget_past(work.session, opened.lake, erasure)
     files = {TableName.parse(name): paths for name, paths in begun.items()}
     landing = landing_files(opened.lake, opened.graph, files)
     for file in landing:
         if file.choice is OnErase.REMOVE:
             remove(opened.lake, file)
     proof = prove(work.session, opened.lake, erasure)
-    snapshots = {name: each.snapshots for name, each in done.items()}
     return _receipt(work, proof, rewritten, snapshots) | {"landing": _landing(landing)}
 
 

@@ -11,7 +11,15 @@ import typer
 
 from lakesmith.api.question import ask
 from lakesmith.cli.opening import open_project
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.options import (
+    HERE,
+    FormatOption,
+    JsonOption,
+    ProjectOption,
+    RowsOption,
+    TargetOption,
+    command_app,
+)
 from lakesmith.cli.render.query_output import Shown, write_result
 from lakesmith.cli.session import spark_session
 
@@ -34,10 +42,8 @@ def query(
         str | None,
         typer.Option("--as-of", help="A snapshot, a tag or a moment: 2026-01-31T12:30, '2 hours ago'."),
     ] = None,
-    output: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="How many rows; 0: all. A table shows 100.", show_default=False)
-    ] = None,
+    output: FormatOption = "table",
+    limit: RowsOption = None,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,

@@ -19,20 +19,13 @@ from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.iceberg.others import load_other, place_of
+from lakesmith.spark.jvm.failures import UNANSWERED
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
 
 _PUBLISH_TRIES: Final = 30
-_IN_DOUBT: Final = (
-    "CommitFailedException",
-    "CommitStateUnknownException",
-    "UncheckedSQLException",
-    # Of REST catalogs: the connection ended before there was an answer; a server that is overloaded.
-    "RESTException",
-    "ServiceFailureException",
-    "ServiceUnavailableException",
-)
+_IN_DOUBT: Final = ("CommitFailedException", *UNANSWERED)
 """What a commit may raise though it was made: what is there tells."""
 
 

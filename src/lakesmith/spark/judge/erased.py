@@ -40,22 +40,27 @@ class LeftOut:
     _seen: list[Observation] = field(default_factory=list)
 
     def without(self, rows: DataFrame) -> DataFrame:
-        """The other rows; those that were left out are counted once these are computed."""
+        """The other rows."""
         if self.is_theirs is None:
             return rows
-        seen = Observation()
-        self._seen[:] = [seen]
-        return rows.observe(seen, F.count_if(self.is_theirs).alias("erased")).where(~self.is_theirs)
+        return rows.where(~self.is_theirs)
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """The same rows; how many of them are left out is counted when they are computed."""
+        if self.is_theirs is None:
+            return rows
+        self._seen[:] = [Observation()]
+        return rows.observe(self._seen[0], F.count_if(self.is_theirs).alias("erased"))
 
     def count(self) -> int:
         """How many were left out."""
         return counts_of(self._seen[0])["erased"] if self._seen else 0
 
-    def note(self) -> tuple[str, ...]:
-        """What to say of them."""
-        found = self.count()
-        rows = "1 row" if found == 1 else f"{found:,} rows"
-        return (f"{rows} of people who were erased came again, and stayed out",) if found else ()
+
+def note_of(found: int) -> tuple[str, ...]:
+    """What to say of so many rows that were left out."""
+    rows = "1 row" if found == 1 else f"{found:,} rows"
+    return (f"{rows} of people who were erased came again, and stayed out",) if found else ()
 
 
 def left_out(batch: Batch, columns: Sequence[str]) -> LeftOut:

@@ -61,12 +61,13 @@ _NO_MEMORY = (
 )
 _CLOCK_BEHIND = re.compile(r"Invalid (?:update|snapshot) timestamp \d+: before \D*(?P<last>\d+)")
 """How Iceberg refuses a commit before the one that it follows; the time in milliseconds since 1970."""
-_UNANSWERED = (
+UNANSWERED = (
     "CommitStateUnknownException",
+    "UncheckedSQLException",
+    # Of REST catalogs: the connection ended before there was an answer; a server that is overloaded.
     "RESTException",
     "ServiceFailureException",
     "ServiceUnavailableException",
-    "UncheckedSQLException",
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
 _ADDED_MEANWHILE = "Found concurrently added"
@@ -129,7 +130,7 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
 
 def is_unanswered(exc: BaseException) -> bool:
     """Whether a catalog did not say what became of a commit."""
-    return any(cause.name in _UNANSWERED for cause in causes_of(full_text(exc)))
+    return any(cause.name in UNANSWERED for cause in causes_of(full_text(exc)))
 
 
 def is_beaten(exc: BaseException) -> bool:

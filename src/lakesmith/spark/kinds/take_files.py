@@ -40,7 +40,7 @@ from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import counts_of
-from lakesmith.spark.judge.erased import left_out
+from lakesmith.spark.judge.erased import LeftOut, left_out, note_of
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.rule_misfits import add_reasons
 from lakesmith.spark.judge.rules import checks_of, rule_counts, rule_reasons
@@ -203,7 +203,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files, which brings the bad rows along."""
     rules, names = batch.step.table.checks, [column.name for column in intake.columns]
     others, seen = left_out(batch, names), Observation()
-    judged = judge_rows(batch, others.without(intake.rows))
+    judged = judge_rows(batch, others.without(others.counted(intake.rows)))
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     rounded = rounded_counts(batch.step.table, names)
     measured = with_carried(judged, names, intake.files).observe(
@@ -216,7 +216,11 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         counted = counting.result()
     batch.pass_point("after-data")
     found = counts_of(seen)
-    pins = _set_aside(batch, intake, judged, seen) if found["bad"] else set_aside(batch, judged, names, 0)
+    pins = (
+        _set_aside(batch, intake, others, judged, seen)
+        if found["bad"]
+        else set_aside(batch, judged, names, 0)
+    )
     erased = others.count()
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     most = most_records(batch)
@@ -236,18 +240,20 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         *rounded_note(names, found),
         *(judge_types(batch, pins) if found["bad"] else ()),
         *fewer_note(most, found["read"] + erased),
-        *others.note(),
+        *note_of(erased),
     )
     return Draft(account, sidecars=pins, checks=checks_of(rules, found), warnings=notes)
 
 
-def _set_aside(batch: Batch, intake: Intake, judged: DataFrame, seen: Observation) -> dict[str, Pin]:
+def _set_aside(
+    batch: Batch, intake: Intake, others: LeftOut, judged: DataFrame, seen: Observation
+) -> dict[str, Pin]:
     """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
     names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
     rows = carried_of(seen, judged, names, bad)
     if rows is None:
         some = intake.only(files_with_bad_rows(seen))
-        again = judge_rows(batch, left_out(batch, names).without(some))
+        again = judge_rows(batch, others.without(some))
         rows = where_last(again, f"size({REASONS}) > 0")
     stop_if_asked(batch, bad, rows)
     return set_aside(batch, intake.with_raw_columns(rows), names, bad)
