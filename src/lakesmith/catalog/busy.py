@@ -81,6 +81,21 @@ def locked(db: Path, seconds: float) -> LockedError:
     )
 
 
+def try_until(seconds: float, step: Callable[[], _T]) -> _T:
+    """What ``step`` gives, tried again while it meets a busy file and that long is not over.
+
+    For what SQLite does not wait for by itself: of two that put a new file into WAL mode it refuses one at once.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return step()
+        except sqlite3.Error as error:
+            if not is_busy(error) or time.monotonic() >= end:
+                raise
+        time.sleep(_FIRST_WAIT)
+
+
 def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], bool]) -> _T:
     """What ``step`` gives, once it neither meets a busy file nor loses a race, with growing, random waits between.
 

@@ -16,14 +16,6 @@ from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 
 _NAME: Final = "catalog_name = ? AND table_namespace = ? AND table_name = ?"
-# As Iceberg's JdbcUtil makes them, schema V1.
-_SCHEMA: Final = (
-    "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,"
-    " table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),"
-    " iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))",
-    "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL,"
-    " property_key VARCHAR(255), property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key))",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +52,6 @@ def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Seq
 
 
 def _change(db: sqlite3.Connection, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
-    for statement in _SCHEMA:
-        db.execute(statement)
     for entry in take_out:
         sql = f"DELETE FROM iceberg_tables WHERE {_NAME} AND metadata_location = ?"
         if db.execute(sql, (*_key(entry), entry.location)).rowcount != 1:

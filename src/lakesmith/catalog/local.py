@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from lakesmith.catalog import busy
@@ -42,7 +42,7 @@ _ALL = f"SELECT metadata_location {_TABLES}"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
 _IN_EACH = "catalog_name VARCHAR(255) NOT NULL"
-_MAKE = (
+SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS iceberg_tables"
     f" ({_IN_EACH}, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
     " previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))",
@@ -175,12 +175,15 @@ class LocalCatalog:
         try:
             self.db.parent.mkdir(parents=True, exist_ok=True)
             self.warehouse.mkdir(parents=True, exist_ok=True)
-            with closing(busy.connect(self.db, self.busy_seconds)) as connection:
-                connection.execute("PRAGMA journal_mode=WAL")
-                for table in _MAKE:
-                    connection.execute(table)
+            busy.try_until(self.busy_seconds, self._make)
         except (OSError, sqlite3.Error) as error:
             raise self.problem(error) from error
+
+    def _make(self) -> None:
+        with closing(busy.connect(self.db, self.busy_seconds)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            for statement in SCHEMA:
+                connection.execute(statement)
 
     def prepared(self) -> Path:
         """The file, made where it is missing. Raises as ``prepare``."""

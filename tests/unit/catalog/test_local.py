@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,6 +159,19 @@ def test_a_lock_given_back_in_time_is_no_error(tmp_path: Path, locked: sqlite3.C
     release.start()
     assert LocalCatalog(tmp_path / "catalog.db", tmp_path, busy_seconds=20).names("bronze") == ("orders",)
     release.join()
+
+
+def test_those_that_make_a_new_file_at_once_all_can(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(20):
+            folder, together = tmp_path / str(number), threading.Barrier(4)
+
+            def prepare(folder: Path = folder, together: threading.Barrier = together) -> None:
+                together.wait()
+                LocalCatalog(folder / "catalog.db", folder / "warehouse").prepare()
+
+            for made in [pool.submit(prepare) for _ in range(4)]:
+                made.result()
 
 
 def test_a_writer_in_the_middle_does_not_block_reading(filled: LocalCatalog) -> None:
