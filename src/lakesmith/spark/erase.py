@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,13 +23,15 @@ from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
-from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_manifests
+from lakesmith.spark.iceberg.procedures import rewrite_data_files
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.persons import Persons
 
-_REWRITTEN = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
+_REWRITTEN: Final = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
+_DELETED: Final = 2
+"""The status of a manifest's entry whose file went with that snapshot (Iceberg's spec, "Manifests")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,11 @@ def _left_in(spark: SparkSession, name: TableName, state: TableState, persons: P
     hidden = spark.sql(f"SELECT count(*) FROM {physical(name)}.delete_files").collect()[0][0]
     if hidden:
         yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
+    gone = spark.sql(f"SELECT count(*) FROM {physical(name)}.entries WHERE status = {_DELETED}").collect()[0][
+        0
+    ]
+    if gone:
+        yield f"{name} has manifests that name {gone} files that went, with the least and greatest values in them"
     if name.layer == RESERVED_LAYER and name.name.endswith(SidecarKind.QUARANTINE):
         found = _bad_rows(spark, name, persons).count()
     else:
@@ -202,8 +209,22 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
 def _rewrite(spark: SparkSession, name: TableName) -> int:
     """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
     done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
-    rewrite_manifests(spark, name)
+    _rewrite_manifests(spark, name)
     return done.files
+
+
+def _rewrite_manifests(spark: SparkSession, name: TableName) -> None:
+    """Writes what manifests say of files anew, in every partition spec: they name files that went, and the values that were in these.
+
+    Iceberg's procedure leaves a spec alone that has a single manifest of data, and manifests of deletes always. The next commit of
+    any kind leaves out those of deletes that went, so one that changes nothing is made.
+    """
+    table, jvm = JavaTables(spark).load(name), spark._jvm
+    if table.currentSnapshot() is not None and jvm is not None:
+        in_one = jvm.com.google.common.base.Functions.constant("")
+        table.rewriteManifests().clusterBy(in_one).commit()
+        if table.currentSnapshot().deleteManifests(table.io()):
+            table.newDelete().commit()
 
 
 def _with_columns(lake: Lake, erasure: Erasure) -> Iterable[TableName]:

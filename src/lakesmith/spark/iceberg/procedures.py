@@ -45,10 +45,9 @@ def rewrite_position_deletes(spark: SparkSession, name: TableName) -> int:
     return int(done["rewritten_delete_files_count"])
 
 
-def rewrite_manifests(spark: SparkSession, name: TableName, spec: int | None = None) -> Rewritten:
-    """Puts the manifests of a partition spec together, of the present one without another."""
-    given = {} if spec is None else {"spec_id": str(spec)}
-    done = _call(spark, "rewrite_manifests", name, **given)[0]
+def rewrite_manifests(spark: SparkSession, name: TableName, spec: int) -> Rewritten:
+    """Puts the manifests of a partition spec together."""
+    done = _call(spark, "rewrite_manifests", name, spec_id=str(spec))[0]
     return Rewritten(int(done["rewritten_manifests_count"]), int(done["added_manifests_count"]))
 
 

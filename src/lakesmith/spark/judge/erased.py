@@ -20,7 +20,7 @@ from lakesmith.spark.frames.row_counts import counts_of
 COLUMNS: Final = (
     Column("attempt", "string", "the batch that erased"),
     Column("erased_at", "timestamp", "when it began"),
-    Column("columns", "array<string>", "the columns that told whose rows were meant"),
+    Column("fields", "array<int>", "the ids of the columns that told whose rows were meant"),
     Column("salt", "string", "what the values were hashed with"),
     Column("hash", "string", "SHA-256 of the salt and the values, each behind its length"),
 )
@@ -68,12 +68,19 @@ def left_out(batch: Batch, columns: Sequence[str]) -> LeftOut:
     known = read_pinned(batch, SidecarKind.ERASED)
     if known is None:
         return LeftOut(None)
-    hashes: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
-    for row in known.select("columns", "salt", "hash").collect():
-        hashes[tuple(row["columns"]), row["salt"]].append(row["hash"])
-    names, found = {name.lower(): name for name in columns}, F.lit(False)
-    for (keys, salt), values in hashes.items():
-        if all(key.lower() in names for key in keys):
-            texts = [F.col(quoted(names[key.lower()])).cast("string") for key in keys]
+    hashes: dict[tuple[tuple[int, ...], str], list[str]] = defaultdict(list)
+    for row in known.select("fields", "salt", "hash").collect():
+        hashes[tuple(row["fields"]), row["salt"]].append(row["hash"])
+    spelt = {name.lower(): name for name in columns}
+    # By their ids: a column may have another name by now.
+    names = {
+        each.field_id: spelt[each.name.lower()]
+        for each in batch.state().columns
+        if each.name.lower() in spelt
+    }
+    found = F.lit(False)
+    for (fields, salt), values in hashes.items():
+        if all(number in names for number in fields):
+            texts = [F.col(quoted(names[number])).cast("string") for number in fields]
             found = found | F.coalesce(hash_of(F.lit(salt), texts).isin(values), F.lit(False))
     return LeftOut(found)

@@ -61,16 +61,16 @@ def _clear_quarantine(batch: Batch, persons: Persons) -> dict[str, Pin]:
 
 def _remember(batch: Batch, persons: Persons) -> dict[str, Pin]:
     """Adds the hashes that are not there yet."""
-    names = [column.name for column in batch.state().columns]
+    ids = {column.name.lower(): column.field_id for column in batch.state().columns}
     rows = ", ".join(f"({', '.join(map(literal, values))})" for values in persons.values)
     wanted = batch.spark.sql(f"SELECT * FROM VALUES {rows} AS t({', '.join(map(quoted, persons.columns))})")
-    new = left_out(batch, names).without(wanted)
+    new = left_out(batch, persons.columns).without(wanted)
     salt = F.lit(secrets.token_hex(16))
     values = [F.col(quoted(name)) for name in persons.columns]
     hashes = new.select(
         F.lit(batch.attempt).alias("attempt"),
         F.timestamp_millis(F.lit(batch.started_ms)).alias("erased_at"),
-        F.array(*(F.lit(name.lower()) for name in persons.columns)).alias("columns"),
+        F.array(*(F.lit(ids[name.lower()]) for name in persons.columns)).alias("fields"),
         salt.alias("salt"),
         hash_of(salt, values).alias("hash"),
     )
