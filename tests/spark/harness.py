@@ -86,7 +86,7 @@ class ProjectHarness:
     """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if there is none.
 
     ``compiled``: its session compiles queries, as users' do. What each kind of table gives is tested so, and by all tests that
-    start processes of their own.
+    start processes of their own. ``approves``: whatever its runs would lose may go.
     """
 
     root: Path
@@ -94,6 +94,7 @@ class ProjectHarness:
     files: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
     compiled: bool = False
+    approves: bool = False
 
     def __post_init__(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
@@ -140,20 +141,24 @@ class ProjectHarness:
         """The project's lake, opened anew."""
         return Lake.open(self.load()[0])
 
-    def run(self, *patterns: str, full: Iterable[str] = (), parallel: int = 2) -> RunResult:
-        """What ``lakesmith run PATTERNS --full-refresh FULL`` does, but for the start of the JVM."""
+    def run(
+        self, *patterns: str, full: Iterable[str] = (), parallel: int = 2, approve: Iterable[str] = ()
+    ) -> RunResult:
+        """What ``lakesmith run PATTERNS --full-refresh FULL --approve APPROVE`` does, but for the start of the JVM."""
         project, graph = self.load()
         lake = Lake.open(project)
-        decider = Decider(graph, lake, frozenset(map(TableName.parse, full)))
+        approve = map(str, graph.order) if self.approves else approve
+        rebuilt, approved = (frozenset(map(TableName.parse, names)) for names in (full, approve))
+        decider = Decider(graph, lake, rebuilt, approved)
         names = tuple(select(graph, patterns)) if patterns else graph.order
         events: list[Event] = []
         run = Run(decider, names, lambda _lock, _little: SparkEngine(self.handle, lake), events.append)
         run.parallel = parallel
         return RunResult(run.run(), tuple(events))
 
-    def must_run(self, *patterns: str, full: Iterable[str] = ()) -> RunResult:
+    def must_run(self, *patterns: str, full: Iterable[str] = (), approve: Iterable[str] = ()) -> RunResult:
         """``run``, and it has to end well."""
-        result = self.run(*patterns, full=full)
+        result = self.run(*patterns, full=full, approve=approve)
         assert result.code == 0, "\n".join(line for problem in result.problems for line in problem.lines())
         return result
 

@@ -49,6 +49,7 @@ class Lake:
             root,
             session,
             dict([project_file, *_files(), *(file for shape in self.shapes for file in shape.files.items())]),
+            approves=True,
         )
         self.bronze = {name: Bronze(name) for name in COLUMNS}
         self.newest = dict.fromkeys(COLUMNS, Newest())

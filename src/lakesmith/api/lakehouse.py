@@ -26,7 +26,7 @@ from lakesmith.api.results import RunFailed, RunResult, result_of
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.execute.engine import Engine, RunStopped
 from lakesmith.execute.events import Event, Listener
-from lakesmith.execute.forecast import Forecast, forecasts
+from lakesmith.execute.forecast import Forecast, forecast
 from lakesmith.execute.health import Unknown, verdicts
 from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
 from lakesmith.execute.run import Run
@@ -77,7 +77,7 @@ class Lakehouse:
         """What a run would do with the selected tables (all, without a pattern), and what it costs. Starts no Spark."""
         opened = self._opened()
         decider = opened.decider(warm=self._is_warm)
-        return forecasts(decider, decider.decide_all(opened.names(select)))
+        return forecast(decider, opened.names(select))
 
     def status(self, *select: str) -> tuple[TableStatus, ...]:
         """How the selected tables stand. Starts no Spark."""
@@ -88,6 +88,7 @@ class Lakehouse:
         self,
         *select: str,
         full_refresh: Sequence[str] = (),
+        approve: Sequence[str] = (),
         wait: float = 0.0,
         on_event: Listener | None = None,
     ) -> RunResult:
@@ -96,6 +97,7 @@ class Lakehouse:
         Args:
             select: patterns as the command has them: ``silver.*``, ``+gold.sales``; none: all tables.
             full_refresh: tables to be rebuilt.
+            approve: tables that may lose what their change takes away (``LS524``).
             wait: seconds to wait for another run of the project.
             on_event: is called with each event of ``lakesmith.events``, from several threads.
 
@@ -104,7 +106,7 @@ class Lakehouse:
             LockedError: another run holds the project.
         """
         opened = self._opened()
-        names, decider = opened.to_run(select, full_refresh, self._is_warm)
+        names, decider = opened.to_run(select, full_refresh, self._is_warm, approve)
         events: list[Event] = []
 
         def tell(event: Event) -> None:

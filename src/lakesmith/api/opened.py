@@ -45,16 +45,22 @@ class Opened:
             raise UsageError(Problem("LS221", what, definition.place, "a table of this project"))
         return name
 
-    def decider(self, full: Sequence[TableName] = (), warm: bool = False) -> Decider:
+    def decider(
+        self, full: Sequence[TableName] = (), warm: bool = False, approved: Sequence[TableName] = ()
+    ) -> Decider:
         """Decides on this project's tables. ``warm``: for a session that has worked already, and stays."""
-        return Decider(self.graph, self.lake, frozenset(full), warm=warm)
+        return Decider(self.graph, self.lake, frozenset(full), frozenset(approved), warm=warm)
 
     def to_run(
-        self, select: Sequence[str], full_refresh: Sequence[str], warm: bool = False
+        self,
+        select: Sequence[str],
+        full_refresh: Sequence[str],
+        warm: bool = False,
+        approve: Sequence[str] = (),
     ) -> tuple[tuple[TableName, ...], Decider]:
         """The tables of a run, and what decides on them: the selected ones; else all, or with ``full_refresh`` those and what reads them.
 
-        Raises UsageError LS220 for a table to be rebuilt whose rows came from files.
+        ``approve``: those that may lose what their batches take away. Raises UsageError LS220 for a table to be rebuilt whose rows came from files.
         """
         full = self.names(full_refresh) if full_refresh else ()
         for name in full:
@@ -66,7 +72,7 @@ class Opened:
                 for name in self.graph.order
                 if name in full or any(up in full for up in self.graph.upstream(name))
             )
-        return names, self.decider(full, warm)
+        return names, self.decider(full, warm, self.names(approve) if approve else ())
 
     def _require_derived(self, name: TableName) -> None:
         definition = self.graph.node(name).definition

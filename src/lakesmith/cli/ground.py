@@ -119,11 +119,16 @@ def not_there(ground: Ground, name: TableName) -> UsageError:
     )
 
 
+def asks() -> bool:
+    """Whether there is somebody at a terminal who can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def agreed(question: str, yes: bool, as_json: bool) -> bool:
     """Whether it may be done. Asks on a terminal; raises UsageError LS227 where nobody can be asked."""
     if yes:
         return True
-    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if as_json or not asks():
         expected, hint = "a terminal to confirm on, or --yes", "add --yes to confirm"
         raise UsageError(Problem("LS227", question, None, expected, "no terminal", hint))
     return typer.confirm(question)

@@ -18,6 +18,7 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.held import stays_held
 from lakesmith.plan.idle import idle_inputs
+from lakesmith.plan.losses import with_approval
 from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
@@ -36,7 +37,7 @@ from lakesmith.sql.model import ShapeKind
 class Decider:
     """Decides tables one by one, each on state that is read when it is asked.
 
-    ``full`` are the tables a full refresh was asked for. ``refused`` has what turned out not to be possible in this run, ``bad`` the
+    ``full`` are the tables a full refresh was asked for, ``approved`` those that may lose what their batches take away. ``refused`` has what turned out not to be possible in this run, ``bad`` the
     files that turned out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is new.
     ``warm``: the session that does it has done others before, and stays.
     """
@@ -44,6 +45,7 @@ class Decider:
     graph: Graph
     lake: Lake
     full: frozenset[TableName] = frozenset()
+    approved: frozenset[TableName] = frozenset()
     refused: dict[TableName, dict[Strategy, NotIncremental]] = field(default_factory=dict)
     bad: dict[TableName, tuple[BadFile, ...]] = field(default_factory=dict)
     unread: dict[TableName, Problem] = field(default_factory=dict)
@@ -57,7 +59,20 @@ class Decider:
             return of_others(node.definition, facts)
         if (held := stays_held(node.definition, facts, name in self.full)) is not None:
             return held
-        return with_setting_notes(self._decide(node, facts), facts)
+        decision = with_setting_notes(self._decide(node, facts), facts)
+        given = self._given(node) if isinstance(decision, TableStep) else None
+        return with_approval(decision, facts, given, self.graph.readers(name), name in self.approved)
+
+    def _given(self, node: Node) -> tuple[str, ...] | None:
+        """The columns of a table's query, as far as its text and the tables that it reads tell."""
+        if node.analysis is None:
+            return None
+        states = {name: self.lake.facts(name).state for name in node.inputs}
+        there = {
+            str(name): [column.name for column in state.columns] for name, state in states.items() if state
+        }
+        found = node.analysis.columns_given(there)
+        return None if found is None else (*found, *node.definition.added_columns)
 
     def _decide(self, node: Node, facts: TableFacts) -> Decision:
         table, full = node.definition, node.definition.name in self.full

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
+from lakesmith.plan.changes import Change, changes_of
 from lakesmith.plan.cost import Cost, cost_of
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
-from lakesmith.plan.steps import Decision, TableStep, Waiting
+from lakesmith.plan.steps import Decision, Refused, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work. The others have neither."""
+    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes`` of its structure."""
 
     decision: Decision
     cost: Cost | None = None
     outlook: Outlook | None = None
+    changes: tuple[Change, ...] = ()
+
+
+def forecast(decider: Decider, names: Sequence[TableName]) -> tuple[Forecast, ...]:
+    """The plan of these tables, from one look at the lake. ``names``: each behind the tables it reads."""
+    with decider.one_look(names):
+        return forecasts(decider, decider.decide_all(names))
 
 
 def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast, ...]:
@@ -28,12 +36,12 @@ def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast
     moves: dict[TableName, Move] = {}
     found = []
     for decision in decisions:
-        forecast = _forecast(decider, decision, moves)
-        found.append(forecast)
+        told = _with_changes(decider, _forecast(decider, decision, moves))
+        found.append(told)
         if isinstance(decision, TableStep):
             moves[decision.name] = move_of(decision)
-        elif forecast.outlook is not None:
-            moves[decision.name] = expected_move(forecast.outlook)
+        elif told.outlook is not None:
+            moves[decision.name] = expected_move(told.outlook)
     return tuple(found)
 
 
@@ -45,6 +53,18 @@ def _forecast(decider: Decider, decision: Decision, moves: dict[TableName, Move]
         case Waiting() if moves.keys() & set(decision.upstream):
             return Forecast(decision, outlook=_outlook(decider, decision, moves))
     return Forecast(decision)
+
+
+def _with_changes(decider: Decider, found: Forecast) -> Forecast:
+    table, decision = found.decision.table, found.decision
+    # What is refused was perhaps not even read.
+    if table.external is not None or (isinstance(decision, Refused) and not decision.loses):
+        return found
+    facts = decider.lake.facts(table.name)
+    analysis = decider.graph.node(table.name).analysis
+    named = analysis.output_columns if analysis is not None else None
+    given = None if named is None else (*named, *table.added_columns)
+    return replace(found, changes=changes_of(decision, facts, found.outlook, given))
 
 
 def _outlook(decider: Decider, waiting: Waiting, moves: dict[TableName, Move]) -> Outlook:

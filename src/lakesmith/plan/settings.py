@@ -1,5 +1,5 @@
-"""What a table's file says beside its rows, held against the table: texts, partitioning and the format version, which metadata alone
-can change.
+"""What a table's file says beside its rows, held against the table: names and order of columns, texts, partitioning and the format
+version, which metadata alone can change.
 
 The file counts: what it does not say (any more) is taken off the table too. Only the documentation of a column that is not
 declared is left as it is.
@@ -49,9 +49,7 @@ class Partitioning:
 
     def __str__(self) -> str:
         now, then = (f"[{', '.join(fields)}]" for fields in (self.found, self.wanted))
-        return (
-            f"partition_by {now} becomes {then}, for rows written from then on (a full refresh rewrites all)"
-        )
+        return f"partition_by {now} becomes {then}, for rows written from then on (`lakesmith rewrite` takes the others along)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,17 @@ class Renaming:
         return f"column {self.found} becomes {self.wanted}, in metadata alone"
 
 
-SettingChange = TextSetting | Partitioning | FormatUpgrade | Renaming
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """Columns that are to stand one behind the other, before all others."""
+
+    wanted: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"columns stand in the order {', '.join(self.wanted)}, in metadata alone"
+
+
+SettingChange = TextSetting | Partitioning | FormatUpgrade | Renaming | Reordering
 
 
 def setting_properties(table: TableDefinition) -> dict[str, str]:
@@ -78,7 +86,8 @@ def changed_settings(table: TableDefinition, state: TableState) -> tuple[Setting
     """What differs between the declaration and the table, in the order it is written in a table's file."""
     renamed, state = renamings(table, state), with_renamings(table, state)
     texts = (*_changed_texts(table, state), *_changed_docs(table, state))
-    return (*renamed, *texts, *_changed_partitions(table, state), *format_change(table, state))
+    storage: tuple[SettingChange, ...] = (*_changed_partitions(table, state), *format_change(table, state))
+    return (*renamed, *_changed_order(table, state), *texts, *storage)
 
 
 def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]:
@@ -119,6 +128,17 @@ def with_setting_notes(decision: Decision, facts: TableFacts) -> Decision:
     return replace(
         decision, notes=(*decision.notes, *(f"with its next batch, {change}" for change in changes))
     )
+
+
+def _changed_order(table: TableDefinition, state: TableState) -> Iterator[Reordering]:
+    """Of a table of files, whose new columns come behind the others."""
+    if not table.is_sourced:
+        return
+    spelt = {column.name.lower(): column.name for column in table.columns}
+    there = [spelt[column.name.lower()] for column in state.columns if column.name.lower() in spelt]
+    wanted = [column.name for column in table.columns]
+    if there + [name for name in wanted if name not in there] != wanted:
+        yield Reordering(tuple(wanted))
 
 
 def _changed_texts(table: TableDefinition, state: TableState) -> Iterator[TextSetting]:

@@ -22,7 +22,7 @@ class Strategy(StrEnum):
     LEDGER = "ledger"
     """No file is read: files are skipped, or forgotten together with their rows, as asked; or none of the new ones can be read."""
     ADVANCE = "advance"
-    """The inputs moved without a change of rows (compaction): only the recorded positions move."""
+    """The inputs moved without a change of rows (compaction): only the recorded positions move. Of a table of files: columns go."""
     APPEND = "append"
     """The query runs over the rows that are new in its input; its result is appended."""
     UPSERT = "upsert"
@@ -145,6 +145,7 @@ class TableStep:
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
     ``idle``: inputs whose watermarks do not count.
     ``persons``: whose rows are erased.
+    ``approved``: what the batch takes away for good may go; else ``readers`` are the tables that are told of. ``drops``: columns of a table of files that leave before the batch.
     ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
@@ -163,6 +164,9 @@ class TableStep:
     stretches: tuple[tuple[InputRange, ...], ...] = ()
     idle: tuple[TableName, ...] = ()
     persons: Persons | None = None
+    approved: bool = False
+    readers: tuple[TableName, ...] = ()
+    drops: tuple[str, ...] = ()
 
     @property
     def driving(self) -> tuple[InputRange, ...]:
@@ -210,10 +214,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A table that cannot be brought up to date as things are, and the choices there are."""
+    """A table that cannot be brought up to date as things are, and the choices there are.
+
+    ``loses``: it could be, and waits for somebody to approve of what that would lose, in words.
+    """
 
     table: TableDefinition
     problem: Problem
+    loses: tuple[str, ...] = ()
 
     @property
     def name(self) -> TableName:

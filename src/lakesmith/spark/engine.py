@@ -21,7 +21,7 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
-from lakesmith.spark.iceberg.ddl import rename_columns
+from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
 from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import change_ledger
@@ -74,7 +74,7 @@ class SparkEngine:
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             batch.meet_inputs()
-            _rename_columns(batch)
+            _alter_columns(batch)
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
@@ -131,13 +131,15 @@ class SparkEngine:
         return ()
 
 
-def _rename_columns(batch: Batch) -> None:
-    if not any(column.renamed_from for column in batch.step.table.columns):
+def _alter_columns(batch: Batch) -> None:
+    table, drops = batch.step.table, batch.step.drops
+    if not drops and not any(column.renamed_from for column in table.columns):
         # Most tables have none, and each look costs a request of a shared catalog.
         return
     state = batch.there()
     if state is not None and state.uuid == batch.step.base.uuid:
-        rename_columns(batch.spark, batch.step.table, state)
+        rename_columns(batch.spark, table, state)
+        drop_columns(batch.spark, table, drops, batch.java.partition_columns(table.name) if drops else ())
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:

@@ -63,19 +63,26 @@ class Maintainer:
 
     def maintain(self, care: Care) -> Maintained:
         """Does what the table needs. Raises LakesmithError with the root cause, RunStopped once it was told to stop."""
+        return self.told(lambda: self._maintain(care))
+
+    def told(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives. Raises LakesmithError with the root cause, RunStopped once it was told to stop."""
         self.session.enter()
-        began = time.monotonic()
         try:
-            before = self._measured(care.table)
-            work = _Work(self, care)
-            work.do()
-            after = self._measured(care.table)
+            return work()
         except (Py4JError, PySparkException) as error:
             if self.turns.stop.is_set():
                 raise RunStopped([]) from error
             raise RunError(
                 explain_failure(error, self.session.log_path, self.lake.project.secrets)
             ) from error
+
+    def _maintain(self, care: Care) -> Maintained:
+        began = time.monotonic()
+        before = self._measured(care.table)
+        work = _Work(self, care)
+        work.do()
+        after = self._measured(care.table)
         seconds = time.monotonic() - began
         removed = bool(work.orphans) and work.removes
         return Maintained(
@@ -173,7 +180,7 @@ class _Work:
             self._orphans()
 
     def _rewrite(self) -> None:
-        columns = _sorted_by(self._settings, self._name, self._maintainer)
+        columns = sorted_by(self._settings, self._name, self._maintainer)
         settings = replace(self._settings, columns=columns)
         if Task.DELETES in self._care.todo:
             self._say("putting deletes together")
@@ -282,7 +289,7 @@ def _files_a_piece(care: Care) -> int:
     )
 
 
-def _sorted_by(settings: Maintenance, name: TableName, maintainer: Maintainer) -> tuple[str, ...]:
+def sorted_by(settings: Maintenance, name: TableName, maintainer: Maintainer) -> tuple[str, ...]:
     """The columns to sort by, as the table calls them. Raises RunError LS630 where one is none of the table's."""
     there = {column.name.lower(): column.name for column in maintainer.state(name).columns}
     missing = [column for column in settings.columns if column.lower() not in there]

@@ -33,6 +33,7 @@ from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, 
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.runner import Walk
 from lakesmith.project.definitions import OnErase, TableName
+from lakesmith.project.nearest import listed
 from lakesmith.sql.parse_persons import parse_persons
 
 if TYPE_CHECKING:
@@ -116,6 +117,9 @@ def _lines(work: _Work) -> Iterator[str]:
         bad = f", {count(found.bad_rows[name], 'bad row')} in quarantine" if found.bad_rows.get(name) else ""
         how = "deleted" if name in erasure.sourced else "follows"
         yield f"{name}: {'no such columns' if rows is None else count(rows, 'row')}{bad} ({how})"
+    for name in erasure.tables:
+        if lookups := work.opened.graph.node(name).definition.lookups:
+            yield f"{name}: its rows look {listed(map(str, lookups))} up anew where it is computed as a whole"
     for name in erasure.skipped:
         yield f"{name}: not looked into, it has no {' and '.join(erasure.persons.columns)}"
     for file in work.landing:
@@ -154,7 +158,8 @@ def _bring(work: _Work, name: TableName) -> None:
         if isinstance(event, TableFailed):
             failed.extend(event.problems)
 
-    decider = EraseDecider(opened.graph, opened.lake, persons=work.erasure.persons)
+    approved = frozenset(work.erasure.tables)
+    decider = EraseDecider(opened.graph, opened.lake, approved=approved, persons=work.erasure.persons)
     engine = SparkEngine(work.session, opened.lake, keeps_session=True)
     with redirect_stdout(None) if work.quiet else nullcontext():
         code = Walk(decider, (name,), lambda: engine, tell).run()

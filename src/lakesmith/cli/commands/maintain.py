@@ -70,7 +70,7 @@ def show_plan(found: Sequence[Verdict], as_json: bool) -> int:
 def maintain_command(opened: Opened, found: Sequence[Verdict], orders: Orders, as_json: bool) -> int:
     """Maintains the tables that need it, and prints what was done; 0, 1 when one failed, 130 when it was stopped."""
     done: list[Maintained | NotMaintained] = []
-    with _open_view(as_json) as view, stray_prints_to_stderr(as_json):
+    with open_view(as_json) as view, stray_prints_to_stderr(as_json):
         stopped = not _maintained(opened, found, orders, view.told_to(done))
     if as_json:
         left = [plan_as_dict(each) for each in found if not (isinstance(each, Care) and each.todo)]
@@ -105,7 +105,7 @@ def _maintained(opened: Opened, found: Sequence[Verdict], orders: Orders, view: 
     session = open_session(opened.project, little, keep_of(opened.project))
     turns = Turns(opened.lake, "maintain", on_wait=lambda holder: view.say(f"waiting for {holder}"))
     try:
-        with _stopping(turns, session):
+        with stopping(turns, session):
             maintain_tables(Maintainer(session, opened.lake, turns, orders, view.say), cares, view.tell)
     except RunStopped:
         return False
@@ -143,7 +143,7 @@ class _View:
 
 
 @contextmanager
-def _open_view(as_json: bool) -> Iterator[_View]:
+def open_view(as_json: bool) -> Iterator[_View]:
     if as_json:
         yield _View()
     elif sys.stdout.isatty():
@@ -156,7 +156,7 @@ def _open_view(as_json: bool) -> Iterator[_View]:
 
 
 @contextmanager
-def _stopping(turns: Turns, session: SessionHandle) -> Iterator[None]:
+def stopping(turns: Turns, session: SessionHandle) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the piece that is under way, of which nothing counts then; a second one ends the process at once."""
     from lakesmith.spark.progress import keep_cancelling
 

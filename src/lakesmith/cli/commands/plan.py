@@ -13,7 +13,7 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.plan_text import plan_lines
 from lakesmith.cli.render.run_json import step_as_dict
-from lakesmith.execute.forecast import Forecast, forecasts
+from lakesmith.execute.forecast import Forecast, forecast
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 
 app = command_app()
@@ -34,7 +34,7 @@ def plan_command(root: Path, target: str | None, patterns: tuple[str, ...], as_j
     """Prints the plan; 0, or 1 when a table is refused."""
     opened = open_project(root, target)
     decider = opened.decider()
-    plan = forecasts(decider, decider.decide_all(opened.names(patterns)))
+    plan = forecast(decider, opened.names(patterns))
     if as_json:
         print(json.dumps({"tables": [forecast_as_dict(item) for item in plan]}, indent=2))
     else:
@@ -49,6 +49,8 @@ def forecast_as_dict(item: Forecast) -> dict[str, Any]:
         data["cost"] = asdict(item.cost)
     if item.outlook is not None:
         data["expected"] = asdict(item.outlook)
+    if item.changes:
+        data["changes"] = [asdict(change) for change in item.changes]
     return data
 
 
@@ -65,6 +67,6 @@ def decision_as_dict(decision: Decision) -> dict[str, Any]:
             }
         case Waiting(_, upstream):
             facts = {"decision": "follows", "upstream": [str(name) for name in upstream]}
-        case Refused(_, problem):
-            facts = {"decision": "refused", "problem": problem.as_dict()}
+        case Refused(_, problem, loses):
+            facts = {"decision": "to_approve" if loses else "refused", "problem": problem.as_dict()}
     return {"table": str(decision.name), **facts}

@@ -75,7 +75,9 @@ def _rebuild(opened: Opened, call: Call, name: TableName, chosen: BadRows) -> in
         )
     if not call.as_json:
         print(f"{name} is derived: it is judged anew from its inputs, by a full refresh")
-    return run_command(call.root, call.target, RunOptions((), (str(name),), call.wait), call.as_json)
+    return run_command(
+        call.root, call.target, RunOptions(full_refresh=(str(name),), wait=call.wait), call.as_json
+    )
 
 
 def _may_drop(opened: Opened, name: TableName, chosen: BadRows, as_json: bool) -> bool:

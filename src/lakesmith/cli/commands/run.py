@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.cli.ground import asks
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import (
@@ -29,9 +30,11 @@ from lakesmith.cli.options import (
 from lakesmith.cli.render.run_view import JsonView, TextView, open_view, stray_prints_to_stderr
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
-from lakesmith.execute.events import Listener
+from lakesmith.execute.events import Event, Listener, TableFailed
 from lakesmith.execute.run import LazyEngine, Run
+from lakesmith.plan.losses import WAITS
 from lakesmith.project.definitions import TableName
+from lakesmith.project.nearest import listed
 
 app = command_app()
 
@@ -42,6 +45,7 @@ class RunOptions:
 
     select: tuple[str, ...] = ()
     full_refresh: tuple[str, ...] = ()
+    approve: tuple[str, ...] = ()
     wait: float = 0.0
     command: str = "run"
 
@@ -52,33 +56,60 @@ def run(
     full_refresh: Annotated[
         list[str] | None, typer.Option("--full-refresh", help="A derived table to rebuild from its inputs.")
     ] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option("--approve", help="A table that may lose what plan says that its change takes away."),
+    ] = None,
     wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``run_command`` takes them."""
-    options = RunOptions(tuple(select or ()), tuple(full_refresh or ()), wait)
+    options = RunOptions(tuple(select or ()), tuple(full_refresh or ()), tuple(approve or ()), wait)
     raise typer.Exit(run_command(project, target, options, json))
 
 
 def run_command(root: Path, target: str | None, options: RunOptions, as_json: bool) -> int:
     """Runs and shows it; returns the exit code."""
     opened = open_project(root, target)
-    names, decider = opened.to_run(options.select, options.full_refresh)
-    return run_and_show(opened, decider, names, options, as_json)
+    names, decider = opened.to_run(options.select, options.full_refresh, approve=options.approve)
+    events: list[Event] = []
+    code = run_and_show(opened, decider, names, options, as_json, events.append)
+    if as_json or not (tables := _that_wait(events)) or not asks():
+        return code
+    if not typer.confirm(f"May {listed(tables)} lose that?"):
+        return code
+    again = RunOptions(tuple(f"{table}+" for table in tables), approve=(*options.approve, *tables))
+    return run_command(root, target, again, as_json)
+
+
+def _that_wait(events: Sequence[Event]) -> tuple[str, ...]:
+    """The tables that wait for approval."""
+    failed = (event for event in events if isinstance(event, TableFailed))
+    return tuple(str(event.table) for event in failed if any(each.code == WAITS for each in event.problems))
 
 
 def run_and_show(
-    opened: Opened, decider: Decider, names: Sequence[TableName], options: RunOptions, as_json: bool
+    opened: Opened,
+    decider: Decider,
+    names: Sequence[TableName],
+    options: RunOptions,
+    as_json: bool,
+    tell: Listener = lambda _: None,
 ) -> int:
-    """Runs what ``decider`` decides on ``names`` and shows it; returns the exit code."""
+    """Runs what ``decider`` decides on ``names``, shows it and ``tell``s of it; returns the exit code."""
     with open_view(as_json) as view:
+
+        def both(event: Event) -> None:
+            tell(event)
+            view(event)
+
         run = Run(
             decider,
             names,
             lambda lock, little: _engine(opened, lock, little, view),
-            view,
+            both,
             command=options.command,
             wait_seconds=options.wait,
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lakesmith.cli.render.text import columns_aligned, count, size, terminal_width
 from lakesmith.execute.forecast import Forecast
+from lakesmith.plan.changes import ChangeCost
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost
 from lakesmith.plan.outlook import is_rebuilt
 from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
@@ -23,6 +24,7 @@ def plan_lines(plan: Sequence[Forecast]) -> list[str]:
         if isinstance(item.decision, TableStep | UpToDate)
         for note in item.decision.notes
     ]
+    notes += [f"  note: {item.decision.name}: {note}" for item in plan for note in _later(item)]
     problems = [
         f"  {line}"
         for item in plan
@@ -30,6 +32,17 @@ def plan_lines(plan: Sequence[Forecast]) -> list[str]:
         for line in item.decision.problem.lines()
     ]
     return [*_tables(plan), *notes, *problems, *_closing(plan, bool(problems))]
+
+
+def _later(item: Forecast) -> Iterator[str]:
+    """What the batch of a table that waits for others will change; the notes of others are in their decisions."""
+    if not isinstance(item.decision, Waiting):
+        return
+    for change in item.changes:
+        if change.loses:
+            yield f"{'; '.join(change.loses)}: it waits for lakesmith run --approve {item.decision.name}"
+        elif change.cost is not ChangeCost.REBUILD:
+            yield f"with its next batch, {change.what}"
 
 
 def _tables(plan: Sequence[Forecast]) -> list[str]:
@@ -72,8 +85,9 @@ def _row(item: Forecast) -> tuple[str, ...]:
                 *_amount(outlook.replaces),
                 outlook.reason,
             )
-        case Refused(_, problem):
-            return (str(decision.name), "refused", *_NOTHING, *_NOTHING, problem.what)
+        case Refused(_, problem, loses):
+            why = f"would lose: {'; '.join(loses)}" if loses else problem.what
+            return (str(decision.name), "to approve" if loses else "refused", *_NOTHING, *_NOTHING, why)
         case UpToDate(_, reason, held=True):
             return (str(decision.name), "held", *_NOTHING, *_NOTHING, reason)
     reason = decision.reason if isinstance(decision, UpToDate) else ""

@@ -80,10 +80,12 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Columns that leave the table's schema, and then columns (old name, new name) that are renamed."""
+    """Columns that leave the table's schema, then columns (old name, new name) that are renamed, and the ``order`` of all in the end;
+    none: as it is."""
 
     drop: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
 
 
 NO_CHANGE: Final = SchemaChange()
@@ -172,7 +174,7 @@ class JavaTables:
         for ref in list(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
-        if schema.drop:
+        if schema != NO_CHANGE:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
 
@@ -220,6 +222,14 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
         update.deleteColumn(column)
     for old, new in schema.rename:
         update.renameColumn(old, new)
+    names = {new: old for old, new in schema.rename}
+    for before, column in zip((None, *schema.order), schema.order, strict=False):
+        # A column goes by its name of before in an update that renames it.
+        here = names.get(column, column)
+        if before is None:
+            update.moveFirst(here)
+        else:
+            update.moveAfter(here, names.get(before, before))
     return update.apply()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -16,6 +16,7 @@ from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_
 from lakesmith.plan.settings import (
     Partitioning,
     Renaming,
+    Reordering,
     SettingChange,
     TextSetting,
     changed_settings,
@@ -91,10 +92,36 @@ def change_settings(spark: SparkSession, table: TableDefinition, state: TableSta
     return [str(change) for change in changes]
 
 
+def partition_as_declared(spark: SparkSession, table: TableDefinition, state: TableState) -> None:
+    """Gives the table the partitioning that is declared, in metadata alone."""
+    for change in changed_settings(table, state):
+        if isinstance(change, Partitioning):
+            _change(spark, table.name, change)
+
+
 def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> None:
     """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these."""
     for change in renamings(table, state):
         _change(spark, table.name, change)
+
+
+def drop_columns(
+    spark: SparkSession, table: TableDefinition, columns: Sequence[str], partitioning: Collection[str]
+) -> None:
+    """Takes columns out of the table, in metadata alone. Raises StateError LS507 for one that its data is, or was, partitioned by."""
+    if kept := [column for column in columns if column in partitioning]:
+        raise StateError(
+            Problem(
+                "LS507",
+                f"column {kept[0]} partitions {table.name}, so it cannot be dropped",
+                place=table.place,
+                expected=f"{kept[0]} among its columns",
+                found="a declaration without it",
+                hint="declare it again",
+            )
+        )
+    if columns:
+        spark.sql(f"ALTER TABLE {physical(table.name)} DROP COLUMNS ({', '.join(map(quoted, columns))})")
 
 
 def _change(spark: SparkSession, name: TableName, change: SettingChange) -> None:
@@ -104,6 +131,10 @@ def _change(spark: SparkSession, name: TableName, change: SettingChange) -> None
         case Renaming():
             pair = f"{quoted(change.found)} TO {quoted(change.wanted)}"
             spark.sql(f"ALTER TABLE {physical(name)} RENAME COLUMN {pair}")
+        case Reordering():
+            for before, column in zip((None, *change.wanted), change.wanted, strict=False):
+                place = "FIRST" if before is None else f"AFTER {quoted(before)}"
+                spark.sql(f"ALTER TABLE {physical(name)} ALTER COLUMN {quoted(column)} {place}")
         case FormatUpgrade():
             version = _pairs({FORMAT_VERSION: str(change.wanted)})
             spark.sql(f"ALTER TABLE {physical(name)} SET TBLPROPERTIES ({version})")

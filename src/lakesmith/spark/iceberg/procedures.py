@@ -29,12 +29,15 @@ def rewrite_data_files(
     options: Mapping[str, str],
     order: FileOrder = FileOrder.BINPACK,
     columns: Sequence[str] = (),
+    where: str | None = None,
 ) -> Rewritten:
-    """Writes data files anew that are not of their size, or have too many deletes."""
+    """Writes data files anew that are not of their size, or have too many deletes. ``where``: only those that may have such rows."""
     given = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in options.items())
     arguments = {"strategy": literal("sort" if columns else "binpack"), "options": f"map({given})"}
     if columns:
         arguments["sort_order"] = literal(_sort_order(order, columns))
+    if where is not None:
+        arguments["where"] = literal(where)
     done = _call(spark, "rewrite_data_files", name, **arguments)[0]
     return Rewritten(int(done["rewritten_data_files_count"]), int(done["added_data_files_count"]))
 

@@ -15,7 +15,8 @@ from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.grown_types import stored_type
-from lakesmith.plan.steps import Strategy
+from lakesmith.plan.losses import gone_columns, lost_columns, waits
+from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
@@ -61,8 +62,10 @@ def _derive(batch: Batch) -> tuple[str, Draft]:
     there = batch.there()
     columns = _as_wide(batch, there, _columns(table, whole))
     retyped = _retyped(batch, there, columns)
-    missing = {column.name for column in _gone(there, whole, ())} if there else set()
-    _require_unpartitioned(batch, {change.name for change in retyped}, missing)
+    missing = _gone(there, whole, ()) if there else []
+    if there is not None and not batch.step.approved:
+        _require_no_loss(batch.step, there, columns, retyped)
+    _require_unpartitioned(batch, {change.name for change in retyped}, {column.name for column in missing})
     warnings = prepare_table(batch, there, _standing_in(columns, retyped))
     # Looked up again, as it was just made or widened. Whether it is the table that was planned, open_branch looks for itself.
     gone = _gone(batch.state(), whole, retyped)
@@ -74,8 +77,22 @@ def _derive(batch: Batch) -> tuple[str, Draft]:
     schema = SchemaChange(
         drop=(*(column.name for column in gone), *(change.name for change in retyped)),
         rename=tuple((change.stand_in, change.name) for change in retyped),
+        order=_order(batch, there, [column.name for column in columns], retyped),
     )
     return table_uuid, replace(draft, warnings=(*warnings, *said, *draft.warnings), schema=schema)
+
+
+def _order(
+    batch: Batch, there: TableState | None, names: Sequence[str], retyped: Sequence[Retyped]
+) -> tuple[str, ...]:
+    """In a rebuild, the columns as the query has them; none where they stand so already."""
+    if there is None or batch.step.strategy is not Strategy.FULL:
+        return ()
+    kept = [column.name for column in there.columns if column.name.lower() in set(map(str.lower, names))]
+    if not retyped and [name.lower() for name in kept] == [name.lower() for name in names][: len(kept)]:
+        return ()
+    spelt = {name.lower(): name for name in kept}
+    return tuple(spelt.get(name.lower(), name) for name in names)
 
 
 def _rows(count: int) -> str:
@@ -161,6 +178,17 @@ def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
             hint=f"{hint}, or give the table another name, which builds it anew",
         )
     )
+
+
+def _require_no_loss(
+    step: TableStep, there: TableState, columns: Sequence[Column], retyped: Sequence[Retyped]
+) -> None:
+    """Raises RunError LS524 where the batch, whose rows have these columns, would lose some that are there, or values in them."""
+    kinds = {column.name.lower(): column.type or "" for column in columns}
+    gone = gone_columns(step.base.record, there, [column.name for column in columns])
+    types = [(each.name, each.old_type, kinds[each.name.lower()]) for each in retyped]
+    if losses := lost_columns(gone, types):
+        raise RunError(waits(step.table, losses, step.readers))
 
 
 def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[Column]:

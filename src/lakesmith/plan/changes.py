@@ -1,0 +1,87 @@
+"""What a table's file asks for that the table is not yet, each change with what it costs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lakesmith.catalog.state import TableState
+from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.format_version import FormatUpgrade
+from lakesmith.plan.losses import gone_columns, lost_columns, undeclared_columns
+from lakesmith.plan.outlook import Outlook, is_rebuilt
+from lakesmith.plan.settings import Partitioning, changed_settings, with_renamings
+from lakesmith.plan.steps import Decision, Refused, TableStep, Waiting
+from lakesmith.plan.widening import type_changes
+from lakesmith.project.definitions import TableDefinition
+
+
+class ChangeCost(StrEnum):
+    """What a change does to what is there."""
+
+    METADATA = "metadata only"
+    """No data file is read or written."""
+    NEW_DATA = "new data only"
+    """Rows that are written from then on are as it says; those that are there stay as they are."""
+    REBUILD = "rebuild"
+    """All rows are made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in words, its cost, and what it ``loses``, in words too: it waits for ``run --approve`` where that is something."""
+
+    what: str
+    cost: ChangeCost
+    loses: tuple[str, ...] = ()
+
+
+def changes_of(
+    decision: Decision,
+    facts: TableFacts,
+    outlook: Outlook | None = None,
+    given: Sequence[str] | None = None,
+) -> tuple[Change, ...]:
+    """The changes of a table's structure that its next batch makes, or would make if they were approved of.
+
+    ``given``: of a table that waits for others, the columns that the text of its query names, None where it leaves some open.
+    """
+    state = facts.state
+    if state is None:
+        return ()
+    rebuild = _rebuild(decision)
+    if isinstance(decision, Waiting) and outlook is not None and outlook.rebuilds:
+        there = with_renamings(decision.table, state)
+        loses = lost_columns(gone_columns(facts.base.record, there, given), ())
+        rebuild = (Change(outlook.reason, ChangeCost.REBUILD, loses),)
+    return (*_of_structure(decision.table, state), *rebuild)
+
+
+def _of_structure(table: TableDefinition, state: TableState) -> Iterator[Change]:
+    yield from (Change(what, ChangeCost.METADATA) for what in _declared(table, state))
+    for setting in changed_settings(table, state):
+        later = isinstance(setting, Partitioning | FormatUpgrade)
+        yield Change(str(setting), ChangeCost.NEW_DATA if later else ChangeCost.METADATA)
+    for column in undeclared_columns(table, state):
+        yield Change(f"column {column.name} is not declared", ChangeCost.METADATA, lost_columns([column], ()))
+
+
+def _declared(table: TableDefinition, state: TableState) -> Iterator[str]:
+    """Columns of a table of files that are declared and not there yet, or wider than they are there."""
+    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
+    for column in table.columns if table.is_sourced else ():
+        old = there.get(column.name.lower())
+        if old is None:
+            yield f"column {column.name} {column.type or ''} was added".replace("  ", " ")
+        elif column.type is not None:
+            yield from map(str, type_changes(old, column.type, column.name) or ())
+
+
+def _rebuild(decision: Decision) -> tuple[Change, ...]:
+    match decision:
+        case TableStep() if is_rebuilt(decision):
+            return (Change(decision.reason, ChangeCost.REBUILD),)
+        case Refused(_, problem, loses) if loses:
+            return (Change(problem.what, ChangeCost.REBUILD, loses),)
+    return ()
