@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "diff": "Show the rows that changed in a table between two points of its past.",
     "erase": "Erase people's rows from every table, file and snapshot, and write a receipt.",
     "maintain": "Put small files together, fold deletes in, and let old snapshots go, of the tables that need it.",
+    "rewrite": "Bring a table's old files into its partitioning and order of now, in pieces.",
     "drop": "Drop a table from the lake, with its quarantine and file ledger; its files stay unless they are purged.",
     "rename": "Give a table another name, in the lake and in the project; its next run goes on where it was.",
     "register": "Enter tables in the catalog whose files are in the warehouse: for when the catalog was lost.",

@@ -1,0 +1,105 @@
+"""``lakesmith rewrite``: old files into the partitioning and order of now, in pieces; the same rows, and consumers read nothing again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith import limits
+from lakesmith.execute.maintained import Orders
+from lakesmith.execute.turns import Turns
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.maintain import Maintainer
+from lakesmith.spark.rewrite import Brought, rewrite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+
+BRONZE = "tables/bronze/events.yaml"
+DECLARED = """
+    source: {files: {path: landing/, pattern: "*.csv"}}
+    columns: {id: bigint, at: timestamp, kind: string}
+    """
+FILES = {BRONZE: DECLARED, "tables/silver/events.sql": "SELECT id, at, kind FROM bronze.events\n"}
+DAYS = ("2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    for number, day in enumerate(DAYS):
+        rows = "".join(f"{number * 10 + hour},{day} 0{hour}:00:00,k{hour % 2}\n" for hour in range(4))
+        null = f"{number * 10 + 9},,k\n" if number == 2 else ""
+        shop.land(f"landing/{number}.csv", f"id,at,kind\n{rows}{null}")
+        shop.must_run()
+    return shop
+
+
+def rewritten(shop: ProjectHarness, everything: bool = False) -> Brought:
+    lake = shop.lake()
+    maintainer = Maintainer(shop.handle, lake, Turns(lake, "rewrite"), Orders())
+    return rewrite(maintainer, TableName.parse("bronze.events"), everything)
+
+
+def specs(shop: ProjectHarness) -> set[int]:
+    rows = shop.spark.sql("SELECT spec_id FROM lake.bronze.events.data_files").collect()
+    return {row[0] for row in rows}
+
+
+@pytest.mark.parametrize("fields", ["days(at)", "bucket(2, id)", "kind"])
+def test_files_of_an_earlier_partitioning(
+    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch, fields: str
+) -> None:
+    monkeypatch.setattr(limits, "PIECE_BYTES", 1)
+    before = shop.rows("bronze.events")
+    assert rewritten(shop).pieces == 0
+    shop.write({BRONZE: f"{DECLARED.rstrip(' ')}    partition_by: ['{fields}']\n"})
+    done = rewritten(shop)
+    assert done.pieces > 1
+    assert shop.rows("bronze.events") == before
+    assert specs(shop) == {max(specs(shop))}
+    assert max(specs(shop)) > 0
+    assert rewritten(shop).pieces == 0
+    assert {record.kind for record in shop.must_run().published.values()} <= {"advance"}
+    shop.land("landing/more.csv", f"id,at,kind\n99,{DAYS[1]} 08:00:00,k\n")
+    published = shop.must_run().published
+    assert published["silver.events"].account.read == 1
+    assert len(specs(shop)) == 1
+
+
+def test_all_files_in_another_order(shop: ProjectHarness) -> None:
+    before = shop.rows("bronze.events")
+    shop.write({BRONZE: f"{DECLARED.rstrip(' ')}    maintain: {{strategy: sort, columns: [kind]}}\n"})
+    done = rewritten(shop, everything=True)
+    assert (done.done.files, done.done.into, done.pieces) == (4, 1, 1)
+    assert shop.rows("bronze.events") == before
+    kinds = [row[0] for row in shop.spark.sql("SELECT kind FROM lake.bronze.events").collect()]
+    assert kinds == sorted(kinds)
+
+
+def test_what_was_stopped_goes_on(shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PIECE_BYTES", 1)
+    before = shop.rows("bronze.events")
+    shop.write({BRONZE: f"{DECLARED.rstrip(' ')}    partition_by: ['days(at)']\n"})
+    first = iter((True,))
+
+    def stop_once(point: str, _table: str) -> None:
+        if point == "rewrite-piece" and next(first, False):
+            raise RuntimeError("stopped here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lakesmith.spark.rewrite.reach", stop_once)
+        with pytest.raises(RuntimeError, match="stopped here"):
+            rewritten(shop)
+    assert len(specs(shop)) == 2
+    assert shop.rows("bronze.events") == before
+    done = rewritten(shop)
+    assert done.done.files < 5
+    assert shop.rows("bronze.events") == before
+    assert len(specs(shop)) == 1
