@@ -64,10 +64,10 @@ class SharedProject(ProjectHarness):
         # Those of Hadoop are read when a JVM starts, by another name than a session has them.
         return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
 
-    def run(self, *patterns: str, full: Any = (), parallel: int = 2) -> RunResult:
+    def run(self, *patterns: str, **asked: Any) -> RunResult:
         """See ``ProjectHarness.run``."""
         use_naming(self.load()[0].target.naming)
-        return super().run(*patterns, full=full, parallel=parallel)
+        return super().run(*patterns, **asked)
 
     def land(self, name: str, content: str | bytes, modified_ns: int | None = None) -> Path:
         """Lands a file, in S3 where the place has it so; ``name`` is below the landing folder."""
@@ -84,6 +84,13 @@ class SharedProject(ProjectHarness):
             return
         bucket, key = self._object(name)
         self._s3().delete_object(Bucket=bucket, Key=key)
+
+    def landing_text(self, name: str) -> str:
+        """What stands in a landing file."""
+        if not self.place.is_remote:
+            return (self.root / "landing" / name).read_bytes().decode()
+        bucket, key = self._object(name)
+        return str(self._s3().get_object(Bucket=bucket, Key=key)["Body"].read().decode())
 
     def landed(self, name: str) -> str:
         """A landing file as the ledger has it."""

@@ -92,6 +92,64 @@ def test_nothing_is_left_of_them(make: Make) -> None:
     assert shop.place.is_remote or mentions(shop.root) == []
 
 
+def test_landing_files_are_rewritten_without_them(make: Make) -> None:
+    bronze = "tables/bronze/orders.yaml"
+    files = removing(ORDERS | NEWEST)
+    shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
+    texts = {"orders/0.csv": csv(*FIRST) + BAD, "orders/1.csv": csv(*SECOND)}
+    for name, text in texts.items():
+        shop.land(name, text)
+        shop.must_run()
+    said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
+    assert said["done"], said
+    assert {each["choice"] for each in said["landing"]} == {"rewrite"}
+    assert shop.rows("bronze.orders") == sorted(OTHERS)
+    assert shop.place.is_remote or mentions(shop.root) == []
+    for name, text in texts.items():
+        kept = [line for line in text.splitlines(keepends=True) if ADA not in line]
+        assert shop.landing_text(name) == "".join(kept)
+    assert shop.must_run().published == {}
+    shop.must("verify")
+    shop.land("orders/2.csv", csv(Order(9, "Di", 1, 1)))
+    shop.must_run()
+    assert len(shop.rows("bronze.orders")) == len(OTHERS) + 1
+
+
+def test_one_that_is_killed_after_it_rewrote_a_landing_file_knows_it_again(make: Make) -> None:
+    bronze = "tables/bronze/orders.yaml"
+    files = removing(ORDERS)
+    shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+
+    def die() -> None:
+        raise OSError("died")
+
+    faults.arrange("after-delete", die, "bronze.orders")
+    assert shop.call("erase", "bronze.orders", *WHERE).code == 1
+    faults.clear()
+    assert ADA not in shop.landing_text("orders/0.csv")
+    assert [problem.code for problem in shop.run().problems] == ["LS410"], "until it is ended, the file is another one"
+    said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
+    assert said["done"], said
+    assert shop.must_run().published == {}
+    assert [row[0] for row in shop.rows("bronze.orders", "customer")] == ["Bo"]
+
+
+def test_a_landing_file_that_was_changed_since_is_left_and_said(make: Make) -> None:
+    bronze = "tables/bronze/orders.yaml"
+    files = removing(ORDERS)
+    shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    text = csv(*FIRST) + "somebody's note\n"
+    shop.land("orders/0.csv", text)
+    result = shop.call("erase", "bronze.orders", *WHERE, "--json")
+    assert result.code == 1
+    assert "was changed since it was taken" in result.data["proof"]["left"][0]
+    assert shop.landing_text("orders/0.csv") == text
+
+
 def test_an_old_file_that_comes_again_does_not_bring_them_back(make: Make) -> None:
     shop = grown(make, ORDERS | NEWEST)
     shop.must("erase", "silver.newest", *WHERE)

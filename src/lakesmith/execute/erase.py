@@ -17,7 +17,7 @@ from lakesmith.execute.health import known_states
 from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import Graph
 from lakesmith.plan.planner import cut_problem
-from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, UpToDate
+from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableName
 from lakesmith.project.nearest import listed
 from lakesmith.sql.persons import Persons
@@ -40,9 +40,11 @@ class Erasure:
 
 @dataclass
 class EraseDecider(Decider):
-    """Decides on sourced tables to erase ``persons``, and on all others as a run does."""
+    """Decides on sourced tables to erase ``persons``, with the landing files that were rewritten (``renewed``, by table), and on all others
+    as a run does."""
 
     persons: Persons | None = None
+    renewed: Mapping[TableName, tuple[FileIntake, ...]] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
         """The step that erases, or brings a derived table up to date."""
@@ -60,6 +62,7 @@ class EraseDecider(Decider):
             reason="rows of people are erased",
             base=facts.base,
             fingerprint=record.fingerprint,
+            intakes=self.renewed.get(name, ()),
             row_wise=True,
             persons=self.persons,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakesmith.errors import Problem, UsageError
@@ -13,6 +13,7 @@ from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.objects import bucket_and_key
+from lakesmith.sources.without_persons import why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,9 @@ def _choice(source: FileSource) -> OnErase | None:
     return source.on_erase
 
 
-def require_choices(files: Iterable[LandingFile]) -> None:
-    """Raises UsageError LS260 where nobody has said what becomes of a file."""
+def require_choices(files: Sequence[LandingFile]) -> None:
+    """Raises UsageError LS260 where nobody has said what becomes of a file, LS261 for one that cannot be rewritten and is to be."""
+    _require_rewritable(files)
     open_ = [file for file in files if file.choice is None]
     if not open_:
         return
@@ -57,11 +59,19 @@ def require_choices(files: Iterable[LandingFile]) -> None:
             "LS260",
             f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing says what becomes of them",
             open_[0].source.place,
-            "on_erase: remove (the other rows are in the table) or on_erase: keep",
+            "on_erase: rewrite, on_erase: remove (the other rows are in the table) or on_erase: keep",
             found,
             "nothing was erased yet: set on_erase where the files are declared, and call it again",
         )
     )
+
+
+def _require_rewritable(files: Iterable[LandingFile]) -> None:
+    for file in files:
+        if file.choice is OnErase.REWRITE and (why := why_not(file.source)) is not None:
+            expected = "on_erase: remove (the other rows are in the table) or on_erase: keep"
+            what = f"{file.path} has rows of theirs and cannot be rewritten: {why}"
+            raise UsageError(Problem("LS261", what, file.source.place, expected, "on_erase: rewrite"))
 
 
 def remove(lake: Lake, file: LandingFile) -> None:

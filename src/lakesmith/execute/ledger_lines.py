@@ -15,12 +15,16 @@ from lakesmith.sources.names import printable
 
 
 def asked_entries(step: TableStep, attempt: str, started_ms: int) -> list[LedgerEntry]:
-    """The lines of files that the user wants left out, or forgotten."""
+    """The lines of files that the user wants left out, or forgotten, and of those that were rewritten."""
     asked = [
         (file, intake.source.name, action)
-        for action in (FileAction.SKIPPED, FileAction.FORGOTTEN)
         for intake in step.intakes
-        for file in (intake.skip if action is FileAction.SKIPPED else intake.forget)
+        for action, files in (
+            (FileAction.SKIPPED, intake.skip),
+            (FileAction.FORGOTTEN, intake.forget),
+            (FileAction.TAKEN, intake.renewed),
+        )
+        for file in files
     ]
     number = batch_number(step)
     return [LedgerEntry(file, source, action, attempt, number, started_ms) for file, source, action in asked]

@@ -36,14 +36,23 @@ class Receipts:
         """The receipt's file, once it is written."""
         return self._folder / f"{number}.json"
 
-    def begin(self, number: str, files: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Keeps the landing files by table, with those of a call that did not come to its end; gives them all."""
-        begun = self._begun(number)
-        before = json.loads(begun.read_text()) if begun.is_file() else {}
-        names = {*files, *before}
-        both = {name: tuple(sorted({*files.get(name, ()), *before.get(name, ())})) for name in names}
-        write_whole(begun, json.dumps(both), to_disk=True)
+    def begin(self, number: str, files: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+        """Keeps the landing files by table, each with how many records of theirs it has, with those of a call that did not come to its end;
+        gives them all.
+        """
+        before: dict[str, dict[str, int]] = self._read(number).get("files", {})
+        both = {name: _most(files.get(name, {}), before.get(name, {})) for name in sorted({*files, *before})}
+        self._keep(number, {**self._read(number), "files": both})
         return both
+
+    def note_made(self, number: str, path: str, digest: str) -> None:
+        """Keeps the digest of what a landing file is about to be."""
+        known = self._read(number)
+        self._keep(number, {**known, "made": {**known.get("made", {}), path: digest}})
+
+    def made(self, number: str) -> dict[str, str]:
+        """The digests that were kept, by path."""
+        return dict(self._read(number).get("made", {}))
 
     def finish(self, number: str, receipt: Mapping[str, Any]) -> Path:
         """Writes the receipt; with ``done`` false the call may be made again, and goes on."""
@@ -57,6 +66,13 @@ class Receipts:
         """How many erasures were begun here and did not come to their end."""
         return len(list(self._folder.glob("*.begun")))
 
+    def _read(self, number: str) -> dict[str, Any]:
+        begun = self._begun(number)
+        return dict(json.loads(begun.read_text())) if begun.is_file() else {}
+
+    def _keep(self, number: str, known: Mapping[str, Any]) -> None:
+        write_whole(self._begun(number), json.dumps(known), to_disk=True)
+
     def _begun(self, number: str) -> Path:
         return self._folder / f"{number}.begun"
 
@@ -66,3 +82,7 @@ class Receipts:
             write_whole(path, secrets.token_hex(32), to_disk=True)
             path.chmod(0o600)
         return path.read_bytes()
+
+
+def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {path: max(one.get(path, 0), other.get(path, 0)) for path in sorted({*one, *other})}

@@ -93,7 +93,7 @@ class FileIntake:
     """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first.
 
     ``skip`` and ``forget`` are not read: files to leave out from now on, and files to delete the rows of and take again.
-    ``unread`` are left out because they cannot be read.
+    ``unread`` are left out because they cannot be read. ``renewed`` are taken files whose content lakesmith itself has changed.
     """
 
     source: FileSource
@@ -102,6 +102,7 @@ class FileIntake:
     skip: tuple[FileIdentity, ...] = ()
     forget: tuple[FileIdentity, ...] = ()
     unread: tuple[UnreadFile, ...] = ()
+    renewed: tuple[FileIdentity, ...] = ()
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:

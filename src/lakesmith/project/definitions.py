@@ -89,6 +89,7 @@ class OnErase(StrEnum):
 
     KEEP = "keep"
     REMOVE = "remove"
+    REWRITE = "rewrite"
 
 
 class OnInexact(StrEnum):

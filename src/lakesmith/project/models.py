@@ -129,8 +129,9 @@ class FileOptions(Settings):
     )
     on_erase: Annotated[OnErase | None, Loose] = Field(
         None,
-        description="What becomes of files that hold rows of people whom `lakesmith erase` erases: `remove` deletes the files, whose "
-        "other rows are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase` asks for a choice.",
+        description="What becomes of files that hold rows of people whom `lakesmith erase` erases: `rewrite` takes their "
+        "records out (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other rows are in the table; `keep` "
+        "leaves them, and the receipt says so. Default: none, so that `erase` asks for a choice.",
     )
     on_inexact: Annotated[OnInexact | None, Loose] = Field(
         None,

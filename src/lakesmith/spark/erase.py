@@ -36,11 +36,11 @@ _DELETED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is of the persons: rows by table, bad rows by table, and the landing files that gave them, by table."""
+    """What there is of the persons: rows by table, bad rows by table, and by table the landing files that gave them, with how many each."""
 
     rows: Mapping[TableName, int]
     bad_rows: Mapping[TableName, int]
-    files: Mapping[TableName, tuple[str, ...]]
+    files: Mapping[TableName, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +241,13 @@ def _bad_rows(spark: SparkSession, quarantine: TableName, persons: Persons) -> D
     return spark.table(physical(quarantine)).where(in_quarantine(persons))
 
 
-def _files(spark: SparkSession, lake: Lake, name: TableName, persons: Persons) -> tuple[str, ...]:
-    """The landing files that rows and bad rows of theirs came from."""
+def _files(spark: SparkSession, lake: Lake, name: TableName, persons: Persons) -> dict[str, int]:
+    """The landing files that rows and bad rows of theirs came from, with how many of each."""
     files = _rows(spark, name, persons).select("_source_file")
     if (quarantine := _quarantine(lake, name)) is not None:
         files = files.union(_bad_rows(spark, quarantine, persons).select("source_file"))
-    return tuple(sorted(row[0] for row in files.distinct().collect() if row[0] is not None))
+    counted = files.where("_source_file IS NOT NULL").groupBy("_source_file").count()
+    return {str(row[0]): int(row[1]) for row in sorted(counted.collect())}
 
 
 def _quarantine(lake: Lake, name: TableName) -> TableName | None:

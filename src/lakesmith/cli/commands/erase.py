@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +31,10 @@ from lakesmith.execute.alone import alone
 from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
 from lakesmith.execute.events import Event, TableFailed
 from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
+from lakesmith.execute.landing_rewrite import Expected, Left, rewrite, wanted_of
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.runner import Walk
+from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import OnErase, TableName
 from lakesmith.project.nearest import listed
 from lakesmith.sql.parse_persons import parse_persons
@@ -41,6 +44,12 @@ if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
 app = command_app()
+
+_CHOICES = {
+    OnErase.REMOVE: "is removed",
+    OnErase.REWRITE: "is rewritten without them",
+    OnErase.KEEP: "is kept, as declared",
+}
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,7 @@ def erase_command(root: Path, target: str | None, table: str, where: str, yes: b
             if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", yes, as_json):
                 print("nothing was erased")
                 return 0
-            begun = receipts.begin(number, {str(name): files for name, files in work.found.files.items()})
-            receipt = _do(work, begun)
+            receipt = _do(work, Journal(receipts, number))
     path = receipts.finish(number, {"receipt": number, **receipt})
     print(json.dumps({**receipt, "file": str(path)}) if as_json else "\n".join(_closing(receipt, path)))
     return 0 if receipt["done"] else 1
@@ -123,19 +131,30 @@ def _lines(work: _Work) -> Iterator[str]:
     for name in erasure.skipped:
         yield f"{name}: not looked into, it has no {' and '.join(erasure.persons.columns)}"
     for file in work.landing:
-        yield f"{file.path}: {'is removed' if file.choice is OnErase.REMOVE else 'is kept, as declared'}"
+        yield f"{file.path}: {_CHOICES[file.choice or OnErase.KEEP]}"
     for tag, tables in erasure.tags.items():
         yield f"{tag}, which keeps the past of {', '.join(map(str, tables))}, is taken off"
     yield f"the past of {count(len(erasure.tables), 'table')} before now goes: no query --as-of and no rollback reaches behind it"
 
 
-def _do(work: _Work, begun: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Journal:
+    """What one erasure keeps, so that a call that is killed goes on."""
+
+    receipts: Receipts
+    number: str
+
+
+def _do(work: _Work, journal: Journal) -> dict[str, Any]:
     from lakesmith.spark.erase import forget_past, prove, renew
 
     opened, erasure = work.opened, work.erasure
+    found = {str(name): files for name, files in work.found.files.items()}
+    begun = journal.receipts.begin(journal.number, found)
+    renewed, unchanged = _rewrite_landing(work, journal, begun)
     rewritten = {}
     for name in erasure.tables:
-        _bring(work, name)
+        _bring(work, name, renewed)
         rewritten[name] = renew(work.session, opened.lake, name)
         work.say(f"{name}: rewrote {count(rewritten[name], 'data file')}")
     snapshots = forget_past(work.session, opened.lake, erasure)
@@ -145,10 +164,38 @@ def _do(work: _Work, begun: dict[str, tuple[str, ...]]) -> dict[str, Any]:
         if file.choice is OnErase.REMOVE:
             remove(opened.lake, file)
     proof = prove(work.session, opened.lake, erasure)
+    proof = replace(proof, left=(*proof.left, *unchanged))
     return _receipt(work, proof, rewritten, snapshots) | {"landing": _landing(landing)}
 
 
-def _bring(work: _Work, name: TableName) -> None:
+def _rewrite_landing(
+    work: _Work, journal: Journal, begun: Mapping[str, Mapping[str, int]]
+) -> tuple[dict[TableName, tuple[FileIntake, ...]], list[str]]:
+    """Takes their records out of the landing files that are to be rewritten; what is to be entered by table, and what was left, in words."""
+    opened, receipts, number = work.opened, journal.receipts, journal.number
+    intakes: dict[TableName, tuple[FileIntake, ...]] = {}
+    left: list[str] = []
+    for text, records in begun.items():
+        name = TableName.parse(text)
+        ledger = opened.lake.ledger(name, opened.lake.facts(name))
+        wanted = wanted_of(opened.graph.node(name).definition, work.erasure.persons)
+        for file in landing_files(opened.lake, opened.graph, {name: records}):
+            if file.choice is not OnErase.REWRITE:
+                continue
+            taken = ledger[file.path].file if file.path in ledger else None
+            # Read anew: another table may have the same file.
+            expected = Expected(wanted, records[file.path], receipts.made(number).get(file.path))
+            note = partial(receipts.note_made, number, file.path)
+            done = rewrite(opened.lake, file, taken, expected, note)
+            if isinstance(done, Left):
+                left.append(f"{done.path} {done.why}")
+                continue
+            work.say(f"{file.path}: {count(done.records, 'record')} taken out")
+            intakes[name] = (*intakes.get(name, ()), FileIntake(done.source, renewed=(done.file,)))
+    return intakes, left
+
+
+def _bring(work: _Work, name: TableName, renewed: Mapping[TableName, tuple[FileIntake, ...]]) -> None:
     """Erases from a sourced table, brings a derived one up to date. Raises RunError with what failed."""
     from lakesmith.spark.engine import SparkEngine
 
@@ -159,7 +206,9 @@ def _bring(work: _Work, name: TableName) -> None:
             failed.extend(event.problems)
 
     approved = frozenset(work.erasure.tables)
-    decider = EraseDecider(opened.graph, opened.lake, approved=approved, persons=work.erasure.persons)
+    decider = EraseDecider(
+        opened.graph, opened.lake, approved=approved, persons=work.erasure.persons, renewed=renewed
+    )
     engine = SparkEngine(work.session, opened.lake, keeps_session=True)
     with redirect_stdout(None) if work.quiet else nullcontext():
         code = Walk(decider, (name,), lambda: engine, tell).run()

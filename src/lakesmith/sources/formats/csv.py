@@ -95,6 +95,11 @@ class _Lines(Iterator[str]):
         return self.last
 
 
+def cells_of(line: str, source: FileSource) -> tuple[str, ...]:
+    """The cells of one line. Raises UnreadableFile LS422 for what is none of CSV."""
+    return _cells(iter((line,)), source)
+
+
 def _cells(lines: Iterator[str], source: FileSource) -> tuple[str, ...]:
     options, delimiter = source.csv, source.csv.delimiter
     single = delimiter if len(delimiter) == 1 else _ONE_DELIMITER

@@ -8,8 +8,10 @@ import secrets
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Pin
-from lakesmith.execute.lake import Lake
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.execute.ledger_lines import asked_entries
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_deletes
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
@@ -17,10 +19,12 @@ from lakesmith.spark.judge.erased import COLUMNS, hash_of, left_out
 from lakesmith.sql.persons import Persons
 
 
-def erase(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Deletes the rows of the step's persons on the working branch."""
+def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Deletes the rows of the step's persons on the working branch, and enters landing files that were rewritten without them."""
     persons = batch.step.persons
     assert persons is not None
+    entries = asked_entries(batch.step, batch.attempt, batch.started_ms)
+    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries) if entries else None
     table_uuid = batch.open_branch()
     batch.say("erasing rows")
     batch.spark.sql(f"DELETE FROM {batch.target} WHERE {persons.condition()}")
@@ -30,7 +34,13 @@ def erase(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     before = live_rows(batch, state, batch.step.base.snapshot)
     deleted = before - live_rows(batch, state, state.refs[batch.branch])
     sidecars = {**_clear_quarantine(batch, persons), **_remember(batch, persons)}
-    return table_uuid, Draft(Account(deleted=deleted), by_row=False, sidecars=sidecars)
+    if pin is None:
+        return table_uuid, Draft(Account(deleted=deleted), by_row=False, sidecars=sidecars)
+    sidecars = {**sidecars, LEDGER_PIN: pin}
+    lines_hash = hash_entries(entries)
+    return table_uuid, Draft(
+        Account(deleted=deleted), by_row=False, sidecars=sidecars, ledger_hash=lines_hash
+    )
 
 
 def in_quarantine(persons: Persons) -> str:

@@ -1,0 +1,131 @@
+"""The content of a landing file without the records of people: of CSV, TSV and JSON whose records are lines. No Spark, no file is touched.
+
+A record is theirs where its cells, or its keys, have one of their values in each of the columns. A line that cannot be parsed is theirs
+where all of the values stand in its text.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lakesmith.project.definitions import FileSource
+from lakesmith.project.formats import FileFormat
+from lakesmith.sources.formats.csv import cells_of
+from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.text import decode
+from lakesmith.sources.shape import UnreadableFile
+
+_UNPACK: Final[dict[str, Callable[[bytes], bytes]]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+_PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
+    ".gz": lambda content: gzip.compress(content, mtime=0),
+    ".bz2": bz2.compress,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose records go: the names that each column may have in a file (lower case), and the ``values`` of each person, as texts.
+
+    ``declared``: the names of a file's columns in order, where it has no header.
+    """
+
+    names: tuple[frozenset[str], ...]
+    values: tuple[tuple[str, ...], ...]
+    declared: tuple[str, ...] = ()
+
+    def are_in(self, record: Sequence[tuple[str, str | None]]) -> bool:
+        """Whether the record, cells by names, is one of theirs."""
+        return any(all(self._has(record, at, value) for at, value in enumerate(each)) for each in self.values)
+
+    def _has(self, record: Sequence[tuple[str, str | None]], at: int, value: str) -> bool:
+        cells = (cell for name, cell in record if name.lower() in self.names[at])
+        return any(cell is not None and value in (cell, cell.strip()) for cell in cells)
+
+    def stand_in(self, text: str) -> bool:
+        """Whether all values of one of them stand in a text, with no letter or digit beside them."""
+        return any(all(_mentions(text, value) for value in each) for each in self.values)
+
+
+def why_not(source: FileSource) -> str | None:
+    """Why files of a source cannot be rewritten; None: they can."""
+    if source.format not in (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON):
+        return f"files of {source.format.value} are not rewritten"
+    if landing_format(source).counter(source) is None:
+        return "its records are not lines"
+    return None
+
+
+def without_persons(content: bytes, suffix: str, source: FileSource, wanted: Wanted) -> tuple[bytes, int]:
+    """The content, packed as it was, and how many records it has less. ``suffix``: of the file's name, such as ``.gz``.
+
+    Raises OSError, EOFError or zlib.error where it cannot be unpacked, UnreadableFile for an unknown encoding.
+    """
+    suffix = suffix.lower()
+    lines = _UNPACK.get(suffix, bytes)(content).splitlines(keepends=True)
+    first = next((at for at, line in enumerate(lines) if line.strip(b" \r\n")), len(lines))
+    is_theirs, begin = _judge(lines, first, source, wanted)
+    kept = [line for at, line in enumerate(lines) if at < begin or not is_theirs(_text(line, source))]
+    if len(kept) == len(lines):
+        return content, 0
+    return _PACK.get(suffix, bytes)(b"".join(kept)), len(lines) - len(kept)
+
+
+def _judge(
+    lines: Sequence[bytes], first: int, source: FileSource, wanted: Wanted
+) -> tuple[Callable[[str], bool], int]:
+    """What tells a line of theirs, and at which line records begin."""
+    if source.format is FileFormat.JSON:
+        return lambda line: _is_in_json(line, wanted), first
+    names, begin = wanted.declared, first
+    if source.csv.header and first < len(lines):
+        names, begin = cells_of(_text(lines[first], source), source), first + 1
+    return lambda line: _is_in_csv(line, names, source, wanted), begin
+
+
+def _is_in_csv(line: str, names: Sequence[str], source: FileSource, wanted: Wanted) -> bool:
+    if not line.strip(" "):
+        return False
+    try:
+        cells = cells_of(line, source)
+    except UnreadableFile:
+        return wanted.stand_in(line)
+    if len(cells) != len(names):
+        return wanted.stand_in(line)
+    return wanted.are_in(list(zip(names, cells, strict=True)))
+
+
+def _is_in_json(line: str, wanted: Wanted) -> bool:
+    try:
+        # Numbers stay as they are written.
+        record = json.loads(line, parse_int=str, parse_float=str, object_pairs_hook=list)
+    except ValueError:
+        return wanted.stand_in(line)
+    if not isinstance(record, list) or not all(isinstance(pair, tuple) for pair in record):
+        return wanted.stand_in(line)
+    return wanted.are_in([(name, _as_text(value)) for name, value in record])
+
+
+def _as_text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else None
+
+
+def _text(line: bytes, source: FileSource) -> str:
+    return decode(line, source.csv.encoding, whole=True).rstrip("\r\n")
+
+
+def _mentions(text: str, value: str) -> bool:
+    return re.search(rf"(?<![^\W_]){re.escape(value)}(?![^\W_])", text) is not None
+
+
+def names_in_files(columns: Collection[tuple[str, str | None]], name: str) -> frozenset[str]:
+    """What a column may be called in a file: its name, and the one it had. ``columns``: names, and what they are renamed from."""
+    former = (before for now, before in columns if now.lower() == name.lower() and before is not None)
+    return frozenset({name.lower(), *(before.lower() for before in former)})
