@@ -129,7 +129,9 @@ def test_one_that_is_killed_after_it_rewrote_a_landing_file_knows_it_again(make:
     assert shop.call("erase", "bronze.orders", *WHERE).code == 1
     faults.clear()
     assert ADA not in shop.landing_text("orders/0.csv")
-    assert [problem.code for problem in shop.run().problems] == ["LS410"], "until it is ended, the file is another one"
+    assert [problem.code for problem in shop.run().problems] == ["LS410"], (
+        "until it is ended, the file is another one"
+    )
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     assert shop.must_run().published == {}
@@ -175,6 +177,23 @@ def test_what_was_partitioned_otherwise_is_left_of_nothing_either(make: Make) ->
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     assert shop.place.is_remote or mentions(shop.root) == []
+    shop.must("verify")
+
+
+def test_people_who_come_back_are_let_in_again(make: Make) -> None:
+    shop = make(removing(ORDERS | NEWEST))
+    shop.land("orders/0.csv", csv(*FIRST))
+    shop.must_run()
+    unknown = shop.call("erase", "bronze.orders", *WHERE, "--readmit")
+    assert (unknown.code, "LS623" in unknown.err) == (1, True)
+    shop.must("erase", "bronze.orders", *WHERE)
+    shop.must("erase", "bronze.orders", "--where", "customer = 'Bo'", "--yes")
+    shop.must("erase", "bronze.orders", *WHERE, "--readmit")
+    again = (Order(7, ADA, 3, 4), Order(8, "Bo", 3, 4))
+    shop.land("orders/1.csv", csv(*again))
+    shop.must_run()
+    assert [row[0] for row in shop.rows("bronze.orders", "customer")] == [ADA]
+    assert shop.rows("silver.newest") == newest(again[:1])
     shop.must("verify")
 
 

@@ -41,9 +41,10 @@ class Erasure:
 @dataclass
 class EraseDecider(Decider):
     """Decides on sourced tables to erase ``persons``, with the landing files that were rewritten (``renewed``, by table), and on all others
-    as a run does."""
+    as a run does. ``strategy``: ``ERASE``, or ``READMIT``, which lets new rows of theirs in again."""
 
     persons: Persons | None = None
+    strategy: Strategy = Strategy.ERASE
     renewed: Mapping[TableName, tuple[FileIntake, ...]] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
@@ -58,8 +59,10 @@ class EraseDecider(Decider):
             return UpToDate(table, "it has no rows yet")
         return TableStep(
             table=table,
-            strategy=Strategy.ERASE,
-            reason="rows of people are erased",
+            strategy=self.strategy,
+            reason="people are let in again"
+            if self.strategy is Strategy.READMIT
+            else "rows of people are erased",
             base=facts.base,
             fingerprint=record.fingerprint,
             intakes=self.renewed.get(name, ()),

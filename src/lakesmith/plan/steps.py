@@ -39,6 +39,8 @@ class Strategy(StrEnum):
     """Nothing is ever done: the table is another's, and is read as it is."""
     ERASE = "erase"
     """Rows of people who are to be forgotten are deleted, and known by hashes from then on."""
+    READMIT = "readmit"
+    """Hashes of people who were erased go: new rows of theirs are taken again."""
     DROP = "drop"
     """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
 

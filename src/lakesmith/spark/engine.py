@@ -26,7 +26,7 @@ from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import change_ledger
 from lakesmith.spark.kinds.derive import advance, derive
-from lakesmith.spark.kinds.erase import erase
+from lakesmith.spark.kinds.erase import erase, readmit
 from lakesmith.spark.kinds.replay import drop, replay
 from lakesmith.spark.kinds.take_files import landing_file, take_files
 from lakesmith.spark.read.sessions import ReadingSessions
@@ -47,6 +47,7 @@ _WRITERS: Mapping[Strategy, BatchWriter] = {
     Strategy.REPLAY: replay,
     Strategy.DROP: drop,
     Strategy.ERASE: erase,
+    Strategy.READMIT: readmit,
 }
 
 

@@ -34,7 +34,7 @@ from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, 
 from lakesmith.execute.landing_rewrite import Expected, Left, rewrite, wanted_of
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.runner import Walk
-from lakesmith.plan.steps import FileIntake
+from lakesmith.plan.steps import FileIntake, Strategy
 from lakesmith.project.definitions import OnErase, TableName
 from lakesmith.project.nearest import listed
 from lakesmith.sql.parse_persons import parse_persons
@@ -75,12 +75,17 @@ def erase(
         str,
         typer.Option("--where", help='Whose rows: "email = \'a@b.c\'", "id IN (1, 2)".', show_default=False),
     ],
+    readmit: Annotated[
+        bool, typer.Option("--readmit", help="Erase nobody: let new rows of people in again who were erased.")
+    ] = False,
     yes: YesOption = False,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``erase_command`` takes them."""
+    if readmit:
+        raise typer.Exit(readmit_command(project, target, table, where, json))
     raise typer.Exit(erase_command(project, target, table, where, yes, json))
 
 
@@ -107,6 +112,23 @@ def erase_command(root: Path, target: str | None, table: str, where: str, yes: b
     path = receipts.finish(number, {"receipt": number, **receipt})
     print(json.dumps({**receipt, "file": str(path)}) if as_json else "\n".join(_closing(receipt, path)))
     return 0 if receipt["done"] else 1
+
+
+def readmit_command(root: Path, target: str | None, table: str, where: str, as_json: bool) -> int:
+    """Lets new rows of people in again; 0. Raises as ``erase_command``, RunError LS623 where nobody of them was erased."""
+    opened, persons = open_project(root, target), parse_persons(where)
+    name = opened.one_of_ours(table)
+    with alone(opened.lake, f"erase from {name}"):
+        erasure = plan_erasure(opened.lake, opened.graph, name, persons)
+        with spark_session(opened, little=True) as session:
+            decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=Strategy.READMIT)
+            for each in erasure.sourced:
+                if failed := _walk(decider, session, each):
+                    raise RunError(failed)
+    tables = list(map(str, erasure.sourced))
+    said = f"new rows of theirs are taken again into {listed(tables)}; a file that came meanwhile: lakesmith files --forget"
+    print(json.dumps({"readmitted": tables}) if as_json else said)
+    return 0
 
 
 def _found(opened: Opened, erasure: Erasure, session: SessionHandle, quiet: bool) -> _Work:
@@ -197,24 +219,31 @@ def _rewrite_landing(
 
 def _bring(work: _Work, name: TableName, renewed: Mapping[TableName, tuple[FileIntake, ...]]) -> None:
     """Erases from a sourced table, brings a derived one up to date. Raises RunError with what failed."""
+    opened, erasure = work.opened, work.erasure
+    approved = frozenset(erasure.tables)
+    decider = EraseDecider(
+        opened.graph, opened.lake, approved=approved, persons=erasure.persons, renewed=renewed
+    )
+    with redirect_stdout(None) if work.quiet else nullcontext():
+        failed = _walk(decider, work.session, name)
+    if failed:
+        hint = "what was erased until then stays so: mend this, and call the same erase again"
+        raise RunError([*failed, Problem("LS621", f"the erasure stopped at {name}", hint=hint)])
+
+
+def _walk(decider: EraseDecider, session: SessionHandle, name: TableName) -> list[Problem]:
+    """Does what is decided on a table; what failed."""
     from lakesmith.spark.engine import SparkEngine
 
-    opened, failed = work.opened, list[Problem]()
+    failed: list[Problem] = []
 
     def tell(event: Event) -> None:
         if isinstance(event, TableFailed):
             failed.extend(event.problems)
 
-    approved = frozenset(work.erasure.tables)
-    decider = EraseDecider(
-        opened.graph, opened.lake, approved=approved, persons=work.erasure.persons, renewed=renewed
-    )
-    engine = SparkEngine(work.session, opened.lake, keeps_session=True)
-    with redirect_stdout(None) if work.quiet else nullcontext():
-        code = Walk(decider, (name,), lambda: engine, tell).run()
-    if code:
-        hint = "what was erased until then stays so: mend this, and call the same erase again"
-        raise RunError([*failed, Problem("LS621", f"the erasure stopped at {name}", hint=hint)])
+    engine = SparkEngine(session, decider.lake, keeps_session=True)
+    Walk(decider, (name,), lambda: engine, tell).run()
+    return failed
 
 
 def _receipt(

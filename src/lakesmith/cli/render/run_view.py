@@ -186,7 +186,7 @@ def _doing(step: TableStep) -> str:
             return f"adding up what changed, {step.reason}"
         case Strategy.FULL:
             return f"full refresh, {step.reason}"
-        case Strategy.REPLAY | Strategy.DROP | Strategy.ERASE:
+        case Strategy.REPLAY | Strategy.DROP | Strategy.ERASE | Strategy.READMIT:
             return step.reason
         case Strategy.LEDGER:
             return "entering files in the ledger"

@@ -8,13 +8,14 @@ import secrets
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Pin
+from lakesmith.errors import Problem, RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_deletes
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
+from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
 from lakesmith.spark.judge.erased import COLUMNS, hash_of, left_out
 from lakesmith.sql.persons import Persons
 
@@ -41,6 +42,29 @@ def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     return table_uuid, Draft(
         Account(deleted=deleted), by_row=False, sidecars=sidecars, ledger_hash=lines_hash
     )
+
+
+def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Takes the hashes of the step's persons away. Raises RunError LS623 where the table knows none of these."""
+    persons = batch.step.persons
+    assert persons is not None
+    known = read_pinned(batch, SidecarKind.ERASED)
+    ids = {column.name.lower(): column.field_id for column in batch.state().columns}
+    fields = F.array(*(F.lit(ids[name.lower()]) for name in persons.columns))
+    hashes = [hash_of(F.col("salt"), [F.lit(value) for value in each]) for each in persons.values]
+    theirs = (
+        known.where((F.col("fields") == fields) & F.col("hash").isin(*hashes)) if known is not None else None
+    )
+    if theirs is None or theirs.isEmpty():
+        what = f"{batch.name} knows nobody of these who was erased by {', '.join(persons.columns)}"
+        raise RunError(
+            Problem("LS623", what, batch.step.table.place, "the columns and values of the erasure")
+        )
+    table_uuid = batch.open_branch()
+    writer = SidecarWriter(batch, SidecarKind.ERASED, COLUMNS)
+    writer.open()
+    writer.take_out(theirs.select("salt", "hash"))
+    return table_uuid, Draft(Account(), by_row=False, sidecars={writer.kind.value: writer.pin()})
 
 
 def in_quarantine(persons: Persons) -> str:
