@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakesmith.cli.alone import alone
 from lakesmith.cli.ground import agreed
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import (
@@ -20,13 +21,13 @@ from lakesmith.cli.options import (
     ProjectOption,
     TableArgument,
     TargetOption,
+    WaitOption,
     YesOption,
     command_app,
 )
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, RunError
-from lakesmith.execute.alone import alone
 from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
 from lakesmith.execute.events import Event, TableFailed
 from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
@@ -40,6 +41,15 @@ if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
 app = command_app()
+
+
+@dataclass(frozen=True, slots=True)
+class EraseOptions:
+    """What the caller of ``erase`` asked for: whose rows, and whether it is agreed to. ``wait`` is in seconds."""
+
+    where: str
+    yes: bool = False
+    wait: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,23 +76,24 @@ def erase(
         typer.Option("--where", help='Whose rows: "email = \'a@b.c\'", "id IN (1, 2)".', show_default=False),
     ],
     yes: YesOption = False,
+    wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``erase_command`` takes them."""
-    raise typer.Exit(erase_command(project, target, table, where, yes, json))
+    raise typer.Exit(erase_command(project, target, table, EraseOptions(where, yes, wait), json))
 
 
-def erase_command(root: Path, target: str | None, table: str, where: str, yes: bool, as_json: bool) -> int:
+def erase_command(root: Path, target: str | None, table: str, options: EraseOptions, as_json: bool) -> int:
     """Erases when that is agreed to; 0, or 1 when something is left, which the receipt names.
 
     Raises UsageError LS201, LS205, LS221, LS227, LS258, LS259, LS260, StateError LS511, LS523, LockedError LS701, LS703, RunError with what failed.
     """
-    opened, persons = open_project(root, target), parse_persons(where)
+    opened, persons = open_project(root, target), parse_persons(options.where)
     name = opened.one_of_ours(table)
     receipts = Receipts(opened.project.state_dir)
-    with alone(opened.lake, f"erase from {name}"):
+    with alone(opened, f"erase from {name}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, name, persons)
         number = receipts.id_of(name, persons)
         with spark_session(opened, little=False) as session:
@@ -90,7 +101,7 @@ def erase_command(root: Path, target: str | None, table: str, where: str, yes: b
             require_choices(work.landing)
             if not as_json:
                 print("\n".join(_lines(work)))
-            if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", yes, as_json):
+            if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", options.yes, as_json):
                 print("nothing was erased")
                 return 0
             begun = receipts.begin(number, {str(name): files for name, files in work.found.files.items()})
