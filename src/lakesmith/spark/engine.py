@@ -17,6 +17,7 @@ from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
+from lakesmith.plan.settings import still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
@@ -74,8 +75,9 @@ class SparkEngine:
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             batch.meet_inputs()
-            _rename_columns(batch)
+            renamed = _rename_columns(batch)
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
+            draft = replace(draft, warnings=(*renamed, *draft.warnings))
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
             batch.pass_point("after-sidecars")
@@ -87,7 +89,8 @@ class SparkEngine:
             raise
         except (Py4JError, PySparkException, OSError) as error:
             raise self._moved(batch, error) or self._told(step, error) from error
-        return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
+        ahead = still_ahead(step.notes, report.warnings)
+        return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
         """What failed over commits of another runner is planned anew: its publish takes the working branch away."""
@@ -131,13 +134,15 @@ class SparkEngine:
         return ()
 
 
-def _rename_columns(batch: Batch) -> None:
+def _rename_columns(batch: Batch) -> list[str]:
+    """Says in words which."""
     if not any(column.renamed_from for column in batch.step.table.columns):
         # Most tables have none, and each look costs a request of a shared catalog.
-        return
+        return []
     state = batch.there()
-    if state is not None and state.uuid == batch.step.base.uuid:
-        rename_columns(batch.spark, batch.step.table, state)
+    if state is None or state.uuid != batch.step.base.uuid:
+        return []
+    return rename_columns(batch.spark, batch.step.table, state)
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
