@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import zlib
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
+from left_behind import mentions
 from shared_project import SharedProject
 from small_shop import LINES, NEWEST, ORDERS, SUMS, VERSIONS, Order, csv, lines, newest, sums
 
 from lakesmith.execute import faults
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Make
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
@@ -43,37 +40,10 @@ def grown(make: Make, files: dict[str, str]) -> SharedProject:
     return shop
 
 
-def mentions(root: Path) -> list[str]:
-    """The files in the project's folder in which a name of theirs stands, whoever names these files: read without Iceberg and lakesmith."""
-    return [
-        str(path.relative_to(root))
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ADA[:12] in text_of(path)
-    ]
-
-
-def text_of(path: Path) -> str:
-    """All that a file says: Parquet's values, Avro's blocks unpacked, other files as they are."""
-    if path.suffix == ".parquet":
-        return str(pq.read_table(path).to_pydict())
-    content = path.read_bytes()
-    if path.suffix == ".avro":
-        content += b"".join(inflated(content[at:]) for at in range(len(content)))
-    return content.decode("latin-1")
-
-
-def inflated(content: bytes) -> bytes:
-    """The deflate stream that begins there, if one does."""
-    try:
-        return zlib.decompressobj(-15).decompress(content, 1 << 20)
-    except zlib.error:
-        return b""
-
-
 def test_nothing_is_left_of_them(make: Make) -> None:
     shop = grown(make, ORDERS | LINES | NEWEST | SUMS | VERSIONS)
     shop.must("tag", "before")
-    assert shop.place.is_remote or len(mentions(shop.root)) > 5
+    assert shop.place.is_remote or len(mentions(shop.root, [ADA[:12]])) > 5
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     bronze = next(each for each in said["tables"] if each["table"] == "bronze.orders")
@@ -89,7 +59,7 @@ def test_nothing_is_left_of_them(make: Make) -> None:
     shop.must("verify")
     assert shop.must_run().published == {}
     assert ADA not in json.dumps(said)
-    assert shop.place.is_remote or mentions(shop.root) == []
+    assert shop.place.is_remote or mentions(shop.root, [ADA[:12]]) == []
 
 
 def test_landing_files_are_rewritten_without_them(make: Make) -> None:
@@ -176,7 +146,7 @@ def test_what_was_partitioned_otherwise_is_left_of_nothing_either(make: Make) ->
     shop.must_run()
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
-    assert shop.place.is_remote or mentions(shop.root) == []
+    assert shop.place.is_remote or mentions(shop.root, [ADA[:12]]) == []
     shop.must("verify")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from lakesmith.catalog.lease import Waiting, held
@@ -12,10 +12,19 @@ from lakesmith.execute.lake import Lake
 
 
 @contextmanager
-def alone(lake: Lake, command: str) -> Iterator[ProjectLock]:
-    """Holds both for ``command``. Raises LockedError LS701, LS703 while another holds one."""
-    with ProjectLock(lake.project.state_dir, command) as lock, lease(lake, command, Waiting()):
-        yield lock
+def alone(
+    lake: Lake, command: str, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda _: None
+) -> Iterator[ProjectLock]:
+    """Holds both for ``command``; ``on_wait`` is told whom it waits for. Raises LockedError LS701, LS703 while another holds one after the wait."""
+    lock = ProjectLock(
+        lake.project.state_dir,
+        command,
+        wait_seconds=wait_seconds,
+        on_wait=lambda holder: on_wait(str(holder) if holder else "another process"),
+    )
+    waiting = Waiting(wait_seconds, lambda other: on_wait(str(other)))
+    with lock as held, lease(lake, command, waiting):
+        yield held
 
 
 def lease(lake: Lake, command: str, waiting: Waiting) -> AbstractContextManager[None]:

@@ -229,8 +229,3 @@ def _seen_in(
 ) -> str | None:
     imported = (f"{why} of {name}" for name, source in modules.items() if (why := judge(source)))
     return judge(query.source) or next(imported, None)
-
-
-def has_work(decisions: Sequence[Decision]) -> bool:
-    """Whether any table has a step: only then an engine is needed."""
-    return any(isinstance(decision, TableStep) for decision in decisions)

@@ -8,22 +8,15 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from typing import Final
 
-from lakesmith.catalog.local import LocalCatalog
-from lakesmith.catalog.progress import most_live_rows
-from lakesmith.catalog.record import Account, Pin, Record
-from lakesmith.catalog.record_commit import can_be_written, write_commit
-from lakesmith.catalog.state import TableState
-from lakesmith.execute.engine import Outdated
+from lakesmith.catalog.record import Pin, Record
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries, batch_number, ledger_notes
+from lakesmith.execute.record_publish import Ground, ground_of, publish_record
 from lakesmith.plan.steps import TableStep
 from lakesmith.sources.ledger import hash_entries
-
-_TRIES: Final = 30
 
 
 def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
@@ -31,33 +24,21 @@ def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
 
     Raises Outdated when the table is not where the step was planned, and what writing to the ledger and the catalog raises.
     """
-    base, catalog = step.base.record, lake.catalog
-    state = catalog.table(step.name.layer, step.name.name)
-    if base is None or state is None or not isinstance(catalog, LocalCatalog):
-        return None
-    rows = _known_rows(state)
-    if rows is None or not can_be_written(state) or _has_rows_to_go(lake, step, base):
+    ground = ground_of(lake, step)
+    if ground is None or _has_rows_to_go(lake, step, ground.base):
         return None
     attempt, started_ms = str(uuid.uuid4()), time.time_ns() // 1_000_000
     entries = asked_entries(step, attempt, started_ms)
-    pin = lake.ledgers.append(step.name, base.sidecars.get(LEDGER_PIN), entries)
+    pin = lake.ledgers.append(step.name, ground.base.sidecars.get(LEDGER_PIN), entries)
     reach("after-intent", str(step.name))
     record = replace(
-        _record(step, base, state, rows),
+        _record(step, ground),
         attempt=attempt,
         started_ms=started_ms,
-        sidecars={**base.sidecars, LEDGER_PIN: pin},
+        sidecars={**ground.base.sidecars, LEDGER_PIN: pin},
         ledger_hash=hash_entries(entries),
     )
-    return BatchReport(record, _publish(catalog, step, record), record.notes)
-
-
-def _known_rows(state: TableState) -> int | None:
-    """The rows of main's head, None where its summary does not surely tell."""
-    head = state.head
-    if head is None or (state.may_leave_deletes and head.count("total-position-deletes")):
-        return None
-    return most_live_rows(head)
+    return BatchReport(record, publish_record(ground.catalog, step, record), record.notes)
 
 
 def _has_rows_to_go(lake: Lake, step: TableStep, base: Record) -> bool:
@@ -66,40 +47,17 @@ def _has_rows_to_go(lake: Lake, step: TableStep, base: Record) -> bool:
     return bool(forgotten) and lake.ledgers.ever_taken(step.name, pin, forgotten)
 
 
-def _record(step: TableStep, base: Record, state: TableState, rows: int) -> Record:
+def _record(step: TableStep, ground: Ground) -> Record:
     return replace(
-        base,
-        parent=base.attempt,
+        ground.base,
+        parent=ground.base.attempt,
         batch=batch_number(step),
         kind=step.strategy.value,
         fingerprint=step.fingerprint,
-        account=Account(rows_before=rows, rows_after=rows),
+        account=ground.same_rows,
         by_row=False,
         files=0,
         checks={},
         notes=tuple(ledger_notes(step)),
-        columns={column.name: column.field_id for column in state.columns},
+        columns=ground.columns,
     )
-
-
-def _publish(catalog: LocalCatalog, step: TableStep, record: Record) -> int:
-    """Swaps the record's snapshot in as main's head. Whatever else came between is looked at again: Outdated when main has moved."""
-    name = step.name
-    for _ in range(_TRIES):
-        state = catalog.table(name.layer, name.name)
-        _require_unmoved(state, step)
-        if state is None or not can_be_written(state):
-            raise Outdated("another writer changed the table since it was planned")
-        commit = write_commit(state, record.to_summary())
-        reach("before-swap", str(name))
-        if catalog.swap(name.layer, name.name, commit):
-            reach("after-publish", str(name))
-            return commit.snapshot
-    raise Outdated("the table's metadata changed at every try to publish")
-
-
-def _require_unmoved(state: TableState | None, step: TableStep) -> None:
-    if state is None or state.uuid != step.base.uuid:
-        raise Outdated("the table was dropped or created again since it was planned")
-    if (state.head.snapshot_id if state.head else None) != step.base.snapshot:
-        raise Outdated("another writer moved the table since it was planned")

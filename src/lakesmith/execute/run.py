@@ -12,8 +12,9 @@ from threading import Lock
 from lakesmith import limits
 from lakesmith.catalog.lease import Waiting
 from lakesmith.catalog.lock import Holder, ProjectLock
+from lakesmith.execute.advance import takes_spark
 from lakesmith.execute.alone import lease
-from lakesmith.execute.decide import Decider, has_work
+from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener, LockWaiting, RunFinished, RunStarted, TableCurrent
 from lakesmith.execute.faults import reach
@@ -104,7 +105,7 @@ class Run:
                 self._current(decision)
             return 0
         self.engine = LazyEngine(lambda: self.start_engine(lock, little))
-        if has_work(decisions):
+        if takes_spark(self.decider.lake, decisions):
             # There will be work for it: it starts while the first table is being planned again.
             self.engine()
         current = self._current_for_sure(decisions)

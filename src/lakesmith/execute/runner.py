@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 
 from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.execute.advance import publish_advance
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped, Unanswered
 from lakesmith.execute.events import (
@@ -118,7 +119,7 @@ class Walk:
         started = time.monotonic()
         self.listener(TableStarted(step))
         try:
-            report = self.engine().run_step(step, self.listener)
+            report = publish_advance(self.decider.lake, step) or self.engine().run_step(step, self.listener)
         except Outdated as moved:
             self.listener(TableRedone(step.name, moved.reason))
             return False

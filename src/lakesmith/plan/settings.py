@@ -7,7 +7,7 @@ declared is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +24,7 @@ COMMENT: Final = "comment"
 
 OWNER: Final = "lakesmith.owner"
 TAGS: Final = "lakesmith.tags"
+_AHEAD: Final = "with its next batch, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,12 @@ def with_setting_notes(decision: Decision, facts: TableFacts) -> Decision:
     if facts.state is None or not isinstance(decision, TableStep | UpToDate):
         return decision
     changes = changed_settings(decision.table, facts.state)
-    return replace(
-        decision, notes=(*decision.notes, *(f"with its next batch, {change}" for change in changes))
-    )
+    return replace(decision, notes=(*decision.notes, *(f"{_AHEAD}{change}" for change in changes)))
+
+
+def still_ahead(notes: tuple[str, ...], done: Collection[str]) -> tuple[str, ...]:
+    """A decision's notes without those of what its batch has ``done``, in words."""
+    return tuple(note for note in notes if note.removeprefix(_AHEAD) not in done)
 
 
 def _changed_order(table: TableDefinition, state: TableState) -> Iterator[Reordering]:

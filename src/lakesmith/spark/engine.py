@@ -17,6 +17,7 @@ from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
+from lakesmith.plan.settings import still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
@@ -75,8 +76,9 @@ class SparkEngine:
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             batch.meet_inputs()
-            _alter_columns(batch)
+            altered = _alter_columns(batch)
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
+            draft = replace(draft, warnings=(*altered, *draft.warnings))
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
             batch.pass_point("after-sidecars")
@@ -88,7 +90,8 @@ class SparkEngine:
             raise
         except (Py4JError, PySparkException, OSError) as error:
             raise self._moved(batch, error) or self._told(step, error) from error
-        return replace(report, warnings=(*step.notes, *report.warnings, *untidy))
+        ahead = still_ahead(step.notes, report.warnings)
+        return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
         """What failed over commits of another runner is planned anew: its publish takes the working branch away."""
@@ -132,15 +135,18 @@ class SparkEngine:
         return ()
 
 
-def _alter_columns(batch: Batch) -> None:
+def _alter_columns(batch: Batch) -> list[str]:
+    """Says in words what it did."""
     table, drops = batch.step.table, batch.step.drops
     if not drops and not any(column.renamed_from for column in table.columns):
         # Most tables have none, and each look costs a request of a shared catalog.
-        return
+        return []
     state = batch.there()
-    if state is not None and state.uuid == batch.step.base.uuid:
-        rename_columns(batch.spark, table, state)
-        drop_columns(batch.spark, table, drops, batch.java.partition_columns(table.name) if drops else ())
+    if state is None or state.uuid != batch.step.base.uuid:
+        return []
+    renamed = rename_columns(batch.spark, table, state)
+    drop_columns(batch.spark, table, drops, batch.java.partition_columns(table.name) if drops else ())
+    return [*renamed, *(f"column {name} is not declared any more and was dropped" for name in drops)]
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:

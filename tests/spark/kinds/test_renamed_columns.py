@@ -48,8 +48,9 @@ def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, ses
     people.write({BRONZE: AFTER, SILVER: "SELECT id, email FROM bronze.people\n"})
     people.land("landing/2.csv", "id,mail,at\n3,old@b.c,2026-02-05\n")
     people.land("landing/3.csv", "id,email,day\n4,new@b.c,2026-02-06\n")
-    people.must_run(approve=["silver.people"])
+    record = people.must_run(approve=["silver.people"]).published["bronze.people"]
 
+    assert "column mail becomes email, in metadata alone" in record.notes
     state = people.state("bronze.people")
     now = {column.name: column.field_id for column in state.columns}
     assert (now["email"], now["day"]) == (ids["mail"], ids["at"])

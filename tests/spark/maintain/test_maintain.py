@@ -14,6 +14,7 @@ from maintained_shop import DERIVED, FILES, grown, require_readable, require_row
 from maintaining import data_files, found_in, maintained, must_maintain, soon
 
 from lakesmith import limits
+from lakesmith.execute.events import EngineStarted
 from lakesmith.execute.maintained import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
@@ -37,7 +38,9 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("version", [3, pytest.param(2, marks=pytest.mark.in_turn)])
-def test_tables_of_many_batches(tmp_path: Path, session: SessionHandle, version: int) -> None:
+def test_tables_of_many_batches(
+    tmp_path: Path, session: SessionHandle, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
     shop.write({"tables/_defaults.yaml": f"format_version: {version}\n"})
     grown(shop, *range(5))
@@ -74,8 +77,25 @@ def test_tables_of_many_batches(tmp_path: Path, session: SessionHandle, version:
     bronze_now = found["bronze.sales"]
     assert isinstance(bronze_now, Care)
     assert bronze_now.left[Task.COMPACT] == "1 data file, not enough small ones"
-    assert {record.kind for record in shop.must_run().published.values()} == {"advance"}
+    with monkeypatch.context() as patch:
+        patch.setattr("lakesmith.spark.engine.SparkEngine.run_step", None)
+        result = shop.must_run()
+        assert shop.must_run().published == {}
+    assert {record.kind for record in result.published.values()} == {"advance"}
+    assert not any(isinstance(event, EngineStarted) for event in result.events), (
+        "positions move without Spark"
+    )
+    for name, record in result.published.items():
+        heads = {table: shop.state(table).refs["main"] for table in record.inputs}
+        assert {table: pin.snapshot for table, pin in record.inputs.items()} == heads, name
     require_rows(shop, range(6))
+
+    # What they stand on now is theirs: they go on from there after another round.
+    must_maintain(shop)
+    grown(shop, 6)
+    assert {name: shop.record(name).kind for name in DERIVED} == kinds
+    require_rows(shop, range(7))
+    assert verdicts_of(shop) == {Verdict.SAME}
 
 
 def names_of(shop: ProjectHarness, table: str) -> list[str]:

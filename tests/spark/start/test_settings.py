@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness
+from harness import ProjectHarness, RunResult
 
+from lakesmith.execute.events import TablePublished
 from lakesmith.plan.steps import UpToDate
 from lakesmith.project.definitions import TableName
 
@@ -62,6 +63,12 @@ def notes_of(project: ProjectHarness) -> str:
     return "\n".join(decision.notes)
 
 
+def warnings_of(result: RunResult) -> tuple[str, ...]:
+    """What a run says of the one batch that it published."""
+    (published,) = (event for event in result.events if isinstance(event, TablePublished))
+    return published.report.warnings
+
+
 def test_a_table_is_made_with_all_of_its_settings(tmp_path: Path, session: SessionHandle) -> None:
     made = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": BRONZE})
     made.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
@@ -88,8 +95,10 @@ def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarne
 
 def test_the_next_batch_changes_them_and_says_so(project: ProjectHarness) -> None:
     project.land("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
-    record = project.must_run().published["bronze.orders"]
+    result = project.must_run()
+    record, said = result.published["bronze.orders"], warnings_of(result)
     assert "description 'Orders as they came' becomes 'Orders of the shop'" in record.notes
+    assert said == record.notes, "each once, and none as what is still ahead"
     state = project.state("bronze.orders")
     assert state.partitioning == ("bucket(4, id)", "city")
     assert state.properties["comment"] == "Orders of the shop"

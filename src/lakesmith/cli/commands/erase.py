@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakesmith.cli.alone import alone
 from lakesmith.cli.ground import agreed
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import (
@@ -21,13 +22,13 @@ from lakesmith.cli.options import (
     ProjectOption,
     TableArgument,
     TargetOption,
+    WaitOption,
     YesOption,
     command_app,
 )
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, RunError
-from lakesmith.execute.alone import alone
 from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
 from lakesmith.execute.events import Event, TableFailed
 from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
@@ -50,6 +51,15 @@ _CHOICES = {
     OnErase.REWRITE: "is rewritten without them",
     OnErase.KEEP: "is kept, as declared",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EraseOptions:
+    """What the caller of ``erase`` asked for: whose rows, and whether it is agreed to. ``wait`` is in seconds."""
+
+    where: str
+    yes: bool = False
+    wait: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,25 +89,26 @@ def erase(
         bool, typer.Option("--readmit", help="Erase nobody: let new rows of people in again who were erased.")
     ] = False,
     yes: YesOption = False,
+    wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``erase_command`` takes them."""
-    if readmit:
-        raise typer.Exit(readmit_command(project, target, table, where, json))
-    raise typer.Exit(erase_command(project, target, table, where, yes, json))
+    options = EraseOptions(where, yes, wait)
+    command = readmit_command if readmit else erase_command
+    raise typer.Exit(command(project, target, table, options, json))
 
 
-def erase_command(root: Path, target: str | None, table: str, where: str, yes: bool, as_json: bool) -> int:
+def erase_command(root: Path, target: str | None, table: str, options: EraseOptions, as_json: bool) -> int:
     """Erases when that is agreed to; 0, or 1 when something is left, which the receipt names.
 
     Raises UsageError LS201, LS205, LS221, LS227, LS258, LS259, LS260, StateError LS511, LS523, LockedError LS701, LS703, RunError with what failed.
     """
-    opened, persons = open_project(root, target), parse_persons(where)
+    opened, persons = open_project(root, target), parse_persons(options.where)
     name = opened.one_of_ours(table)
     receipts = Receipts(opened.project.state_dir)
-    with alone(opened.lake, f"erase from {name}"):
+    with alone(opened, f"erase from {name}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, name, persons)
         number = receipts.id_of(name, persons)
         with spark_session(opened, little=False) as session:
@@ -105,7 +116,7 @@ def erase_command(root: Path, target: str | None, table: str, where: str, yes: b
             require_choices(work.landing)
             if not as_json:
                 print("\n".join(_lines(work)))
-            if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", yes, as_json):
+            if not agreed(f"erase them from {count(len(erasure.tables), 'table')}?", options.yes, as_json):
                 print("nothing was erased")
                 return 0
             receipt = _do(work, Journal(receipts, number))
@@ -114,11 +125,11 @@ def erase_command(root: Path, target: str | None, table: str, where: str, yes: b
     return 0 if receipt["done"] else 1
 
 
-def readmit_command(root: Path, target: str | None, table: str, where: str, as_json: bool) -> int:
+def readmit_command(root: Path, target: str | None, table: str, options: EraseOptions, as_json: bool) -> int:
     """Lets new rows of people in again; 0. Raises as ``erase_command``, RunError LS623 where nobody of them was erased."""
-    opened, persons = open_project(root, target), parse_persons(where)
+    opened, persons = open_project(root, target), parse_persons(options.where)
     name = opened.one_of_ours(table)
-    with alone(opened.lake, f"erase from {name}"):
+    with alone(opened, f"erase from {name}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, name, persons)
         with spark_session(opened, little=True) as session:
             decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=Strategy.READMIT)

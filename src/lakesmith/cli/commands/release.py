@@ -8,10 +8,18 @@ from pathlib import Path
 import typer
 
 from lakesmith.catalog.hold import hold_of
+from lakesmith.cli.alone import alone
 from lakesmith.cli.opening import open_project
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.options import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TableArgument,
+    TargetOption,
+    WaitOption,
+    command_app,
+)
 from lakesmith.cli.session import spark_session
-from lakesmith.execute.alone import alone
 
 app = command_app()
 
@@ -19,19 +27,20 @@ app = command_app()
 @app.command()
 def release(
     table: TableArgument,
+    wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``release_command`` takes them."""
-    raise typer.Exit(release_command(project, target, table, json))
+    raise typer.Exit(release_command(project, target, table, wait, json))
 
 
-def release_command(root: Path, target: str | None, table: str, as_json: bool) -> int:
+def release_command(root: Path, target: str | None, table: str, wait: float, as_json: bool) -> int:
     """Releases the table; 0. Raises UsageError LS201, LS205, LS221, StateError LS511, LockedError LS701, LS703."""
     opened = open_project(root, target)
     name = opened.one_of_ours(table)
-    with alone(opened.lake, f"release {name}"):
+    with alone(opened, f"release {name}", wait):
         held = hold_of(opened.lake.catalog.table(name.layer, name.name)) is not None
         if held:
             from lakesmith.spark.rollback import release as release_table

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.cli.alone import alone
 from lakesmith.cli.ground import agreed
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import (
@@ -19,12 +20,12 @@ from lakesmith.cli.options import (
     ProjectOption,
     TableArgument,
     TargetOption,
+    WaitOption,
     YesOption,
     command_app,
 )
 from lakesmith.cli.render.text import count, moment
 from lakesmith.cli.session import spark_session
-from lakesmith.execute.alone import alone
 from lakesmith.execute.rollback import Prepared, lost_files, prepare
 from lakesmith.plan.rollback import Move
 from lakesmith.project.definitions import TableName
@@ -34,13 +35,14 @@ app = command_app()
 
 @dataclass(frozen=True, slots=True)
 class RollbackOptions:
-    """What the caller of ``rollback`` asked for."""
+    """What the caller of ``rollback`` asked for. ``wait`` is in seconds."""
 
     to: str
     with_downstream: bool = False
     hold: bool = False
     lossy: bool = False
     yes: bool = False
+    wait: float = 0.0
 
 
 @app.command()
@@ -57,12 +59,13 @@ def rollback(
         bool, typer.Option("--lossy", help="Also where files taken since are gone, with their rows.")
     ] = False,
     yes: YesOption = False,
+    wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
     """The command line's words, as ``rollback_command`` takes them."""
-    options = RollbackOptions(to, with_downstream, hold, lossy, yes)
+    options = RollbackOptions(to, with_downstream, hold, lossy, yes, wait)
     raise typer.Exit(rollback_command(project, target, table, options, json))
 
 
@@ -75,7 +78,7 @@ def rollback_command(
     """
     opened = open_project(root, target)
     name = opened.one_of_ours(table)
-    with alone(opened.lake, f"rollback {name}"):
+    with alone(opened, f"rollback {name}", options.wait):
         prepared = _prepared(opened, name, options)
         if not as_json:
             print("\n".join(_lines(prepared, options)))

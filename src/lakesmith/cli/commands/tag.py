@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.cli.alone import alone
 from lakesmith.cli.opening import open_project
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
 from lakesmith.cli.render.text import columns_aligned, count, iso, moment
 from lakesmith.cli.session import spark_session
-from lakesmith.execute.alone import alone
 from lakesmith.execute.tags import Tag, known_name, own_states, tags_of, to_be_tagged
 
 app = command_app()
@@ -23,6 +23,7 @@ app = command_app()
 def tag(
     name: Annotated[str | None, typer.Argument(help="The name; none: lists those there are.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Have a name mean this moment instead.")] = False,
+    wait: WaitOption = 0.0,
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
@@ -30,7 +31,7 @@ def tag(
     """The command line's words, as ``tag_command`` and ``list_command`` take them."""
     if name is None:
         raise typer.Exit(list_command(project, target, json))
-    raise typer.Exit(tag_command(project, target, name, replace, json))
+    raise typer.Exit(tag_command(project, target, name, replace, wait, json))
 
 
 def list_command(root: Path, target: str | None, as_json: bool) -> int:
@@ -43,11 +44,11 @@ def list_command(root: Path, target: str | None, as_json: bool) -> int:
     return 0
 
 
-def tag_command(root: Path, target: str | None, name: str, replace: bool, as_json: bool) -> int:
+def tag_command(root: Path, target: str | None, name: str, replace: bool, wait: float, as_json: bool) -> int:
     """Tags all tables that were written; 0. Raises UsageError LS256, StateError LS511, LS522, LockedError LS701, LS703."""
     opened = open_project(root, target)
     name = known_name(name)
-    with alone(opened.lake, f"tag {name}"):
+    with alone(opened, f"tag {name}", wait):
         states = own_states(opened.lake)
         tables = to_be_tagged(name, states, replace=replace)
         if tables:

@@ -99,10 +99,12 @@ def partition_as_declared(spark: SparkSession, table: TableDefinition, state: Ta
             _change(spark, table.name, change)
 
 
-def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> None:
-    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these."""
-    for change in renamings(table, state):
+def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
+    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these. Says in words which."""
+    changes = renamings(table, state)
+    for change in changes:
         _change(spark, table.name, change)
+    return [str(change) for change in changes]
 
 
 def drop_columns(

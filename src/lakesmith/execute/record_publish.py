@@ -1,0 +1,79 @@
+"""A record published without a JVM, where no row comes or goes with it: swapped in as every batch's, if the table is where the step was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.progress import most_live_rows
+from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.record_commit import can_be_written, write_commit
+from lakesmith.catalog.state import TableState
+from lakesmith.execute.engine import Outdated
+from lakesmith.execute.faults import reach
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.steps import TableStep
+
+_TRIES: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What such a record stands on: the newest one, and the table with so many ``rows``, in a catalog where it can be swapped in."""
+
+    catalog: LocalCatalog
+    base: Record
+    state: TableState
+    rows: int
+
+    @property
+    def same_rows(self) -> Account:
+        """The account of a batch that changes none."""
+        return Account(rows_before=self.rows, rows_after=self.rows)
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The ids of the table's columns, by name."""
+        return {column.name: column.field_id for column in self.state.columns}
+
+
+def ground_of(lake: Lake, step: TableStep) -> Ground | None:
+    """None where it takes Spark: in a shared catalog, or where the metadata does not surely tell what has to be in the record."""
+    base, catalog = step.base.record, lake.catalog
+    state = catalog.table(step.name.layer, step.name.name)
+    if base is None or state is None or not isinstance(catalog, LocalCatalog):
+        return None
+    rows = _known_rows(state)
+    return Ground(catalog, base, state, rows) if rows is not None and can_be_written(state) else None
+
+
+def publish_record(catalog: LocalCatalog, step: TableStep, record: Record) -> int:
+    """Swaps the record's snapshot in as main's head; its number. Whatever else came between is looked at again: Outdated when main has moved."""
+    name = step.name
+    for _ in range(_TRIES):
+        state = catalog.table(name.layer, name.name)
+        _require_unmoved(state, step)
+        if state is None or not can_be_written(state):
+            raise Outdated("another writer changed the table since it was planned")
+        commit = write_commit(state, record.to_summary())
+        reach("before-swap", str(name))
+        if catalog.swap(name.layer, name.name, commit):
+            reach("after-publish", str(name))
+            return commit.snapshot
+    raise Outdated("the table's metadata changed at every try to publish")
+
+
+def _known_rows(state: TableState) -> int | None:
+    """The rows of main's head, None where its summary does not surely tell."""
+    head = state.head
+    if head is None or (state.may_leave_deletes and head.count("total-position-deletes")):
+        return None
+    return most_live_rows(head)
+
+
+def _require_unmoved(state: TableState | None, step: TableStep) -> None:
+    if state is None or state.uuid != step.base.uuid:
+        raise Outdated("the table was dropped or created again since it was planned")
+    if (state.head.snapshot_id if state.head else None) != step.base.snapshot:
+        raise Outdated("another writer moved the table since it was planned")
