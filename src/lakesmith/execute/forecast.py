@@ -58,7 +58,7 @@ def _forecast(decider: Decider, decision: Decision, moves: dict[TableName, Move]
 def _with_changes(decider: Decider, found: Forecast) -> Forecast:
     table, decision = found.decision.table, found.decision
     # What is refused was perhaps not even read.
-    if table.external is not None or (isinstance(decision, Refused) and not decision.loses):
+    if table.external is not None or (isinstance(decision, Refused)):
         return found
     facts = decider.lake.facts(table.name)
     analysis = decider.graph.node(table.name).analysis

@@ -12,7 +12,7 @@ from lakesmith.plan.format_version import FormatUpgrade
 from lakesmith.plan.losses import gone_columns, lost_columns, undeclared_columns
 from lakesmith.plan.outlook import Outlook, is_rebuilt
 from lakesmith.plan.settings import Partitioning, changed_settings, with_renamings
-from lakesmith.plan.steps import Decision, Refused, TableStep, Waiting
+from lakesmith.plan.steps import Decision, TableStep, Waiting
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import TableDefinition
 
@@ -80,8 +80,6 @@ def _declared(table: TableDefinition, state: TableState) -> Iterator[str]:
 
 def _rebuild(decision: Decision) -> tuple[Change, ...]:
     match decision:
-        case TableStep() if is_rebuilt(decision):
-            return (Change(decision.reason, ChangeCost.REBUILD),)
-        case Refused(_, problem, loses) if loses:
-            return (Change(problem.what, ChangeCost.REBUILD, loses),)
+        case TableStep(loses=loses) if loses or is_rebuilt(decision):
+            return (Change(decision.reason, ChangeCost.REBUILD, loses),)
     return ()

@@ -11,7 +11,7 @@ from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.settings import with_renamings
-from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, UpToDate
+from lakesmith.plan.steps import Decision, Strategy, TableStep, UpToDate
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import ADDED_COLUMNS, OnNewColumn, TableDefinition, TableName, is_taken
 from lakesmith.project.nearest import listed
@@ -47,9 +47,9 @@ def gone_columns(
     """
     if given is None or record is None:
         return ()
-    names, written = {name.lower() for name in given}, set(record.columns.values())
+    names = {name.lower() for name in given}
     gone = (column for column in state.columns if column.name.lower() not in names)
-    return tuple(column for column in gone if column.field_id in written)
+    return tuple(column for column in gone if record.columns.get(column.name) == column.field_id)
 
 
 def lost_columns(gone: Iterable[ColumnState], retyped: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def with_approval(
     readers: Sequence[TableName],
     approved: bool,
 ) -> Decision:
-    """The decision, where it would lose something: one that does, if it is ``approved``; else one that waits, or that keeps it and says so.
+    """The decision, with what it would lose, unless that is ``approved``. Columns of a table of files stay until then, and a note says so.
 
     ``given`` as for ``losses_of``. ``readers``: the tables that read this one.
     """
@@ -123,10 +123,9 @@ def with_approval(
         return decision
     if approved:
         return replace(decision, approved=True)
-    losses = losses_of(decision, facts.state, given)
-    if losses:
-        return Refused(decision.table, waits(decision.table, losses, readers), losses)
-    return replace(decision, readers=tuple(readers))
+    loses = losses_of(decision, facts.state, given)
+    notes = (f"{'; '.join(loses)}: it waits for lakesmith run --approve {decision.name}",) if loses else ()
+    return replace(decision, loses=loses, readers=tuple(readers), notes=(*decision.notes, *notes))
 
 
 def _of_files(

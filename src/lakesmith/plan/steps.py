@@ -148,7 +148,8 @@ class TableStep:
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
     ``idle``: inputs whose watermarks do not count.
     ``persons``: whose rows are erased.
-    ``approved``: what the batch takes away for good may go; else ``readers`` are the tables that are told of. ``drops``: columns of a table of files that leave before the batch.
+    ``loses``: what the batch would take away for good, in words, as far as planning can tell; it fails unless that is ``approved``, and
+    names the ``readers`` of the table then. ``drops``: columns of a table of files that leave before the batch.
     ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
@@ -168,6 +169,7 @@ class TableStep:
     idle: tuple[TableName, ...] = ()
     persons: Persons | None = None
     approved: bool = False
+    loses: tuple[str, ...] = ()
     readers: tuple[TableName, ...] = ()
     drops: tuple[str, ...] = ()
 
@@ -217,14 +219,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A table that cannot be brought up to date as things are, and the choices there are.
-
-    ``loses``: it could be, and waits for somebody to approve of what that would lose, in words.
-    """
+    """A table that cannot be brought up to date as things are, and the choices there are."""
 
     table: TableDefinition
     problem: Problem
-    loses: tuple[str, ...] = ()
 
     @property
     def name(self) -> TableName:

@@ -35,7 +35,7 @@ ALTER = "ALTER TABLE lake.bronze"
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/p.yaml": BRONZE})
+    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/p.yaml": BRONZE}, approves=True)
 
 
 def differing(shop: ProjectHarness, queries: dict[str, str]) -> list[str]:

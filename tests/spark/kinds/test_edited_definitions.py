@@ -106,7 +106,9 @@ BEGIN = Settings()
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> ProjectHarness:
     """One project, built once, that is edited test by test."""
-    shop = ProjectHarness(tmp_path_factory.mktemp("edited") / "shop", session, {**FILES, **BEGIN.files()})
+    shop = ProjectHarness(
+        tmp_path_factory.mktemp("edited") / "shop", session, {**FILES, **BEGIN.files()}, approves=True
+    )
     lines = (",".join("" if value is None else str(value) for value in row) for row in ROWS)
     shop.land("landing/orders/1.csv", "\n".join([",".join(COLUMNS), *lines]) + "\n")
     shop.must_run()

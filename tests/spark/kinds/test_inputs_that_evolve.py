@@ -30,7 +30,7 @@ FILES = {
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
     """One order of 0.1, which no float and no double is exactly."""
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = ProjectHarness(tmp_path / "shop", session, FILES, approves=True)
     shop.land("landing/1.csv", "id,price\n1,0.1\n")
     shop.must_run()
     return shop

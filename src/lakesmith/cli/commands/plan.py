@@ -31,7 +31,7 @@ def plan(
 
 
 def plan_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Prints the plan; 0, or 1 when a table is refused."""
+    """Prints the plan; 0, or 1 when a table is refused, or waits for approval."""
     opened = open_project(root, target)
     decider = opened.decider()
     plan = forecast(decider, opened.names(patterns))
@@ -39,7 +39,12 @@ def plan_command(root: Path, target: str | None, patterns: tuple[str, ...], as_j
         print(json.dumps({"tables": [forecast_as_dict(item) for item in plan]}, indent=2))
     else:
         print("\n".join(plan_lines(plan)))
-    return 1 if any(isinstance(item.decision, Refused) for item in plan) else 0
+    return 1 if any(map(_would_fail, plan)) else 0
+
+
+def _would_fail(item: Forecast) -> bool:
+    decision = item.decision
+    return isinstance(decision, Refused) or (isinstance(decision, TableStep) and bool(decision.loses))
 
 
 def forecast_as_dict(item: Forecast) -> dict[str, Any]:
@@ -58,7 +63,7 @@ def decision_as_dict(decision: Decision) -> dict[str, Any]:
     """A decision as JSON data."""
     match decision:
         case TableStep():
-            return {"decision": "step", **step_as_dict(decision)}
+            return {"decision": "to_approve" if decision.loses else "step", **step_as_dict(decision)}
         case UpToDate(_, reason, notes, held):
             facts: dict[str, Any] = {
                 "decision": "held" if held else "up_to_date",
@@ -67,6 +72,6 @@ def decision_as_dict(decision: Decision) -> dict[str, Any]:
             }
         case Waiting(_, upstream):
             facts = {"decision": "follows", "upstream": [str(name) for name in upstream]}
-        case Refused(_, problem, loses):
-            facts = {"decision": "to_approve" if loses else "refused", "problem": problem.as_dict()}
+        case Refused(_, problem):
+            facts = {"decision": "refused", "problem": problem.as_dict()}
     return {"table": str(decision.name), **facts}

@@ -71,7 +71,7 @@ def _row(item: Forecast) -> tuple[str, ...]:
     match decision:
         case TableStep():
             cost = item.cost or Cost()
-            how = decision.strategy.value
+            how = f"{decision.strategy.value} (to approve)" if decision.loses else decision.strategy.value
             return (str(decision.name), how, *_reads(cost), *_amount(cost.replaces), decision.reason)
         case Waiting(_, upstream) if outlook is None:
             why = f"there is no batch yet of {', '.join(map(str, upstream))}"
@@ -85,9 +85,8 @@ def _row(item: Forecast) -> tuple[str, ...]:
                 *_amount(outlook.replaces),
                 outlook.reason,
             )
-        case Refused(_, problem, loses):
-            why = f"would lose: {'; '.join(loses)}" if loses else problem.what
-            return (str(decision.name), "to approve" if loses else "refused", *_NOTHING, *_NOTHING, why)
+        case Refused(_, problem):
+            return (str(decision.name), "refused", *_NOTHING, *_NOTHING, problem.what)
         case UpToDate(_, reason, held=True):
             return (str(decision.name), "held", *_NOTHING, *_NOTHING, reason)
     reason = decision.reason if isinstance(decision, UpToDate) else ""

@@ -15,7 +15,7 @@ from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.grown_types import stored_type
-from lakesmith.plan.losses import gone_columns, lost_columns, waits
+from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
@@ -187,7 +187,7 @@ def _require_no_loss(
     kinds = {column.name.lower(): column.type or "" for column in columns}
     gone = gone_columns(step.base.record, there, [column.name for column in columns])
     types = [(each.name, each.old_type, kinds[each.name.lower()]) for each in retyped]
-    if losses := lost_columns(gone, types):
+    if losses := (*lost_values(step), *lost_columns(gone, types)):
         raise RunError(waits(step.table, losses, step.readers))
 
 
