@@ -2,9 +2,11 @@
 
     python benchmarks/cluster.py                    1,000,000 rows, then a batch of 10,000 changes
     python benchmarks/cluster.py --rows 5000000     so many
+    python benchmarks/cluster.py --memory 512m      with so small a heap in the drivers
 
-Prints the seconds, the driver's peak memory (its JVM and its Python) and whether the rows equal those of a run on this
-machine's own lake. S3 is moto, which keeps all files in its memory: 5 million rows are some 2 GB of it.
+Prints the seconds, the driver's memory and whether the rows equal those of a run on this machine's own lake. Of the memory it says
+the most that the JVM's heap held when it was asked each second to collect what nobody uses, and the most that its JVM and its Python ever
+took of the machine. S3 is moto, which keeps all files in its memory: 5 million rows are some 2 GB of it.
 """
 
 from __future__ import annotations
@@ -30,14 +32,29 @@ from cluster_place import Place
 
 TABLES = ("bronze.orders", "silver.orders", "gold.sales_by_region_category", "gold.orders_by_day")
 DRIVER = """
-import json, re, resource, sys, time
+import json, re, resource, sys, threading, time
 from pathlib import Path
 import lakesmith
 
 root, target = sys.argv[1:3]
+heap, ended = [0], threading.Event()
+
+def look(project):
+    while not ended.wait(1):
+        if project._handle is not None:
+            memory = project._handle.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+            memory.gc()
+            heap.append(memory.getHeapMemoryUsage().getUsed())
+
 with lakesmith.open(root, target) as project:
+    looking = threading.Thread(target=look, args=(project,))
+    looking.start()
     began = time.monotonic()
-    project.run()
+    try:
+        project.run()
+    finally:
+        ended.set()
+        looking.join()
     seconds = time.monotonic() - began
     jvm = project._handle.jvm_pid
     peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path(f"/proc/{jvm}/status").read_text())[1])
@@ -48,8 +65,11 @@ with lakesmith.open(root, target) as project:
         columns = ", ".join(f"`{name}`" for name in names)
         row = project.query(f"SELECT count(*) AS n, sum(CAST(xxhash64({columns}) AS DECIMAL(38, 0))) AS h FROM {table}")
         found[table] = [str(value) for value in row.arrow().to_pylist()[0].values()]
-print(json.dumps({"seconds": round(seconds, 1), "jvm_mb": peak // 1024, "python_mb": own // 1024, "rows": found}))
+print(json.dumps({
+    "seconds": round(seconds, 1), "heap_mb": max(heap) >> 20, "jvm_mb": peak // 1024, "python_mb": own // 1024, "rows": found,
+}))
 """
+"""A run, with what the driver took; on this machine it has the tasks' memory in it."""
 
 
 def main() -> None:
@@ -67,7 +87,7 @@ def main() -> None:
 
 def measure(place: Place, work: Path, options: argparse.Namespace) -> bool:
     """A first load and a batch of changes, on both targets; whether all rows are equal."""
-    root, changes = prepared(place, work / "shop"), Changes(options.rows, options.seed, 0.01)
+    root, changes = prepared(place, work / "shop", options.memory), Changes(options.rows, options.seed, 0.01)
     equal = True
     deliveries = (
         (f"first load of {options.rows:,} rows", lambda: write_first(work / "first", options.rows)),
@@ -85,16 +105,19 @@ def measure(place: Place, work: Path, options: argparse.Namespace) -> bool:
     return equal
 
 
-def prepared(place: Place, root: Path) -> Path:
+def prepared(place: Place, root: Path, memory: str) -> Path:
     """The project of the change-capture benchmark, with a target on the cluster."""
     for name, text in PROJECT.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    (root / "lakesmith.yaml").write_text("name: cdc\ntargets:\n  local: {}\n")
-    target = place.target("cdc", place.cluster.conf)
-    declared = (root / "lakesmith.yaml").read_text()
-    (root / "lakesmith.yaml").write_text(f"{declared}  prod: {target}\n")
-    place.in_s3(root, "bronze/orders", "landing/")
+        (root / name).write_text(text.replace("path: landing/", 'path: "${vars.landing}/"'))
+    heap = {"spark.driver.memory": memory}
+    there = json.loads(place.target("cdc", {**place.cluster.conf, **heap}))
+    targets = {
+        "local": {"vars": {"landing": "landing"}, "spark": heap},
+        "prod": {"vars": {"landing": f"{place.bucket}/{root.name}"}, **there},
+    }
+    # JSON is YAML.
+    (root / "lakesmith.yaml").write_text(json.dumps({"name": "cdc", "targets": targets}))
     return root
 
 
@@ -122,7 +145,7 @@ def show(what: str, there: Any, here: Any) -> None:
     print(f"{what}: {rows}")
     for where, it in (("cluster", there), ("this machine", here)):
         print(
-            f"  {where:12}  {it['seconds']:7.1f} s   driver JVM {it['jvm_mb']:,} MB, Python {it['python_mb']:,} MB",
+            f"  {where:12}  {it['seconds']:7.1f} s   heap {it['heap_mb']:,} MB, JVM {it['jvm_mb']:,} MB, Python {it['python_mb']:,} MB",
             flush=True,
         )
 
@@ -132,6 +155,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--memory", default="2g", help="the largest heap of the drivers")
     return parser.parse_args()
 
 

@@ -31,7 +31,8 @@ SEEDED = (
 KILLS = ("tests/crash/test_kills.py", "tests/crash/test_replay_kills.py", "tests/crash/test_faults.py")
 LIVE = ("tests/crash/test_chaos.py", "tests/crash/test_up.py", "tests/crash/test_warm.py")
 CATALOGS = ("tests/conformance",)
-ROUND = ((LAKES, HISTORIES), (SEEDED, HISTORIES // 10), (KILLS, 1), (LIVE, 3), (CATALOGS, 1))
+CLUSTER = ("tests/cluster",)
+ROUND = ((LAKES, HISTORIES), (SEEDED, HISTORIES // 10), (KILLS, 1), (LIVE, 3), (CATALOGS, 1), (CLUSTER, 1))
 
 
 def main() -> int:

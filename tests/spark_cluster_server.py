@@ -67,6 +67,11 @@ class Cluster:
             "spark.executor.memory": EXECUTOR_MEMORY,
         }
 
+    def executors(self) -> list[int]:
+        """The processes of the executors that run now: the workers start nothing else."""
+        workers = {worker.pid for worker in self._workers}
+        return [pid for pid, parent in _parents() if parent in workers]
+
     def said(self) -> str:
         """What executors wrote, for a look at what went wrong."""
         return "\n".join(
@@ -77,6 +82,17 @@ class Cluster:
         java = [str(self._java.executable), "-cp", f"{spark_home()}/jars/*", *_SMALL, *SPARK_OPTIONS]
         ending = [sys.executable, "-c", _ENDING_WITH_ITS_PARENT]
         server.start([*ending, *java, f"org.apache.spark.deploy.{role}", *options], _environ(self._java))
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Each process that has not ended, with the one that started it."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text(errors="replace").rpartition(")")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            yield int(stat.parent.name), int(parent)
 
 
 def _made(folder: Path) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("conformance", "crash"))
 
 import rest_server
 import s3_server

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,15 +21,16 @@ from lakesmith.project.loader import load_project
 from lakesmith.sources.objects import bucket_and_key
 
 TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")
-QUICKLY = {"spark": {"spark.sql.codegen.wholeStage": False, "spark.sql.codegen.factoryMode": "NO_CODEGEN"}}
+QUICKLY = {"spark.sql.codegen.wholeStage": False, "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @dataclass(frozen=True)
 class Machines:
-    """The project on ``place``, in as many folders below ``work`` as are asked for."""
+    """The project on ``place``, in as many folders below ``work`` as are asked for. ``spark``: settings of Spark, of a cluster say."""
 
     work: Path
     place: Place
+    spark: Mapping[str, str] = field(default_factory=dict)
     landed: list[Order] = field(default_factory=list)
 
     def start(self, machine: str, *words: str, fault: str | None = None) -> RunProcess:
@@ -41,17 +42,19 @@ class Machines:
         with self.start(machine, *words) as process:
             return process.end()
 
-    def land(self) -> None:
+    def land(self, orders: int = 4) -> None:
         """A file more: new orders, new versions of the last ones, and one that is deleted."""
         at = len(self.landed)
         again = [order._replace(amount=order.amount + 1, version=at + 2) for order in self.landed[-2:]]
         gone = [order._replace(amount=-1, version=at + 2) for order in self.landed[-3:-2] if order.amount > 0]
-        new = [Order(at + number, f"customer {number % 3}", at + number, 1) for number in range(1, 5)]
-        orders = (*again, *gone, *new)
-        self.landed.extend(orders)
+        new = [
+            Order(at + number, f"customer {number % 3}", at + number, 1) for number in range(1, orders + 1)
+        ]
+        rows = (*again, *gone, *new)
+        self.landed.extend(rows)
         assert self.place.s3 is not None
         bucket, key = bucket_and_key(f"{self.place.landing}/orders/{at:05d}.csv")
-        self.place.s3.client().put_object(Bucket=bucket, Key=key, Body=csv(*orders))
+        self.place.s3.client().put_object(Bucket=bucket, Key=key, Body=csv(*rows))
 
     def check(self) -> None:
         """Every row that landed is there exactly once, in every table; nothing that counts is left of those that died."""
@@ -89,7 +92,7 @@ class Machines:
         return root
 
     def _project(self) -> str:
-        return project_file("shop", self.place, QUICKLY)
+        return project_file("shop", self.place, {"spark": {**QUICKLY, **self.spark}})
 
 
 def _records(metadata: Any, snapshot_id: int | None) -> Iterator[dict[str, Any]]:

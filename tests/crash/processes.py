@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAKESMITH = (sys.executable, str(Path(__file__).with_name("run_by_keys.py")))
-PATIENCE = 180.0
+PATIENCE = 300.0
 """Seconds that a run may take on a machine that is busy with other things."""
 
 

@@ -70,6 +70,9 @@ UNANSWERED = (
     "ServiceUnavailableException",
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
+_OWN_LIST_REMOVED = re.compile(r"ManifestLists\.read\b.*\bSnapshotProducer\.commit\b", re.DOTALL)
+"""Where a commit fails of which a server told twice, first that it was done, then of a conflict over that: Iceberg 1.10 believes the second, removes
+what it wrote, and needs it when it tries again."""
 _ADDED_MEANWHILE = "Found concurrently added"
 _NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
@@ -129,8 +132,9 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
 
 
 def is_unanswered(exc: BaseException) -> bool:
-    """Whether a catalog did not say what became of a commit."""
-    return any(cause.name in UNANSWERED for cause in causes_of(full_text(exc)))
+    """Whether a catalog did not say what became of a commit, or Iceberg misunderstood what it said."""
+    text = full_text(exc)
+    return any(cause.name in UNANSWERED for cause in causes_of(text)) or bool(_OWN_LIST_REMOVED.search(text))
 
 
 def is_beaten(exc: BaseException) -> bool:

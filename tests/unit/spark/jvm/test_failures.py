@@ -168,6 +168,19 @@ def test_what_a_catalog_did_not_answer_is_told_from_what_it_refused(said: str, u
     assert is_unanswered(RuntimeError(text)) == unanswered
 
 
+@pytest.mark.parametrize(
+    ("by", "unanswered"), [("SnapshotProducer.commit", True), ("ManifestGroup.plan", False)]
+)
+def test_a_commit_that_removed_what_it_had_done_is_told_from_a_table_that_lacks_a_file(
+    by: str, unanswered: bool
+) -> None:
+    """The former is Iceberg 1.10 after a conflict over its own success."""
+    frames = f"\tat org.apache.iceberg.ManifestLists.read(ManifestLists.java:42)\n\tat org.apache.iceberg.{by}(A.java:1)"
+    root = "software.amazon.awssdk.services.s3.model.NoSuchKeyException: (Service: S3, Status Code: 404)"
+    text = f"An error occurred while calling o12.commit.\n: {root}\n{frames}"
+    assert is_unanswered(RuntimeError(text)) == unanswered
+
+
 def test_an_error_of_our_own_keeps_its_problem() -> None:
     problem = Problem("LS101", "no such column", Place("tables/a.yaml", 3))
     assert explain_failure(ProjectError(problem), None) is problem
