@@ -42,7 +42,7 @@ INPUTS = {
     "silver.cities": {"bronze.orders"},
     "gold.largest": {"silver.cities"},
 }
-DIVIDES = "SELECT city, 1 / 0 AS orders FROM bronze.orders"
+DIVIDES = "SELECT city, CAST(1 / 0 AS bigint) AS orders FROM bronze.orders"
 MISSING = "is not installed: make orchestrators"
 
 

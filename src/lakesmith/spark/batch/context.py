@@ -230,10 +230,11 @@ def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:
 
 
 def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
-    """The ids of the columns that the table has once the change is made with the publish."""
+    """The ids of the columns that the table has once the change is made with the publish, in their order."""
     names = dict(change.rename)
     kept = (column for column in state.columns if column.name not in change.drop)
-    return {names.get(column.name, column.name): column.field_id for column in kept}
+    ids = {names.get(column.name, column.name): column.field_id for column in kept}
+    return {name: ids[name] for name in dict.fromkeys((*change.order, *ids))}
 
 
 def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
