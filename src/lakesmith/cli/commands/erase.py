@@ -30,6 +30,7 @@ from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
 from lakesmith.execute.events import Event, TableFailed
+from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.runner import Walk
@@ -105,7 +106,9 @@ def erase_command(root: Path, target: str | None, table: str, options: EraseOpti
                 print("nothing was erased")
                 return 0
             begun = receipts.begin(number, {str(name): files for name, files in work.found.files.items()})
+            reach("erase-begun", str(name))
             receipt = _do(work, begun)
+            reach("erase-proved", str(name))
     path = receipts.finish(number, {"receipt": number, **receipt})
     print(json.dumps({**receipt, "file": str(path)}) if as_json else "\n".join(_closing(receipt, path)))
     return 0 if receipt["done"] else 1
@@ -151,6 +154,7 @@ def _do(work: _Work, begun: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     for file in landing:
         if file.choice is OnErase.REMOVE:
             remove(opened.lake, file)
+            reach("erase-landing", "")
     proof = prove(work.session, opened.lake, erasure)
     return _receipt(work, proof, rewritten, snapshots) | {"landing": _landing(landing)}
 
