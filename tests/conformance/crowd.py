@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -19,7 +20,7 @@ from typing import Final, NamedTuple
 
 from machines import QUICKLY
 from places import Place, project_file
-from processes import Ended, RunProcess
+from processes import Ended, RunProcess, kill
 
 from lakesmith.sources.objects import bucket_and_key
 
@@ -56,6 +57,8 @@ KNOWN: Final = frozenset({"LS511", "LS701", "LS703"})
 """What may refuse a command of a crowd: another one is at work, or was before it."""
 PATIENCE: Final = 400.0
 """Seconds after which a command counts as one that hangs."""
+MAINTAINED: Final = 60.0
+"""Seconds after which maintenance is told to end."""
 STAYING: Final = ("Bo", "Cy", "Di")
 
 
@@ -140,7 +143,7 @@ class Crowd:
         return root
 
     def _write_project(self, root: Path) -> None:
-        for name, text in {**FILES, "lakesmith.yaml": project_file("shop", self.place, QUICKLY)}.items():
+        for name, text in {**FILES, "lakesmith.yaml": project_file("shop", self.place, {"spark": QUICKLY})}.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -172,8 +175,17 @@ class Crowd:
         self.over.wait(self._random.uniform(0, 2))
 
     def _compactor(self) -> None:
-        if self._has_run():
-            self._try("compactor", "maintain")
+        """Again and again; it lets everybody go before its next piece, so it is told to end where that takes too long."""
+        if not self._has_run():
+            return
+        with RunProcess.start(self.root_of("compactor"), None, ("maintain",)) as process:
+            over = threading.Timer(MAINTAINED, lambda: kill(process.pid, signal.SIGTERM))
+            over.start()
+            done = self._end(process, "maintain")
+            over.cancel()
+        assert done.code == 0 or (done.code == 130 and "stopped: what was done stays" in done.output), done
+        self.ended[f"maintain: {'done' if done.code == 0 else 'stopped'}"] += 1
+        self.ended["maintain: tables"] += len(re.findall(r"^\w+\.\w+: .* \([0-9.]+ s\)$", done.output, re.M))
 
     def _eraser(self) -> None:
         """Somebody's rows, until they are gone: once begun, the same call until it is done."""
@@ -208,11 +220,14 @@ class Crowd:
 
     def _call(self, member: str, words: Sequence[str]) -> Ended:
         with RunProcess.start(self.root_of(member), None, words) as process:
-            try:
-                output, _ = process.process.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                raise AssertionError(f"{member}: {' '.join(words)} hangs") from None
-            return Ended(process.process.returncode, output)
+            return self._end(process, f"{member}: {' '.join(words)}")
+
+    def _end(self, process: RunProcess, what: str) -> Ended:
+        try:
+            output, _ = process.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{what} hangs: {self.ended}") from None
+        return Ended(process.process.returncode, output)
 
     def land(self) -> None:
         """A file in each folder: new orders, newer versions, some that go or break a rule, and a line that is none."""

@@ -40,9 +40,16 @@ POINTS = (
     "maintain-manifests",
     "maintain-expiry",
     "maintain-orphans",
+    "rewrite-piece",
+    "erase-begun",
+    "erase-rewritten",
+    "erase-past",
+    "erase-landing",
+    "erase-proved",
 )
-"""Every point, in the order a batch, and then maintenance, passes them. ``before-swap`` has all of the commit ready but its last call;
-``maintain-begin`` is the beginning of each piece of maintenance, under the lock, and the points after it are between two pieces."""
+"""Every point, in the order a batch, then maintenance, and then an erasure passes them. ``before-swap`` has all of the commit ready but its last call;
+``maintain-begin`` is the beginning of each piece of maintenance, under the lock, and the points after it are between two pieces.
+An erasure passes its points beside those of its batches: the third for each table, the fourth for each landing file."""
 
 _jvm_pid: list[int] = []
 _passed: set[str] = set()

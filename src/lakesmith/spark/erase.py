@@ -81,7 +81,7 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
                 state = _state(lake, sidecar)
                 move_main(spark, sidecar, state.refs[MAIN])
                 pins[kind.value] = Pin(state.uuid, state.refs[MAIN])
-        reach("after-merge", str(name))
+        reach("erase-rewritten", str(name))
         _record_anew(spark, lake, name, pins)
     return files
 
@@ -96,7 +96,7 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
             if tags:
                 change_refs(session.spark, name, RefChange(state.uuid, state.refs[MAIN], gone=tags))
             done[name] = sum(_expire(session.spark, lake, each) for each in (name, *_beside(name)))
-            reach("after-sidecars", str(name))
+            reach("erase-past", str(name))
     return done
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 from harness import ProjectHarness, in_order, refresh_by_keys
 from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows, verdicts_of
 from maintaining import data_files, found_in, maintained, must_maintain, soon
+from read_elsewhere import by_duckdb, by_pyiceberg, names_of
 
 from lakesmith import limits
-from lakesmith.execute.events import EngineStarted
+from lakesmith.execute.advance import takes_spark
+from lakesmith.execute.decide import Decider
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintained import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
-from lakesmith.project.definitions import ADDED_COLUMNS
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -77,14 +78,15 @@ def test_tables_of_many_batches(
     bronze_now = found["bronze.sales"]
     assert isinstance(bronze_now, Care)
     assert bronze_now.left[Task.COMPACT] == "1 data file, not enough small ones"
+    project, graph = shop.load()
+    decider = Decider(graph, Lake.open(project))
+    names = [TableName.parse(name) for name in ("bronze.sales", *DERIVED)]
+    assert not takes_spark(decider.lake, decider.decide_all(names)), "positions move without it"
     with monkeypatch.context() as patch:
         patch.setattr("lakesmith.spark.engine.SparkEngine.run_step", None)
         result = shop.must_run()
         assert shop.must_run().published == {}
     assert {record.kind for record in result.published.values()} == {"advance"}
-    assert not any(isinstance(event, EngineStarted) for event in result.events), (
-        "positions move without Spark"
-    )
     for name, record in result.published.items():
         heads = {table: shop.state(table).refs["main"] for table in record.inputs}
         assert {table: pin.snapshot for table, pin in record.inputs.items()} == heads, name
@@ -96,28 +98,6 @@ def test_tables_of_many_batches(
     assert {name: shop.record(name).kind for name in DERIVED} == kinds
     require_rows(shop, range(7))
     assert verdicts_of(shop) == {Verdict.SAME}
-
-
-def names_of(shop: ProjectHarness, table: str) -> list[str]:
-    return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
-
-
-def by_pyiceberg(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = shop.root / ".lakesmith"
-    found = SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table(table).scan().to_arrow()
-    return in_order(tuple(row[name] for name in names_of(shop, table)) for row in found.to_pylist())
-
-
-def by_duckdb(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("avro", "iceberg"):
-        package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"
-        connection.execute(f"LOAD '{package / f'{name}.duckdb_extension'}'")
-    names = ", ".join(f'"{name}"' for name in names_of(shop, table))
-    location = shop.state(table).metadata_location
-    return in_order(connection.execute(f"SELECT {names} FROM iceberg_scan(?)", [location]).fetchall())
 
 
 SORTED = {

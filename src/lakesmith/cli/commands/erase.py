@@ -31,6 +31,7 @@ from lakesmith.cli.session import spark_session
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.erase import EraseDecider, Erasure, plan_erasure
 from lakesmith.execute.events import Event, TableFailed
+from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, landing_files, remove, require_choices
 from lakesmith.execute.landing_rewrite import Expected, Left, rewrite, wanted_of
 from lakesmith.execute.receipt import Receipts
@@ -120,6 +121,7 @@ def erase_command(root: Path, target: str | None, table: str, options: EraseOpti
                 print("nothing was erased")
                 return 0
             receipt = _do(work, Journal(receipts, number))
+            reach("erase-proved", str(name))
     path = receipts.finish(number, {"receipt": number, **receipt})
     print(json.dumps({**receipt, "file": str(path)}) if as_json else "\n".join(_closing(receipt, path)))
     return 0 if receipt["done"] else 1
@@ -184,6 +186,7 @@ def _do(work: _Work, journal: Journal) -> dict[str, Any]:
     opened, erasure = work.opened, work.erasure
     found = {str(name): files for name, files in work.found.files.items()}
     begun = journal.receipts.begin(journal.number, found)
+    reach("erase-begun", str(erasure.asked))
     renewed, unchanged = _rewrite_landing(work, journal, begun)
     rewritten = {}
     for name in erasure.tables:
@@ -196,6 +199,7 @@ def _do(work: _Work, journal: Journal) -> dict[str, Any]:
     for file in landing:
         if file.choice is OnErase.REMOVE:
             remove(opened.lake, file)
+            reach("erase-landing", "")
     proof = prove(work.session, opened.lake, erasure)
     proof = replace(proof, left=(*proof.left, *unchanged))
     return _receipt(work, proof, rewritten, snapshots) | {"landing": _landing(landing)}
