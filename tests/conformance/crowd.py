@@ -143,7 +143,10 @@ class Crowd:
         return root
 
     def _write_project(self, root: Path) -> None:
-        for name, text in {**FILES, "lakesmith.yaml": project_file("shop", self.place, {"spark": QUICKLY})}.items():
+        for name, text in {
+            **FILES,
+            "lakesmith.yaml": project_file("shop", self.place, {"spark": QUICKLY}),
+        }.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
