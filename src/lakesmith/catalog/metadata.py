@@ -10,11 +10,12 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
+from lakesmith.collector import without_collection
 from lakesmith.errors import Problem, StateError
 from lakesmith.quoting import quoted_if_odd
 
@@ -53,7 +54,15 @@ def load_metadata(name: str, location: str) -> TableState:
 def read_metadata(location: str | Path) -> dict[str, Any]:
     """The JSON in a metadata file, plain or gzip'd. Raises OSError, EOFError or ValueError."""
     content = (local_path(location) if isinstance(location, str) else location).read_bytes()
-    data: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content)
+    return json_of(content)
+
+
+def json_of(content: bytes) -> dict[str, Any]:
+    """The JSON of a metadata file, plain or gzip'd. Raises OSError, EOFError or ValueError."""
+    with without_collection():
+        data: dict[str, Any] = json.loads(
+            gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
+        )
     return data
 
 
@@ -96,7 +105,7 @@ def parse_metadata(name: str, location: str, data: Mapping[str, Any]) -> TableSt
 
 
 def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> TableState:
-    snapshots = {entry["snapshot-id"]: _snapshot(entry) for entry in data.get("snapshots") or ()}
+    snapshots = Snapshots(data.get("snapshots") or ())
     refs = _refs(data)
     log = tuple((entry["snapshot-id"], entry["timestamp-ms"]) for entry in data.get("snapshot-log") or ())
     return TableState(
@@ -134,6 +143,33 @@ def _spark_transform(transform: str, column: str) -> str:
     if match:
         return f"{match[1]}({match[2]}, {quoted})"
     return quoted if transform == "identity" else f"{transform}s({quoted})"
+
+
+class Snapshots(Mapping[int, Snapshot]):
+    """Snapshots by their ids, each made when it is asked for: of thousands a command looks at a few.
+
+    Raises KeyError at once for an entry without what is taken from it and may not be missing.
+    """
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        self._entries = {entry["snapshot-id"]: entry for entry in entries}
+        if missing := [each for each, entry in self._entries.items() if "timestamp-ms" not in entry]:
+            raise KeyError(f"timestamp-ms of snapshot {missing[0]}")
+        self._made: dict[int, Snapshot] = {}
+
+    def __getitem__(self, snapshot_id: int) -> Snapshot:
+        if snapshot_id not in self._made:
+            self._made[snapshot_id] = _snapshot(self._entries[snapshot_id])
+        return self._made[snapshot_id]
+
+    def __contains__(self, snapshot_id: object) -> bool:
+        return snapshot_id in self._entries
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Snapshot:

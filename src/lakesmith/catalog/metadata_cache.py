@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from lakesmith.collector import without_collection
 from lakesmith.whole_file import write_whole
 
 _MAGIC: Final = b"lakesmith-metadata-1\n"
@@ -45,7 +46,8 @@ class MetadataCache:
         body = content[len(_MAGIC) + _DIGEST :]
         if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : -len(body)] != _checksum(body):
             return None
-        return Metadata(**json.loads(body))
+        with without_collection():
+            return Metadata(**json.loads(body))
 
     def save(self, table: str, found: Metadata) -> None:
         """Keeps what was read of a table. A disk that is full or read-only is no reason to fail: the next process asks the catalog."""

@@ -3,14 +3,12 @@ first (some 100 ms for a few thousand snapshots)."""
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from lakesmith.catalog.metadata import GZIP_MAGIC
+from lakesmith.catalog.metadata import json_of
 from lakesmith.catalog.metadata_cache import Metadata
 
 Identifier = tuple[str, str]
@@ -131,11 +129,7 @@ class _TablesInFiles:
 
     def _read(self, location: str) -> dict[str, Any]:
         with self._io(location).new_input(location).open() as file:
-            content = file.read()
-        data: dict[str, Any] = json.loads(
-            gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
-        )
-        return data
+            return json_of(file.read())
 
     def _io(self, location: str) -> Any:
         """One for all of a scheme: each has connections of its own."""

@@ -10,16 +10,16 @@ version, which is therefore part of the file's name.
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import marshal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
 from lakesmith import limits
 from lakesmith.catalog.record import Pin
+from lakesmith.collector import without_collection
 from lakesmith.sources.ledger_view import LedgerView, Row
 from lakesmith.whole_file import write_whole
 
@@ -97,7 +97,7 @@ class LedgerCache:
         head = len(_MAGIC) + _DIGEST
         if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : head] != _checksum(memoryview(data)[head:]):
             return None
-        with _no_collection():
+        with without_collection():
             return LedgerView(cast("dict[str, Row]", marshal.loads(memoryview(data)[head:])))
 
     def _write(self, file: Path, pin: Pin, rows: Mapping[str, Row]) -> None:
@@ -137,15 +137,3 @@ def _remember(pin: Pin, view: LedgerView) -> None:
 
 def _checksum(body: bytes | memoryview) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST).digest()
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keeps the cycle collector from walking 100,000 new tuples again and again while they are read."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

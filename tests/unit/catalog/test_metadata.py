@@ -100,6 +100,15 @@ def test_the_least_of_format_1() -> None:
     assert (state.uuid, state.properties, state.published) == ("", {}, ())
 
 
+@pytest.mark.parametrize("missing", ["snapshot-id", "timestamp-ms"])
+def test_a_snapshot_without_what_is_required_is_refused_at_once(missing: str) -> None:
+    whole = {"snapshot-id": 7, "timestamp-ms": 0}
+    assert parse_metadata("x.t", "/", version_1(snapshots=[whole])).snapshots[7].committed_ms == 0
+    damaged = {name: value for name, value in whole.items() if name != missing}
+    with pytest.raises(StateError, match=missing):
+        parse_metadata("x.t", "/", version_1(snapshots=[damaged]))
+
+
 def test_partition_fields_are_spelt_as_spark_does() -> None:
     transforms = ["identity", "bucket[16]", "truncate[4]", "year", "month", "day", "hour", "void"]
     fields = [{"source-id": 1, "name": f"p{i}", "transform": text} for i, text in enumerate(transforms)]
