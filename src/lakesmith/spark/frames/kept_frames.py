@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 
 
 class Kept(ExitStack):
@@ -35,5 +35,5 @@ class Kept(ExitStack):
 
     def cut_and_count(self, frame: DataFrame, *counts: SparkColumn) -> tuple[DataFrame, Mapping[str, int]]:
         """As ``cut``, with these aggregates of the frame, by their names, from the same pass."""
-        seen = Observation()
-        return self.cut(frame.observe(seen, *counts)), counts_of(seen)
+        seen = RowCounts()
+        return self.cut(seen.observe(frame, *counts)), counts_of(seen)

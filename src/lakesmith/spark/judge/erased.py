@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import Column
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import SidecarKind, read_pinned
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 
 COLUMNS: Final = (
     Column("attempt", "string", "the batch that erased"),
@@ -37,7 +37,7 @@ class LeftOut:
     """What leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: nobody was erased."""
 
     is_theirs: SparkColumn | None
-    _seen: list[Observation] = field(default_factory=list)
+    _seen: list[RowCounts] = field(default_factory=list)
 
     def without(self, rows: DataFrame) -> DataFrame:
         """The other rows."""
@@ -49,8 +49,8 @@ class LeftOut:
         """The same rows; how many of them are left out is counted when they are computed."""
         if self.is_theirs is None:
             return rows
-        self._seen[:] = [Observation()]
-        return rows.observe(self._seen[0], F.count_if(self.is_theirs).alias("erased"))
+        self._seen[:] = [RowCounts()]
+        return self._seen[0].observe(rows, F.count_if(self.is_theirs).alias("erased"))
 
     def count(self) -> int:
         """How many were left out."""

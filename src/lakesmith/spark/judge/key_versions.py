@@ -18,7 +18,7 @@ from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
@@ -26,6 +26,7 @@ from lakesmith.project.definitions import TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.frames.comparable import comparable, has_equality
+from lakesmith.spark.frames.row_counts import RowCounts
 from lakesmith.spark.judge.rule_misfits import add_reasons, delete_condition
 from lakesmith.spark.judge.rules import rule_counts, rule_reasons
 from lakesmith.spark.query.table_query import QueryRows
@@ -73,9 +74,9 @@ class Judged:
         """By lookup the rows that found nothing there, of ``counts``."""
         return {name: counts[mark] for name, mark in self.marks}
 
-    def observed(self, seen: Observation) -> Judged:
+    def observed(self, seen: RowCounts) -> Judged:
         """The same rows, counted into ``seen`` when they are read."""
-        return replace(self, frame=self.frame.observe(seen, *self.counts()))
+        return replace(self, frame=seen.observe(self.frame, *self.counts()))
 
     def winners(self) -> DataFrame:
         """The newest good version of each key: the table's columns, ``DELETE`` and ``ARRIVED``."""

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith import limits
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
-from lakesmith.spark.frames.row_counts import observed
+from lakesmith.spark.frames.row_counts import RowCounts
 from lakesmith.spark.read.request import PROVENANCE, RAW
 
 _NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
@@ -43,10 +43,10 @@ def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:
     return [F.expr(rows), F.expr(f"collect_set(IF(size({REASONS}) > 0, _source_file, NULL)) AS {_FILES}")]
 
 
-def carried_of(seen: Observation, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
+def carried_of(seen: RowCounts, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
     """The bad ones of ``rows`` that came along, with ``ROW`` for their ``columns``; None where not all of the ``bad`` ones, which are some, did."""
     spark = rows.sparkSession
-    carried = _listed(seen, _CARRIED)
+    carried = seen.listed(_CARRIED)
     if carried.size() != bad:
         return None
     kind = carried.get(0).schema()
@@ -54,15 +54,9 @@ def carried_of(seen: Observation, rows: DataFrame, columns: Sequence[str], bad: 
     return frame.withColumn(ROW_TYPES, F.lit(types_of(rows.schema, columns)))
 
 
-def files_with_bad_rows(seen: Observation) -> frozenset[str]:
+def files_with_bad_rows(seen: RowCounts) -> frozenset[str]:
     """The files that the observed bad rows are of."""
-    return frozenset(_listed(seen, _FILES))
-
-
-def _listed(seen: Observation, name: str) -> Any:
-    """A list that was observed, as Java has it."""
-    jvm: Any = seen._jvm
-    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(observed(seen)[name])
+    return frozenset(seen.listed(_FILES))
 
 
 def _most_bytes(spark: SparkSession) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.family import sidecar_of
@@ -24,7 +24,7 @@ from lakesmith.quoting import literal
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.judge.rules import checks_of, rule_counts
 from lakesmith.spark.kinds.derive import prepare_table
@@ -112,10 +112,10 @@ def _write(
     batch: Batch, writer: SidecarWriter, stored: DataFrame, again: ReadAgain, columns: Sequence[Column]
 ) -> Draft:
     rules = batch.step.table.checks
-    rows, seen = judge_rows(batch, again.rows), Observation()
+    rows, seen = judge_rows(batch, again.rows), RowCounts()
     names = [column.name for column in columns]
     bad_count, rounded = F.count_if(F.size(REASONS) > 0).alias("bad"), rounded_counts(batch.step.table, names)
-    measured = rows.observe(seen, bad_count, *rule_counts(rules), *rounded)
+    measured = seen.observe(rows, bad_count, *rule_counts(rules), *rounded)
     batch.say("writing")
     good_rows(batch, _placed(measured, stored), columns).writeTo(batch.target).append()
     batch.pass_point("after-data")

@@ -17,7 +17,7 @@ from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Pin
@@ -39,7 +39,7 @@ from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.judge.erased import LeftOut, left_out, note_of
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.rule_misfits import add_reasons
@@ -202,12 +202,16 @@ def _delete_replaced(batch: Batch, lake: Lake) -> int:
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files, which brings the bad rows along."""
     rules, names = batch.step.table.checks, [column.name for column in intake.columns]
-    others, seen = left_out(batch, names), Observation()
+    others, seen = left_out(batch, names), RowCounts()
     judged = judge_rows(batch, others.without(others.counted(intake.rows)))
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     rounded = rounded_counts(batch.step.table, names)
-    measured = with_carried(judged, names, intake.files).observe(
-        seen, *counts, *rule_counts(rules), *rounded, *carried_rows(names)
+    measured = seen.observe(
+        with_carried(judged, names, intake.files),
+        *counts,
+        *rule_counts(rules),
+        *rounded,
+        *carried_rows(names),
     )
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
@@ -246,7 +250,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
 
 
 def _set_aside(
-    batch: Batch, intake: Intake, others: LeftOut, judged: DataFrame, seen: Observation
+    batch: Batch, intake: Intake, others: LeftOut, judged: DataFrame, seen: RowCounts
 ) -> dict[str, Pin]:
     """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
     names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]

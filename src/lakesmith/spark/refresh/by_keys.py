@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith import limits
@@ -30,7 +30,7 @@ from lakesmith.spark.catalyst.key_origins import Origins
 from lakesmith.spark.catalyst.summable import Adding, Role, additive
 from lakesmith.spark.frames.comparable import has_equality, holds_maps
 from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.judge.key_versions import Judged
 from lakesmith.spark.judge.outcome import judged_rows, outcome_of
@@ -143,7 +143,7 @@ def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept
 
 def _compute(batch: Batch, judged: Judged, touched: Touched, kept: Kept) -> Draft:
     """Replaces what differs of the touched keys: in the table, in its quarantine, and in its tombstones."""
-    table, seen = batch.step.table, Observation()
+    table, seen = batch.step.table, RowCounts()
     has_sidecars = bool(table.key or table.checks)
     if has_sidecars:
         judged = replace(judged, frame=kept.keep(judged.observed(seen).frame))

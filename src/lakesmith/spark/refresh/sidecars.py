@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith import limits
@@ -24,7 +24,7 @@ from lakesmith.spark.batch.tombstones import bury, read_tombstones, tombstone_co
 from lakesmith.spark.frames.exact_json import read_json, restored, types_of
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side, totals
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.judge.key_versions import Judged
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.refresh.touched_keys import Touched
@@ -59,10 +59,10 @@ def refresh_quarantine(batch: Batch, judged: Judged, touched: Touched, kept: Kep
     if not bad and held is None:
         return SidecarChange({}, 0, checks)
     wanted = content_of(judged.bad, judged.columns)
-    both, others = side(wanted, WANTED), Observation()
+    both, others = side(wanted, WANTED), RowCounts()
     if held is not None:
         types = types_of(judged.frame.schema, judged.columns)
-        seen = held.observe(others, F.count_if(F.col("row_types") != types).alias("others"))
+        seen = others.observe(held, F.count_if(F.col("row_types") != types).alias("others"))
         both = both.unionByName(side(_of_keys(seen, judged, touched), THERE))
     broken = [
         (F.when(F.array_contains("reasons", rule), more()), f"rule_{number}")

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType
 
@@ -21,6 +21,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.summable import Adding, Role
 from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import RowCounts
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.query.table_query import at_occurrences, rows_over
 from lakesmith.spark.refresh.key_ranges import values_of
@@ -92,7 +93,7 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
     Raises NotIncremental as ``changed_rows``.
     """
     changed = _changed(batch, kept)
-    seen = {side: Observation() for side in changed}
+    seen = {side: RowCounts() for side in changed}
     added = {side: _added(batch, columns, counted(rows, seen[side])) for side, rows in changed.items()}
     groups = [F.col(quoted(name)) for name in _of_group(columns)]
     cut, counts = kept.cut_and_count(_beside(added, columns), F.count(F.lit(1)).alias("groups"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial, reduce
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith import limits
@@ -24,7 +24,7 @@ from lakesmith.spark.catalyst.key_columns import relaxed
 from lakesmith.spark.catalyst.key_origins import Origins
 from lakesmith.spark.catalyst.occurrences import Occurrence, occurrences_of
 from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.file_difference import Bound
 from lakesmith.spark.iceberg.others import place_of
@@ -47,7 +47,7 @@ class Touched:
     keys: DataFrame
     count: int
     values: Mapping[int, Values]
-    seen: tuple[Observation, ...]
+    seen: tuple[RowCounts, ...]
 
     @property
     def names(self) -> list[str]:
@@ -96,7 +96,7 @@ class Turn:
 
     changed: frozenset[Occurrence]
     views: Mapping[Occurrence, DataFrame]
-    seen: Observation | None
+    seen: RowCounts | None
 
 
 def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
@@ -106,7 +106,7 @@ def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName]
 
     Raises NotIncremental as ``changed_rows``.
     """
-    seen: list[Observation] = []
+    seen: list[RowCounts] = []
     found: list[DataFrame] = []
     for turn in _turns(batch, alone, kept):
         rows = rows_over(batch, turn.views)
@@ -120,7 +120,7 @@ def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName]
     return distinct_keys(reduce(DataFrame.union, found), kept, tuple(seen))
 
 
-def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[Observation, ...]) -> Touched:
+def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[RowCounts, ...]) -> Touched:
     """The keys, computed now, that these rows have."""
     keys, counts = kept.cut_and_count(rows.distinct(), F.count(F.lit(1)).alias("keys"))
     return Touched(keys, counts["keys"], values_of(keys, counts["keys"]), seen)
@@ -169,9 +169,9 @@ def _held(batch: Batch, item: InputRange) -> int:
     return (there.bytes if there else None) or 0
 
 
-def counted(rows: DataFrame, seen: Observation) -> DataFrame:
+def counted(rows: DataFrame, seen: RowCounts) -> DataFrame:
     """The rows, counted when they are read."""
-    return rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+    return seen.observe(rows, F.count(F.lit(1)).alias("rows"))
 
 
 def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Turn]:
@@ -187,7 +187,7 @@ def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Tu
     for item, (went, came) in feeds.items():
         rows = went.unionByName(came)
         for number, changed in enumerate(_given_at(batch, item.table, one_by_one=item.table in alone)):
-            seen = None if number else Observation()
+            seen = None if number else RowCounts()
             given = rows if seen is None else counted(rows, seen)
             views = {
                 each: given if each in changed else read(each.table, positions[each.table][each in moved_on])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account
@@ -10,7 +10,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.outcome import judged_rows
 from lakesmith.spark.judge.rules import checks_of
@@ -22,7 +22,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
 
     Raises QualityError LS802 as ``judged_rows``.
     """
-    judged, seen = judged_rows(rows, batch.step.table), Observation()
+    judged, seen = judged_rows(rows, batch.step.table), RowCounts()
     good = judged.observed(seen).good.select(*map(quoted, rows.columns))
     batch.say("writing")
     _write(batch, rows.stored(good))

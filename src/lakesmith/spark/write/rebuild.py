@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Versions
@@ -13,7 +13,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.judge.key_versions import Judged, judge
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.outcome import Placed, placed_of
@@ -28,7 +28,7 @@ def rebuild(batch: Batch, rows: QueryRows) -> Draft:
     They are kept on disk while they are written twice (rows and tombstones), and only where the table has deletes.
     Raises RunError LS615 as ``tracked_columns``.
     """
-    judged, seen = judge(rows, batch.step.table), Observation()
+    judged, seen = judge(rows, batch.step.table), RowCounts()
     placed = placed_of(judged.observed(seen))
     kept = placed.frame.persist(StorageLevel.DISK_ONLY) if batch.step.table.delete_when else placed.frame
     try:
@@ -42,11 +42,11 @@ def rebuild(batch: Batch, rows: QueryRows) -> Draft:
 
 def _write(batch: Batch, versions: DataFrame, placed: Placed, rows: QueryRows) -> Mapping[str, int]:
     """Writes the rows among the versions, and counts what became of those."""
-    seen, table = Observation(), batch.step.table
+    seen, table = RowCounts(), batch.step.table
     sums = [F.count_if(placed.rows).alias("rows"), F.count_if(placed.deletes).alias("buried")]
     sums += fate_counts() if table.keeps_versions else []
     batch.say("writing")
-    kept = versions.observe(seen, *sums).where(placed.rows)
+    kept = seen.observe(versions, *sums).where(placed.rows)
     stored = rows.stored(kept.select(*map(quoted, (*rows.columns, *table.added_columns))))
     stored.writeTo(batch.target).overwrite(F.lit(True))
     batch.pass_point("after-data")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith import limits
@@ -21,7 +21,7 @@ from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
@@ -44,7 +44,7 @@ from lakesmith.spark.write.upsert_fates import (
 
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
-    judged, seen = judge(rows, batch.step.table), Observation()
+    judged, seen = judge(rows, batch.step.table), RowCounts()
     with Kept() as kept:
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
         winners = kept.keep(judged.observed(seen).winners().coalesce(tasks))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, Row, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from lakesmith import limits
@@ -25,7 +25,7 @@ from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.judge.key_versions import DELETE, judge, same_key
@@ -80,7 +80,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
     ``tracked_columns``.
     """
     tracked = tracked_columns(rows.frame, rows.columns, batch.step.table)
-    judged, seen = judge(rows, batch.step.table), Observation()
+    judged, seen = judge(rows, batch.step.table), RowCounts()
     with Kept() as kept:
         task = Task(batch, judged.columns, tracked, judged.ties, kept)
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
