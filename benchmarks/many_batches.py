@@ -129,6 +129,8 @@ class Run:
             lines.append(f'{{"price": {price}, "sale_time": "{at.isoformat()}", "product_id": {product}}}\n')
         self.segments.append([Frame("".join(lines).encode())])
         self.segments.seal()
+        # What is sent is taken sooner or later, whatever is killed: here as well as there, each event counts from now on.
+        self.keep()
 
     def facts(self, lake: Lakehouse) -> dict[str, float]:
         """What may grow."""
