@@ -1,9 +1,8 @@
 """Tables with 10,000 snapshots in their past against the same with 100: what `plan` and a run with one new file take.
 
-    python benchmarks/long_past.py [--small] [--maintained]
+    python benchmarks/long_past.py [--small]
 
-Whole processes, in turns, on the example invoices, three tables. All snapshots are kept; with ``--maintained`` they are let go by
-``lakesmith maintain`` first, as its settings have it. Then `plan` of 200 tables (``--small``: 20) against that of three.
+Whole processes, in turns, on the example invoices, three tables. All snapshots are kept. Then `plan` of 200 tables (``--small``: 20) against that of three.
 """
 
 from __future__ import annotations
@@ -53,10 +52,6 @@ class Project:
         self.land()
         return self.run()
 
-    def maintain(self) -> float:
-        """Seconds of ``lakesmith maintain``."""
-        return common.timed(common.lakesmith("maintain"), self.root)
-
     def land(self, header_only: bool = False) -> None:
         """Brings a file more."""
         self.landed += 1
@@ -97,9 +92,6 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
     rounds = options.rounds or (1 if options.small else 3)
     long = Project(work / "long", 1_000 if options.small else 10_000)
     short = Project(work / "short", 100)
-    if options.maintained:
-        long.maintain(), short.maintain()
-        long.run(), short.run()
     counts = {"snapshots": long.snapshots(), "beside": short.snapshots()}
     sides = (long, short)
     plan = compare("plan", sides, Project.plan, 2 * rounds + 1)
@@ -115,9 +107,6 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
 def main() -> None:
     """The command line."""
     parser = common.arguments("Tables with a long past against the same with a short one.")
-    parser.add_argument(
-        "--maintained", action="store_true", help="let snapshots go by lakesmith maintain first"
-    )
     options = parser.parse_args()
     with common.workspace(options) as work:
         common.show(measure(work, options), options.json)

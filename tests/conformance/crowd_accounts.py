@@ -114,6 +114,9 @@ class Accounts:
             bucket, key = bucket_and_key(f"{place}/")
             for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key):
                 for found in page.get("Contents", ()):
+                    if found["Key"].endswith("/"):
+                        # What Hadoop has for an empty folder.
+                        continue
                     path = to / found["Key"]
                     path.parent.mkdir(parents=True, exist_ok=True)
                     client.download_file(bucket, found["Key"], str(path))

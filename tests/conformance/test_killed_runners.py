@@ -73,7 +73,8 @@ def test_who_waits_takes_over_from_one_that_is_killed(
     monkeypatch.setenv("TEST_LEASE_SECONDS", LEASE)
     machines.land()
     with machines.start("one", fault=ALWAYS) as one:
-        time.sleep(1)
+        # Both take as long to start, more or less: the one that is to be killed has to be first.
+        time.sleep(5)
         machines.land()
         with machines.start("two") as two:
             assert one.end().code == -9

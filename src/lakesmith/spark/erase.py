@@ -30,6 +30,7 @@ from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.persons import Persons
 
 _REWRITTEN: Final = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
+_VECTORS: Final = "-deletes.puffin"
 _DELETED: Final = 2
 """The status of a manifest's entry whose file went with that snapshot (Iceberg's spec, "Manifests")."""
 
@@ -141,7 +142,12 @@ def _unnamed(spark: SparkSession, name: TableName, named: frozenset[str]) -> Ite
     """Data files in the table's folder that no snapshot names: what a writer that died has left may hold anything."""
     table = JavaTables(spark).load(name)
     folder = f"{str(table.location()).rstrip('/')}/data"
-    lost = [path for path in _listed(table, folder) if plain_location(path) not in named]
+    # Vectors hold places of rows, and no values: what a killed writer left of them tells nothing of anybody.
+    lost = [
+        path
+        for path in _listed(table, folder)
+        if plain_location(path) not in named and not path.endswith(_VECTORS)
+    ]
     if lost:
         more = f" and {len(lost) - 1} more" if lost[1:] else ""
         yield f"{name}: {lost[0]}{more}, which no snapshot names and nobody has looked into"
