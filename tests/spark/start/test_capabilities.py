@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ProjectHarness
-from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from lakesmith.spark.frames.row_counts import counts_of
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.jvm import capabilities
 from lakesmith.spark.jvm.capabilities import Capabilities, capabilities_of
 from lakesmith.spark.start.versions import installed_pair, minor_of
@@ -49,9 +48,9 @@ def test_counts_are_the_same_without_being_told(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rows: str
 ) -> None:
     def counted() -> Any:
-        seen = Observation()
-        watched = (
-            spark.range(5).where(rows).observe(seen, F.count(F.lit(1)).alias("n"), F.sum("id").alias("s"))
+        seen = RowCounts()
+        watched = seen.observe(
+            spark.range(5).where(rows), F.count(F.lit(1)).alias("n"), F.sum("id").alias("s")
         )
         watched.write.format("noop").mode("overwrite").save()
         found = counts_of(seen)
