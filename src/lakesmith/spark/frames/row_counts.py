@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from pyspark import SparkContext
+from pyspark import SparkContext, SparkStageInfo
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 
@@ -26,12 +26,13 @@ class RowCounts:
         self._seen = Observation()
         self._rows: DataFrame | None = None
         self._aggregates: tuple[SparkColumn, ...] = ()
-        self._first_job = 0
+        self._first_job: int | None = None
         self._found: Mapping[str, Any] | None = None
 
     def observe(self, rows: DataFrame, *aggregates: SparkColumn) -> DataFrame:
         """``rows``, of which these aggregates, each with a name, are taken when they are read."""
-        self._rows, self._aggregates, self._first_job = rows, aggregates, _jobs()
+        self._rows, self._aggregates = rows, aggregates
+        self._first_job = _jobs() if _may_lose_executors() else None
         return rows.observe(self._seen, *aggregates)
 
     def values(self) -> Mapping[str, Any]:
@@ -41,7 +42,7 @@ class RowCounts:
         counted: see the session's ``spark.sql.adaptive.optimizer.excludedRules``.
         """
         if self._found is None:
-            anew = self._rows is not None and _may_have_run_twice(self._first_job)
+            anew = self._first_job is not None and _may_have_run_twice(self._first_job)
             self._found = self._anew() if anew else _observed(self._seen)
         return self._found
 
@@ -89,9 +90,20 @@ def _wait_for_listeners() -> None:
     _scala().listenerBus().waitUntilEmpty(_LISTENERS_MILLISECONDS)
 
 
+def _context() -> SparkContext:
+    context = SparkContext._active_spark_context
+    assert context is not None
+    return context
+
+
 def _scala() -> Any:
-    context: Any = SparkContext._active_spark_context
-    return context._jsc.sc()
+    java: Any = _context()._jsc
+    return java.sc()
+
+
+def _may_lose_executors() -> bool:
+    """Not where tasks run in the driver's own JVM; known without asking it, since each small batch would."""
+    return str(_context().master).partition("[")[0] != "local"
 
 
 def _jobs() -> int:
@@ -100,24 +112,16 @@ def _jobs() -> int:
 
 
 def _may_have_run_twice(first_job: int) -> bool:
-    """Whether any task of the jobs from this one on was done more than once, or nobody knows."""
-    if _scala().isLocal():
-        return False
+    """Whether any task of the jobs from this one on was done more than once, or nobody knows: Spark forgets what is long ago."""
     _wait_for_listeners()
-    return any(_ran_again(stage) for stage in _stages(range(first_job, _jobs())))
+    tracker = _context().statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in range(first_job, _jobs())]
+    # Of one that somebody else has just begun Spark does not know yet; those that it has forgotten are older.
+    while jobs and jobs[-1] is None:
+        jobs.pop()
+    stages = {stage for job in jobs if job for stage in job.stageIds}
+    return None in jobs or any(_ran_again(tracker.getStageInfo(stage)) for stage in stages)
 
 
-def _stages(jobs: range) -> Iterator[int]:
-    context = SparkContext._active_spark_context
-    assert context is not None
-    tracker = context.statusTracker()
-    known = (tracker.getJobInfo(job) for job in jobs)
-    yield from {stage for job in known if job for stage in job.stageIds}
-
-
-def _ran_again(stage: int) -> bool:
-    """Spark forgets what is long ago: then it may have."""
-    context = SparkContext._active_spark_context
-    assert context is not None
-    known = context.statusTracker().getStageInfo(stage)
-    return known is None or known.currentAttemptId > 0 or known.numCompletedTasks > known.numTasks
+def _ran_again(stage: SparkStageInfo | None) -> bool:
+    return stage is None or stage.currentAttemptId > 0 or stage.numCompletedTasks > stage.numTasks
