@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.catalog.avro_container import with_entries
-from lakesmith.catalog.metadata import local_path
+from lakesmith.catalog.metadata import local_path, read_metadata
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 
 _FILE: Final = re.compile(r"(?P<folder>.*/)(?P<version>\d+)-[0-9a-f-]+\.metadata\.json")
@@ -56,14 +56,18 @@ def can_be_written(state: TableState) -> bool:
         return False
     if "write.metadata.path" in state.properties or not head.manifest_list:
         return False
-    entry = _snapshot(_read(state), head.snapshot_id)
+    entry = _snapshot(read_metadata(state.metadata_location), head.snapshot_id)
     # In a table that came from format 2, the next commit gives the manifests their first row ids.
     return "key-id" not in entry and (state.format_version == 2 or entry.get("first-row-id") is not None)
 
 
 def write_commit(state: TableState, summary: Mapping[str, str]) -> RecordCommit:
     """Writes the files of the commit; the catalog knows nothing of them yet. Raises OSError."""
-    data, match, head = _read(state), _FILE.fullmatch(state.metadata_location), state.head
+    data, match, head = (
+        read_metadata(state.metadata_location),
+        _FILE.fullmatch(state.metadata_location),
+        state.head,
+    )
     if match is None or head is None:
         raise ValueError(f"a record cannot be committed so to {state.name}")
     number, unique = random.getrandbits(62) + 1, uuid.uuid4()
@@ -85,11 +89,6 @@ def write_commit(state: TableState, summary: Mapping[str, str]) -> RecordCommit:
         commit.undo()
         raise
     return commit
-
-
-def _read(state: TableState) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(local_path(state.metadata_location).read_bytes())
-    return data
 
 
 def _snapshot(data: Mapping[str, Any], number: int) -> dict[str, Any]:
