@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def measure(place: Place, work: Path, options: argparse.Namespace) -> bool:
-    """A first load and a batch of changes, on both targets; whether all rows are equal."""
+    """A first load and a batch of changes, on both targets; whether all rows that were compared are equal."""
     root, changes = prepared(place, work / "shop", options.memory), Changes(options.rows, options.seed, 0.01)
     equal = True
     deliveries = (
@@ -102,9 +102,9 @@ def measure(place: Place, work: Path, options: argparse.Namespace) -> bool:
             deliver(place, root, file)
         there = driven(place, root, "prod")
         here = None if options.alone else driven(place, root, "local")
-        equal = equal and here is not None and there["rows"] == here["rows"]
+        equal = equal and (here is None or there["rows"] == here["rows"])
         show(what, there, here)
-    return equal or options.alone
+    return equal
 
 
 def prepared(place: Place, root: Path, memory: str) -> Path:

@@ -172,6 +172,7 @@ def test_those_that_make_a_new_file_at_once_all_can(tmp_path: Path) -> None:
 
             for made in [pool.submit(prepare) for _ in range(4)]:
                 made.result()
+            assert LocalCatalog(folder / "catalog.db", folder / "warehouse").names("bronze") == ()
 
 
 def test_a_writer_in_the_middle_does_not_block_reading(filled: LocalCatalog) -> None:
