@@ -133,11 +133,14 @@ FILE_THREADS: Final = 8
 FILES_A_THREAD_TAKES: Final = 128
 """Files that a thread gets at once: a future for each of 10,000 local files would cost more than reading them."""
 
-FILE_CHUNK_BYTES: Final = 8 * 1024 * 1024
+FILE_CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file that are held while it is read from end to end."""
 
 OBJECT_THREADS: Final = 32
 """Requests to S3 under way at once: each takes some 50 ms, most of them waiting."""
+
+OBJECTS_HELD_BYTES: Final = 4 * FILE_CHUNK_BYTES
+"""Bytes of objects that are held while several are read from end to end: few large ones at once, or many small ones."""
 
 OBJECTS_A_PIECE: Final = 3_000
 """Objects that are known of a piece of a prefix, which is listed beside the others: three answers of S3, of a thousand each."""

@@ -62,6 +62,57 @@ def test_nothing_is_left_of_them(make: Make) -> None:
     assert shop.place.is_remote or mentions(shop.root, [ADA[:12]]) == []
 
 
+def left_behind(shop: SharedProject, table: str, path: str, name: str) -> str:
+    """A second file of the same bytes, as a writer leaves one that is killed before its commit; where it is."""
+    files = shop.outside(table).io
+    there = f"{path.rpartition('/')[0]}/{name}"
+    with files.new_input(path).open() as found, files.new_output(there).create() as made:
+        made.write(found.read())
+    return there
+
+
+def test_what_killed_writers_left_is_looked_into(make: Make) -> None:
+    shop = grown(make, ORDERS | NEWEST | LINES)
+    shop.land("orders/2.csv", csv(Order(6, "Di", 2, 1)))
+    shop.must_run()
+    bronze, silver, nameless = "bronze.orders", "silver.newest", "silver.lines"
+    of_lines = dict(shop.sql("SELECT order_id, _file FROM {silver.lines}"))
+    files = dict(shop.sql("SELECT order_id, _file FROM {bronze.orders}"))
+    manifest, manifest_list = shop.sql(
+        "SELECT path, snapshots.manifest_list FROM {bronze.orders}.all_manifests JOIN {bronze.orders}.snapshots"
+        " ON reference_snapshot_id = snapshot_id ORDER BY committed_at LIMIT 1"
+    )[0]
+    of_silver = shop.sql("SELECT file_path FROM {silver.newest}.all_data_files")[0][0]
+    lost = {
+        left_behind(shop, bronze, files[FIRST[0].order_id], "lost.parquet"): "has 2 rows of theirs",
+        left_behind(shop, silver, of_silver, "lost.orc"): "is not looked into",
+        left_behind(shop, nameless, of_lines[1], "of-hers.parquet"): "that the table does not have",
+    }
+    left_behind(shop, nameless, of_lines[6], "clean.parquet")
+    left_behind(shop, bronze, files[6], "clean.parquet")
+    # Those of a commit that was never made: they name files that an erasure takes away.
+    commit = [
+        left_behind(shop, bronze, manifest, "lost.avro"),
+        left_behind(shop, bronze, manifest_list, "snap-lost.avro"),
+    ]
+    ended = shop.call("erase", bronze, *WHERE, "--json")
+    assert ended.data.get("done") is False, ended
+    said = ended.data["proof"]["left"]
+    assert len(said) == len(lost), said
+    for path, why in lost.items():
+        about = next(line for line in said if path.rpartition("/")[2] in line)
+        assert why in about
+        assert "lakesmith maintain --remove-orphans" in about
+    there = shop.outside(bronze).io
+    assert [there.new_input(path).exists() for path in commit] == [False, False]
+    for path in lost:
+        there.delete(path)
+    proof = shop.must("erase", bronze, *WHERE, "--json").data["proof"]
+    # On a REST catalog there are others, which are clean as well.
+    assert proof["unnamed_files"] >= len(("clean.parquet", "clean.parquet"))
+    assert proof["left"] == []
+
+
 def test_landing_files_are_rewritten_without_them(make: Make) -> None:
     bronze = "tables/bronze/orders.yaml"
     files = removing(ORDERS | NEWEST)

@@ -8,11 +8,12 @@ some 100 ms more, and an idle command has one second in all. The format is small
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
 from lakesmith.collector import without_collection
@@ -60,7 +61,8 @@ def read_metadata(location: str | Path) -> dict[str, Any]:
 def json_of(content: bytes) -> dict[str, Any]:
     """The JSON of a metadata file, plain or gzip'd. Raises OSError, EOFError or ValueError."""
     with without_collection():
-        data: dict[str, Any] = json.loads(
+        # Half the time that Python's own takes: 10,000 snapshots are 10 MB.
+        data: dict[str, Any] = from_json(
             gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
         )
     return data

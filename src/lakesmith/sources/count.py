@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from lakesmith.project.definitions import FileSource
+from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.threads import map_in_threads
+from lakesmith.sources.threads import held_of, map_in_threads
 
 
 def count_records(files: Iterable[FileIdentity], source: FileSource, root: Path) -> int | None:
@@ -27,8 +28,10 @@ def count_records(files: Iterable[FileIdentity], source: FileSource, root: Path)
     counter = landing_format(source).counter(source)
     if counter is None:
         return None
-    count = partial(_count, counter=counter, source=source, root=root)
-    return sum(map_in_threads(count, list(files), source.is_in_store))
+    count, there = partial(_count, counter=counter, source=source, root=root), list(files)
+    # Of Parquet the footers alone are read.
+    held = 1 if source.format is FileFormat.PARQUET else held_of(file.size for file in there)
+    return sum(map_in_threads(count, there, source.is_in_store, held))
 
 
 def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: FileSource, root: Path) -> int:

@@ -12,16 +12,15 @@ from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import UnreadableFile
-from lakesmith.sources.threads import map_in_threads
+from lakesmith.sources.threads import held_of, map_in_threads
 
 
 def damaged_files(
     files: Iterable[FileIdentity], source: FileSource, root: Path, table: TableName
 ) -> list[BadFile]:
     """Those of the files that cannot be read to their end: cut or damaged compression, Parquet pages, Avro blocks."""
-    found = map_in_threads(
-        partial(_judged, source=source, root=root, table=table), list(files), source.is_in_store
-    )
+    judged, there = partial(_judged, source=source, root=root, table=table), list(files)
+    found = map_in_threads(judged, there, source.is_in_store, held_of(file.size for file in there))
     return [bad for bad in found if bad is not None]
 
 

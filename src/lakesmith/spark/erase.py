@@ -6,33 +6,28 @@ Whatever it was doing when it ends, calling it again goes on: each part looks at
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.catalog.family import sidecar_of
-from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.execute.erase import Erasure, columns_of
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import TableName
-from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
-from lakesmith.spark.iceberg.procedures import rewrite_data_files
+from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_position_deletes
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.persons import Persons
 
 _REWRITTEN: Final = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
-_VECTORS: Final = "-deletes.puffin"
-_DELETED: Final = 2
-"""The status of a manifest's entry whose file went with that snapshot (Iceberg's spec, "Manifests")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +37,6 @@ class Found:
     rows: Mapping[TableName, int]
     bad_rows: Mapping[TableName, int]
     files: Mapping[TableName, Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone."""
-
-    files: int
-    rows: int
-    left: tuple[str, ...] = field(default=())
 
 
 def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
@@ -96,73 +82,9 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
             tags = tuple(tag for tag, tables in erasure.tags.items() if name in tables)
             if tags:
                 change_refs(session.spark, name, RefChange(state.uuid, state.refs[MAIN], gone=tags))
-            done[name] = sum(_expire(session.spark, lake, each) for each in (name, *_beside(name)))
+            done[name] = sum(_expire(session.spark, lake, each) for each in (name, *beside(name)))
             reach("erase-past", str(name))
     return done
-
-
-def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
-    """Looks into every file that is left of the tables: into those that tables name by reading them, and for others that nobody names."""
-    spark, persons = session.spark, erasure.persons
-    left: list[str] = []
-    files = rows = 0
-    with told(session, lake.project.secrets):
-        for name in erasure.tables:
-            for each in (name, *_beside(name)):
-                state = lake.catalog.table(each.layer, each.name)
-                if state is None or state.head is None:
-                    continue
-                named = _named_files(spark, each)
-                files, rows = files + len(named), rows + spark.table(physical(each)).count()
-                left += _left_in(spark, each, state, persons)
-                left += _unnamed(spark, each, named)
-    return Proof(files, rows, tuple(left))
-
-
-def _left_in(spark: SparkSession, name: TableName, state: TableState, persons: Persons) -> Iterator[str]:
-    if set(state.snapshots) != {state.refs[MAIN]}:
-        yield f"{name} still has older snapshots"
-    hidden = spark.sql(f"SELECT count(*) FROM {physical(name)}.delete_files").collect()[0][0]
-    if hidden:
-        yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
-    gone = spark.sql(f"SELECT count(*) FROM {physical(name)}.entries WHERE status = {_DELETED}").collect()[0][
-        0
-    ]
-    if gone:
-        yield f"{name} has manifests that name {gone} files that went, with the least and greatest values in them"
-    if name.layer == RESERVED_LAYER and name.name.endswith(SidecarKind.QUARANTINE):
-        found = _bad_rows(spark, name, persons).count()
-    else:
-        found = _rows(spark, name, persons).count() if persons.within(columns_of(state)) else 0
-    if found:
-        yield f"{name} still has {found} rows"
-
-
-def _unnamed(spark: SparkSession, name: TableName, named: frozenset[str]) -> Iterator[str]:
-    """Data files in the table's folder that no snapshot names: what a writer that died has left may hold anything."""
-    table = JavaTables(spark).load(name)
-    folder = f"{str(table.location()).rstrip('/')}/data"
-    # Vectors hold places of rows, and no values: what a killed writer left of them tells nothing of anybody.
-    lost = [
-        path
-        for path in _listed(table, folder)
-        if plain_location(path) not in named and not path.endswith(_VECTORS)
-    ]
-    if lost:
-        more = f" and {len(lost) - 1} more" if lost[1:] else ""
-        yield f"{name}: {lost[0]}{more}, which no snapshot names and nobody has looked into"
-
-
-def _listed(table: Any, folder: str) -> list[str]:
-    found, paths = table.io().listPrefix(folder).iterator(), []
-    while found.hasNext():
-        paths.append(str(found.next().location()))
-    return [path for path in paths if not path.rpartition("/")[2].startswith(".")]
-
-
-def _named_files(spark: SparkSession, name: TableName) -> frozenset[str]:
-    rows = spark.sql(f"SELECT file_path FROM {physical(name)}.all_files").collect()
-    return frozenset(plain_location(str(row[0])) for row in rows)
 
 
 def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
@@ -174,7 +96,8 @@ def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
     return len(gone)
 
 
-def _beside(name: TableName) -> tuple[TableName, ...]:
+def beside(name: TableName) -> tuple[TableName, ...]:
+    """The sidecars of a table that may hold values of its rows."""
     return tuple(sidecar_of(name, kind.value) for kind in _REWRITTEN)
 
 
@@ -215,6 +138,9 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
 def _rewrite(spark: SparkSession, name: TableName) -> int:
     """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
     done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
+    if spark.table(f"{physical(name)}.delete_files").count():
+        # Iceberg tells by their age which files of positions went, and those of a young one in a table with old data stay.
+        rewrite_position_deletes(spark, name, every=True)
     _rewrite_manifests(spark, name)
     return done.files
 

@@ -42,7 +42,8 @@ from lakesmith.project.nearest import listed
 from lakesmith.sql.parse_persons import parse_persons
 
 if TYPE_CHECKING:
-    from lakesmith.spark.erase import Found, Proof
+    from lakesmith.spark.erase import Found
+    from lakesmith.spark.erase_proof import Proof
     from lakesmith.spark.start.session import SessionHandle
 
 app = command_app()
@@ -181,7 +182,8 @@ class Journal:
 
 
 def _do(work: _Work, journal: Journal) -> dict[str, Any]:
-    from lakesmith.spark.erase import forget_past, prove, renew
+    from lakesmith.spark.erase import forget_past, renew
+    from lakesmith.spark.erase_proof import prove
 
     opened, erasure = work.opened, work.erasure
     found = {str(name): files for name, files in work.found.files.items()}
@@ -296,6 +298,10 @@ def _landing(files: Sequence[LandingFile]) -> list[dict[str, str]]:
 def _closing(receipt: dict[str, Any], path: Path) -> Iterator[str]:
     proof = receipt["proof"]
     yield f"looked into {count(proof['files'], 'file')} with {count(proof['rows'], 'row')}"
+    if proof["unnamed_files"] is None:
+        yield "files that no snapshot names cannot be listed in S3 Tables: it removes them by itself"
+    elif proof["unnamed_files"]:
+        yield f"looked into {count(proof['unnamed_files'], 'file')} that no snapshot names"
     for left in proof["left"]:
         yield f"left: {left}"
     kept = sum(file["choice"] == OnErase.KEEP for file in receipt["landing"])

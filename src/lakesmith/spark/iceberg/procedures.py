@@ -42,9 +42,13 @@ def rewrite_data_files(
     return Rewritten(int(done["rewritten_data_files_count"]), int(done["added_data_files_count"]))
 
 
-def rewrite_position_deletes(spark: SparkSession, name: TableName) -> int:
-    """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many files that were."""
-    done = _call(spark, "rewrite_position_delete_files", name)[0]
+def rewrite_position_deletes(spark: SparkSession, name: TableName, every: bool = False) -> int:
+    """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many files that were.
+
+    Positions in data files that went are left out. ``every``: files of their size are written anew too.
+    """
+    given = {"options": "map('rewrite-all', 'true')"} if every else {}
+    done = _call(spark, "rewrite_position_delete_files", name, **given)[0]
     return int(done["rewritten_delete_files_count"])
 
 

@@ -1,0 +1,168 @@
+"""Looks into every file that is left of tables that people were erased from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from lakesmith.catalog.metadata import plain_location
+from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.execute.erase import Erasure, columns_of
+from lakesmith.execute.lake import Lake
+from lakesmith.project.definitions import TableName
+from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.quoting import quoted
+from lakesmith.spark.batch.sidecar import SidecarKind
+from lakesmith.spark.erase import beside
+from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.iceberg.refs import told
+from lakesmith.spark.iceberg.unnamed_files import TableFolder, UnnamedFile
+from lakesmith.spark.kinds.erase import in_quarantine
+from lakesmith.spark.start.session import SessionHandle
+from lakesmith.sql.persons import Persons
+
+_VECTORS: Final = "-deletes.puffin"
+_PARQUET: Final = ".parquet"
+_MAGIC: Final = 4
+"""Bytes with which a Parquet file begins: one that is killed at once has these alone, or none."""
+_DELETED: Final = 2
+"""The status of a manifest's entry whose file went with that snapshot (Iceberg's spec, "Manifests")."""
+_KEEPS_FOLDERS: Final = "s3tables"
+"""The catalog whose tables' folders nobody may list; it removes files that no snapshot names by itself."""
+_WAY_OUT: Final = (
+    "lakesmith maintain --remove-orphans removes such files once they are old enough; call this again then"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone.
+
+    ``files`` and ``rows`` are those that the tables name, ``unnamed_files`` others in their folders; None where these cannot be listed.
+    """
+
+    files: int
+    rows: int
+    unnamed_files: int | None = 0
+    left: tuple[str, ...] = field(default=())
+
+
+def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
+    """Looks into every file that is left of the tables: into those that tables name, and into others in their folders."""
+    spark, left = session.spark, list[str]()
+    files = rows = unnamed = 0
+    is_listed = lake.project.target.type != _KEEPS_FOLDERS
+    with told(session, lake.project.secrets):
+        for name in (each for table in erasure.tables for each in (table, *beside(table))):
+            state = lake.catalog.table(name.layer, name.name)
+            if state is None or state.head is None:
+                continue
+            look = _Look(spark, name, state, erasure.persons)
+            rows += spark.table(physical(name)).count()
+            files += len(look.folder.named_data)
+            left += look.left_in_table()
+            if is_listed:
+                lost = _Lost(look)
+                left += lost.left()
+                unnamed += lost.files
+    return Proof(files, rows, unnamed if is_listed else None, tuple(left))
+
+
+class _Look:
+    """At one table or sidecar."""
+
+    def __init__(self, spark: SparkSession, name: TableName, state: TableState, persons: Persons) -> None:
+        self.spark, self.name, self._state = spark, name, state
+        self.folder = TableFolder(spark, name)
+        is_quarantine = name.layer == RESERVED_LAYER and name.name.endswith(SidecarKind.QUARANTINE)
+        self.can_tell = is_quarantine or persons.within(columns_of(state))
+        self._condition = in_quarantine(persons) if is_quarantine else persons.condition()
+
+    def theirs(self, rows: DataFrame) -> int:
+        """How many of the rows are theirs; 0 where nothing can tell whose they are."""
+        return rows.where(self._condition).count() if self.can_tell else 0
+
+    def others(self, rows: DataFrame) -> int:
+        """How many different rows the table does not have."""
+        live = self.spark.table(physical(self.name))
+        return rows.select(*map(quoted, live.columns)).subtract(live).count()
+
+    def left_in_table(self) -> Iterator[str]:
+        """What is wrong with what the table names."""
+        name, table = self.name, physical(self.name)
+        if set(self._state.snapshots) != {self._state.refs[MAIN]}:
+            yield f"{name} still has older snapshots"
+        if hidden := self._count(f"SELECT count(*) FROM {table}.delete_files"):
+            yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
+        if gone := self._count(f"SELECT count(*) FROM {table}.entries WHERE status = {_DELETED}"):
+            yield f"{name} has manifests that name {gone} files that went, with the least and greatest values in them"
+        if found := self.theirs(self.spark.table(table)):
+            yield f"{name} still has {found} rows"
+
+    def _count(self, query: str) -> int:
+        return int(self.spark.sql(query).collect()[0][0])
+
+
+class _Lost:
+    """At files in the folder that no snapshot names. One whose rows are nobody's of them holds nothing; where nothing tells whose they are, the table has to have the same rows."""
+
+    def __init__(self, look: _Look) -> None:
+        self._look, self._folder = look, look.folder
+        self._data = self._folder.unnamed_data()
+        self._manifests = self._folder.unnamed_manifests()
+        self.files = len(self._data) + len(self._manifests)
+
+    def left(self) -> Iterator[str]:
+        """What they hold or may hold. Manifests of commits that can no more be made are removed."""
+        wrong = {file.path: why for file in self._data if (why := self._of_data(file))}
+        clean = self._folder.named.union(_plain(file for file in self._data if file.path not in wrong))
+        for file in self._manifests:
+            others = self._others(file, clean)
+            if others is None:
+                wrong[file.path] = "cannot be read"
+            elif not others:
+                # Its bounds are values of files that are there and clean.
+                clean = clean.union(_plain([file]))
+            elif all(map(self._folder.has, others)):
+                wrong[file.path] = f"has the least and greatest values of {len(others)} others"
+            else:
+                # Nobody can commit it: all manifests it may have been made from were written anew, and who is at a commit begins from those.
+                self._folder.remove(file)
+        for path, why in wrong.items():
+            yield f"{self._look.name}: {path}, which no snapshot names, {why}; {_WAY_OUT}"
+
+    def _of_data(self, file: UnnamedFile) -> str | None:
+        # Vectors hold places of rows, and no values: what a killed writer left of them tells nothing of anybody.
+        if file.size <= _MAGIC or file.path.endswith(_VECTORS):
+            return None
+        if not file.path.endswith(_PARQUET):
+            return "is not looked into"
+        try:
+            with self._folder.rows([file]) as rows:
+                found = self._look.theirs(rows) if self._look.can_tell else self._look.others(rows)
+        except (PySparkException, Py4JJavaError):
+            return "cannot be read"
+        if not found:
+            return None
+        theirs = (
+            "of theirs"
+            if self._look.can_tell
+            else "that the table does not have, and nothing tells whose they are"
+        )
+        return f"has {found} rows {theirs}"
+
+    def _others(self, file: UnnamedFile, clean: frozenset[str]) -> frozenset[str] | None:
+        """What a manifest names that is not clean; None for one that cannot be read."""
+        try:
+            return self._folder.names_in(file) - clean
+        except (ValueError, EOFError):
+            return None
+
+
+def _plain(files: Iterable[UnnamedFile]) -> Sequence[str]:
+    return [plain_location(file.path) for file in files]
