@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -120,6 +121,9 @@ class SparkEngine:
 
     def close(self) -> None:
         """Ends the session and its JVM, unless somebody keeps them."""
+        # A JVM that does not answer has nothing open any more, or ends.
+        with suppress(Py4JError, OSError):
+            self.sessions.close()
         if not self.keeps_session:
             self.session.stop()
 

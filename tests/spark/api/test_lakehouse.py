@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,26 @@ def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 
 def land(shop: lakesmith.Lakehouse, name: str, text: str) -> None:
     (shop.folder / "landing/orders" / name).write_text(text)
+
+
+def open_files(process: int, folder: Path) -> int:
+    """How many files of a folder a process holds open."""
+    found = 0
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found += link.readlink().is_relative_to(folder)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="Linux alone tells what a process has open")
+def test_runs_leave_no_files_open_in_the_jvm(shop: lakesmith.Lakehouse, session: SessionHandle) -> None:
+    shop.run()
+    before = open_files(session.jvm_pid, shop.folder)
+    for number in range(2, 5):
+        land(shop, f"{number}.csv", f"id,city\n{number},Bonn\n")
+        shop.run()
+    assert before > 0, "the session itself has the catalog open"
+    assert open_files(session.jvm_pid, shop.folder) == before
 
 
 def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -258,8 +258,8 @@ def _walk(decider: EraseDecider, session: SessionHandle, name: TableName) -> lis
         if isinstance(event, TableFailed):
             failed.extend(event.problems)
 
-    engine = SparkEngine(session, decider.lake, keeps_session=True)
-    Walk(decider, (name,), lambda: engine, tell).run()
+    with closing(SparkEngine(session, decider.lake, keeps_session=True)) as engine:
+        Walk(decider, (name,), lambda: engine, tell).run()
     return failed
 
 

@@ -15,6 +15,7 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
+from lakesmith.spark.jvm.catalogs import close_catalogs
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 
@@ -41,6 +42,12 @@ class ReadingSessions:
         if step.strategy not in _OF_FILES:
             return self.session
         return self._interpreted if is_wide(step, root) else self._compiled
+
+    def close(self) -> None:
+        """Lets the clones go. Raises Py4JError where the JVM does not answer."""
+        for name in ("_compiled", "_interpreted"):
+            if (clone := vars(self).pop(name, None)) is not None:
+                close_catalogs(clone)
 
     @cached_property
     def _compiled(self) -> SparkSession:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.spark.jvm.catalogs import close_catalogs
 from lakesmith.spark.start.attempts import SessionHandle
 from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
 from lakesmith.spark.start.target_conf import S3_FILES
@@ -100,13 +102,20 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
         spark.sparkContext.addJobTag(tag)
         parent.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(child._jsparkSession)
 
+    def let_go() -> None:
+        from py4j.protocol import Py4JError
+
+        # Where the JVM is gone, nothing is open.
+        with suppress(Py4JError, OSError):
+            close_catalogs(child)
+
     return SessionHandle(
         spark=child,
         jvm_pid=int(parent.jvm.java.lang.ProcessHandle.current().pid()),
         log_path=settings.log_path,
         started_by="given",
         notes=tuple(_notes(parent, settings)),
-        stop=lambda: None,
+        stop=let_go,
         is_alive=lambda: _is_up(spark),
         cancel=lambda: spark.sparkContext.cancelJobsWithTag(tag),
         enter=enter,

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lakesmith.spark.jvm.catalogs import close_catalogs
 from lakesmith.spark.start.launch import DriverProcess
 from lakesmith.spark.start.session_folder import SessionFolder
 
@@ -54,6 +55,7 @@ def _quieten(spark: SparkSession, answered: threading.Event) -> None:
     try:
         spark.sparkContext.cancelAllJobs()
         spark.catalog.clearCache()
+        close_catalogs(spark)
     except (Py4JError, OSError):
         return
     answered.set()
