@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +32,7 @@ from lakesmith.spark.kinds.replay import drop, replay
 from lakesmith.spark.kinds.take_files import landing_file, take_files
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.stop import asked_of_jvm
 
 BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""
@@ -121,9 +121,8 @@ class SparkEngine:
 
     def close(self) -> None:
         """Ends the session and its JVM, unless somebody keeps them."""
-        # A JVM that does not answer has nothing open any more, or ends.
-        with suppress(Py4JError, OSError):
-            self.sessions.close()
+        if self.keeps_session or self.session.warm:
+            asked_of_jvm(self.sessions.close)
         if not self.keeps_session:
             self.session.stop()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.jvm.catalogs import close_catalogs
 from lakesmith.spark.start.attempts import SessionHandle
 from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
+from lakesmith.spark.start.stop import asked_of_jvm
 from lakesmith.spark.start.target_conf import S3_FILES
 from lakesmith.spark.start.versions import PAIRS, installed_pair, known_pairs, minor_of, pair_of, untested
 
@@ -103,11 +103,7 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
         parent.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(child._jsparkSession)
 
     def let_go() -> None:
-        from py4j.protocol import Py4JError
-
-        # Where the JVM is gone, nothing is open.
-        with suppress(Py4JError, OSError):
-            close_catalogs(child)
+        asked_of_jvm(lambda: close_catalogs(child))
 
     return SessionHandle(
         spark=child,

@@ -6,6 +6,7 @@ import atexit
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakesmith.spark.jvm.catalogs import close_catalogs
@@ -33,32 +34,40 @@ def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -
     return stop
 
 
+def asked_of_jvm(work: Callable[[], None]) -> bool:
+    """Does what the JVM is asked for in ``work``; False where it did not answer: one that hangs or died must not hold up the caller."""
+    from py4j.protocol import Py4JError
+
+    answered = threading.Event()
+
+    def ask() -> None:
+        with suppress(Py4JError, OSError):
+            work()
+            answered.set()
+
+    asked = threading.Thread(target=ask, name="spark-asked", daemon=True)
+    asked.start()
+    asked.join(STOP_SECONDS)
+    return answered.is_set()
+
+
 def detach(spark: SparkSession) -> bool:
     """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did not answer."""
     from pyspark.sql import SparkSession
 
-    context, answered = spark.sparkContext, threading.Event()
-    # A JVM that hangs must not hold up the caller.
-    asked = threading.Thread(target=_quieten, args=(spark, answered), name="spark-detach", daemon=True)
-    asked.start()
-    asked.join(STOP_SECONDS)
+    context = spark.sparkContext
+    answered = asked_of_jvm(lambda: _quieten(spark))
     if context._accumulatorServer is not None:
         threading.Thread(target=context._accumulatorServer.shutdown, daemon=True).start()
     SparkSession._instantiatedSession = None
     forget_gateway(close_alone=True)
-    return answered.is_set()
+    return answered
 
 
-def _quieten(spark: SparkSession, answered: threading.Event) -> None:
-    from py4j.protocol import Py4JError
-
-    try:
-        spark.sparkContext.cancelAllJobs()
-        spark.catalog.clearCache()
-        close_catalogs(spark)
-    except (Py4JError, OSError):
-        return
-    answered.set()
+def _quieten(spark: SparkSession) -> None:
+    spark.sparkContext.cancelAllJobs()
+    spark.catalog.clearCache()
+    close_catalogs(spark)
 
 
 def forget_gateway(close_alone: bool = False) -> None:
@@ -76,17 +85,13 @@ def forget_gateway(close_alone: bool = False) -> None:
 
 
 def _stop(spark: SparkSession, driver: DriverProcess) -> None:
-    """A JVM that hangs or died must not hold up the caller: it is asked, waited for a while, and killed."""
-    asked = threading.Thread(target=_stop_context, args=(spark,), name="spark-stop", daemon=True)
-    asked.start()
-    asked.join(STOP_SECONDS)
+    """The JVM is asked, waited for a while, and killed."""
+    asked_of_jvm(lambda: _stop_context(spark))
     driver.end(EXIT_SECONDS)
     forget_gateway()
 
 
 def _stop_context(spark: SparkSession) -> None:
-    from py4j.protocol import Py4JError
-
     context = spark.sparkContext
     # Its shutdown waits for a poll of up to half a second; nobody has to wait for that.
     server = context._accumulatorServer
@@ -94,8 +99,4 @@ def _stop_context(spark: SparkSession) -> None:
     threading.Thread(target=server.shutdown, daemon=True).start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            spark.stop()
-        except (Py4JError, OSError):
-            # The JVM is gone already: there is nothing left to stop.
-            return
+        spark.stop()
