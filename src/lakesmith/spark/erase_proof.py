@@ -23,6 +23,7 @@ from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.refs import told
 from lakesmith.spark.iceberg.unnamed_files import TableFolder, UnnamedFile
 from lakesmith.spark.kinds.erase import in_quarantine
+from lakesmith.spark.orphans import require_no_other
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.persons import Persons
 
@@ -132,6 +133,8 @@ class _Lost:
                 wrong[file.path] = f"has the least and greatest values of {len(others)} others"
             else:
                 # Nobody can commit it: all manifests it may have been made from were written anew, and who is at a commit begins from those.
+                look, metadata = self._look, self._folder.metadata_files()
+                require_no_other(look.spark, self._folder.table, look.name, metadata)
                 self._folder.remove(file)
         for path, why in wrong.items():
             yield f"{self._look.name}: {path}, which no snapshot names, {why}; {_WAY_OUT}"

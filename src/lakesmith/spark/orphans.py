@@ -38,7 +38,7 @@ def find_orphans(spark: SparkSession, lake: Lake, name: TableName, age_seconds: 
     found = orphan_files(spark, name, time.time() - age_seconds, by_prefix=not is_local)
     found = [path for path in found if _OWN not in path]
     table = JavaTables(spark).load(name)
-    _require_no_other(spark, table, name, [path for path in found if path.endswith(_METADATA)])
+    require_no_other(spark, table, name, [path for path in found if path.endswith(_METADATA)])
     return found
 
 
@@ -82,8 +82,11 @@ def _folder(location: str) -> str:
     return plain_location(location).rstrip("/") + "/"
 
 
-def _require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
-    """A table that was dropped without its files, and made anew in the same folder, can be entered again: its files are no orphans."""
+def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
+    """A table that was dropped without its files, and made anew in the same folder, can be entered again: its files are no orphans.
+
+    Raises StateError LS632 where one of the ``metadata`` files is another table's.
+    """
     parser, mine = _jvm(spark).org.apache.iceberg.TableMetadataParser, str(table.uuid())
     for path in metadata:
         if (other := str(parser.read(table.io(), path).uuid())) != mine:

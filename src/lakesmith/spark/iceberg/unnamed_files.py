@@ -42,7 +42,7 @@ class TableFolder:
 
     def __init__(self, spark: SparkSession, name: TableName) -> None:
         self._spark, self._name = spark, name
-        self._table = JavaTables(spark).load(name)
+        self.table = JavaTables(spark).load(name)
         self.named_data = self._paths("SELECT file_path FROM {}.all_files")
         self.named = self.named_data.union(
             self._paths("SELECT path FROM {}.all_manifests"),
@@ -62,8 +62,12 @@ class TableFolder:
         found = [file for file in self._unnamed("metadata") if file.name.endswith(".avro")]
         return sorted(found, key=lambda file: file.name.startswith(_LIST))
 
+    def metadata_files(self) -> list[str]:
+        """The paths of all metadata files in the folder."""
+        return [file.path for file in self._unnamed("metadata") if file.name.endswith(".metadata.json")]
+
     def _unnamed(self, part: str) -> list[UnnamedFile]:
-        there = self._table.io().listPrefix(f"{str(self._table.location()).rstrip('/')}/{part}").iterator()
+        there = self.table.io().listPrefix(f"{str(self.table.location()).rstrip('/')}/{part}").iterator()
         found = []
         while there.hasNext():
             info = there.next()
@@ -86,13 +90,13 @@ class TableFolder:
         )
         # Without partitions all values are read from the files themselves.
         spec = iceberg.PartitionSpec.unpartitioned()
-        texts = iceberg.SchemaParser.toJson(self._table.schema()), iceberg.PartitionSpecParser.toJson(spec)
+        texts = iceberg.SchemaParser.toJson(self.table.schema()), iceberg.PartitionSpecParser.toJson(spec)
         no_deletes = gateway.new_array(iceberg.DeleteFile, 0)
         tasks = [
             iceberg.BaseFileScanTask(self._described(iceberg, spec, file), no_deletes, *texts, everything)
             for file in files
         ]
-        with Staging(self._spark).read(self._table, tasks) as rows:
+        with Staging(self._spark).read(self.table, tasks) as rows:
             yield rows
 
     def _described(self, iceberg: Any, spec: Any, file: UnnamedFile) -> Any:
@@ -102,7 +106,7 @@ class TableFolder:
 
     def names_in(self, file: UnnamedFile) -> frozenset[str]:
         """The plain locations that a manifest, or a list of manifests, names: those that went too. Raises ValueError or EOFError for a damaged one."""
-        files = _Files(self._table.io())
+        files = _Files(self.table.io())
         if file.name.startswith(_LIST):
             manifests = read_manifest_list(files.new_input(file.path))
             return frozenset(plain_location(manifest.manifest_path) for manifest in manifests)
@@ -112,11 +116,11 @@ class TableFolder:
 
     def has(self, location: str) -> bool:
         """Whether there is such a file."""
-        return bool(self._table.io().newInputFile(location).exists())
+        return bool(self.table.io().newInputFile(location).exists())
 
     def remove(self, file: UnnamedFile) -> None:
         """Removes the file; one that is gone already is no failure on any store."""
-        self._table.io().deleteFile(file.path)
+        self.table.io().deleteFile(file.path)
 
 
 class _Files(FileIO):
