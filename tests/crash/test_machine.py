@@ -15,6 +15,7 @@ import pytest
 from audit import Audit
 from harness import ProjectHarness
 from killed_shop import FILES, Shop
+from processes import RunProcess
 
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
@@ -225,3 +226,50 @@ def locked_catalog_at(project: ProjectHarness, point: str) -> Iterator[None]:
     yield
     assert entered, f"nothing came by {point}"
     held.__exit__(None, None, None)
+
+
+MACHINES_FILES = {
+    "tables/bronze/people.yaml": """
+        source:
+          files: {path: landing/, format: csv}
+        columns: {id: bigint, name: string, at: timestamp}
+        """,
+    "tables/silver/names.sql": "SELECT id, upper(name) AS upper, lower(name) AS lower, initcap(name) AS initcap FROM bronze.people",
+    "tables/silver/times.yaml": "deterministic: true",
+    "tables/silver/times.py": """
+        from datetime import datetime
+
+        from pyspark.sql import functions as F
+
+        BEGIN = F.lit(datetime(2024, 1, 1))
+
+
+        def times(bronze__people):
+            @F.udf("string")
+            def text(at):
+                return str(at)
+
+            late = bronze__people.filter((F.col("at") >= BEGIN) & (F.col("at") < datetime(2024, 1, 2)))
+            return late.select("id", text("at").alias("text"))
+        """,
+}
+
+
+def test_rows_do_not_depend_on_the_language_and_the_time_zone_of_the_machine(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr -Duser.country=TR -Duser.timezone=Asia/Tokyo")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    project = ProjectHarness(tmp_path / "shop", session, MACHINES_FILES)
+    times = ("2023-12-31 23:59:59Z", "2024-01-01 00:00:00Z", "2024-01-01 23:59:59Z", "2024-01-02 00:00:00Z")
+    rows = "".join(f"{number},éi ÉI,{at}\n" for number, at in enumerate(times))
+    project.land("landing/1.csv", f"id,name,at\n{rows}")
+    with RunProcess.start(project.root) as run:
+        ended = run.end()
+    assert ended.code == 0, ended.output
+    assert "Traceback" not in ended.output
+    assert project.rows("silver.names", "upper", "lower", "initcap") == [("ÉI ÉI", "éi éi", "Éi Éi")] * 4
+    assert project.rows("silver.times", "id", "text") == [
+        (1, "2024-01-01 00:00:00"),
+        (2, "2024-01-01 23:59:59"),
+    ]

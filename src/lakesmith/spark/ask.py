@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
@@ -78,7 +77,7 @@ def run_query(
     """
     with _root_cause_told(session, secrets):
         frame = _frame(session, sql, as_of, others)
-        with _utc():
+        with utc_in_python(session.spark):
             yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
 
 
@@ -87,7 +86,7 @@ def frame_result(
     session: SessionHandle, frame: DataFrame, limit: int | None, secrets: Sequence[str] = ()
 ) -> Iterator[QueryResult]:
     """The rows of a frame. Arguments and errors as ``run_query``."""
-    with _root_cause_told(session, secrets), _utc():
+    with _root_cause_told(session, secrets), utc_in_python(session.spark):
         yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
 
 
@@ -232,19 +231,3 @@ def not_a_query(found: str) -> UsageError:
             "to change a table, change its file and run lakesmith run",
         )
     )
-
-
-@contextmanager
-def _utc() -> Iterator[None]:
-    """PySpark makes a timestamp a local time of this process, which is ambiguous for an hour a year: UTC is not."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TZ"]
-        else:
-            os.environ["TZ"] = before
-        time.tzset()

@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 
 from pyspark.sql import SparkSession
 
+from lakesmith.spark.frames.python_time import utc_in_python
+
 T = TypeVar("T")
 
 _ONE_AT_A_TIME: Final = Lock()
@@ -54,7 +56,7 @@ def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
     """
     context: Any = spark.sparkContext
     mark = f"lakesmith-{uuid.uuid4()}"
-    with _ONE_AT_A_TIME, _marked(context, mark), _without_metadata(spark):
+    with _ONE_AT_A_TIME, _marked(context, mark), _without_metadata(spark), utc_in_python(spark):
         getattr(context._jvm, _SESSION).setActiveSession(spark._jsparkSession)
         before = _settings(spark)
         try:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from socketserver import BaseServer
+from typing import TYPE_CHECKING, Any
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.start.class_archive import Archive, refuse, usable
@@ -239,6 +240,7 @@ class _WithoutPy4J(logging.Filter):
 
 
 def _keep_terminal_clean() -> None:
+    from pyspark import accumulators
     from pyspark.logger import PySparkLogger
 
     # PySpark writes each failed query to standard error, besides raising it: a page of JSON with whatever secrets stand in it.
@@ -247,3 +249,13 @@ def _keep_terminal_clean() -> None:
     root = logging.getLogger()
     if not any(isinstance(known, _WithoutPy4J) for known in root.filters):
         root.addFilter(_WithoutPy4J())
+    # Workers of Python functions report over a socket, which ends with the JVM.
+    servers: tuple[Any, ...] = (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer)
+    for server in servers:
+        server.handle_error = _unless_it_ended
+
+
+def _unless_it_ended(server: BaseServer, request: Any, client_address: Any) -> None:
+    """Prints a failure in PySpark's accumulator server, as ``BaseServer`` does, unless the other side has closed the connection."""
+    if not isinstance(sys.exception(), EOFError | ConnectionError):
+        BaseServer.handle_error(server, request, client_address)

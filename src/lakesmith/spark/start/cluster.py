@@ -10,6 +10,7 @@ from typing import Final
 
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.definitions import Project
+from lakesmith.spark.start.launch import SAME_EVERYWHERE
 
 JARS: Final = "spark.jars"
 _ONE_MACHINE: Final = re.compile(r"\s*local(\[[^\]]*\])?\s*")
@@ -37,7 +38,7 @@ def cluster_conf(defaults: Mapping[str, str], given: Mapping[str, str], little: 
         **kept,
         **({"spark.sql.shuffle.partitions": str(_LITTLE_PARTITIONS)} if little else {}),
         # As on the driver: code of many columns is one method, which Java would not compile.
-        "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+        "spark.executor.extraJavaOptions": " ".join(("-XX:-DontCompileHugeMethods", *SAME_EVERYWHERE)),
         "spark.pyspark.python": given.get("spark.pyspark.python", sys.executable),
     }
 

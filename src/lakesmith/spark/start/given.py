@@ -27,6 +27,9 @@ _EXTENSIONS: Final = "spark.sql.extensions"
 _CATALOG: Final = f"spark.sql.catalog.{CATALOG_NAME}"
 _HADOOP: Final = "spark.hadoop."
 _AT_START: Final = (_EXTENSIONS, "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
+_OTHER_CASES: Final = ("tr", "az", "lt")
+"""Languages in which Java maps letters of other languages to other cases: ``i`` to ``İ``."""
+
 _LITTLE: Final = {"spark.sql.shuffle.partitions": "8"}
 _TUNING: Final = (
     "spark.sql.adaptive.",
@@ -150,6 +153,12 @@ def _settings_missing(parent: _Parent) -> Iterator[Problem]:
         lines = f"{_EXTENSIONS}={','.join(filter(None, (found, wanted)))}"
         what = "the session was started without Iceberg's extensions, which cannot be added later"
         yield Problem("LS333", what, None, lines, found or "not set", f"start Spark with --conf {lines}")
+    language = str(parent.jvm.java.util.Locale.getDefault().getLanguage())
+    if language in _OTHER_CASES:
+        what = "the session's Java has a language in which upper and lower case differ, so rows would"
+        options = "-Duser.language=en -Duser.country=US"
+        hint = f'start Spark with --driver-java-options "{options}" and --conf "spark.executor.extraJavaOptions={options}"'
+        yield Problem("LS333", what, None, "user.language=en", f"user.language={language}", hint)
 
 
 def _require_version(found: str, is_known: bool) -> None:

@@ -61,6 +61,8 @@ SPARK_OPTIONS = (
     "-Dio.netty.allocator.type=pooled",
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
 )
+SAME_EVERYWHERE = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC")
+"""The machine's language would decide what Spark's ``upper`` and ``lower`` make of letters beyond ASCII: in Turkish, ``éi`` becomes ``Éİ``."""
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01
@@ -163,6 +165,7 @@ def shared_options(plan: LaunchPlan) -> list[str]:
     return [
         f"-Dlog4j2.configurationFile={log4j}",
         f"-Djava.io.tmpdir={plan.folder.java_tmp}",
+        *SAME_EVERYWHERE,
         *plan.java_options,
     ]
 
