@@ -33,8 +33,8 @@ def read_entries(file: BinaryIO) -> dict[str, bytes]:
         if count < 0:
             read_long(file)
         for _ in range(abs(count)):
-            key = _read_bytes(file).decode("utf-8", "replace")
-            entries[key] = _read_bytes(file)
+            key = read_bytes(file).decode("utf-8", "replace")
+            entries[key] = read_bytes(file)
     return entries
 
 
@@ -56,25 +56,27 @@ def with_entries(data: bytes, values: Mapping[str, str]) -> bytes:
     file = io.BytesIO(data)
     entries = read_entries(file) | {key: value.encode() for key, value in values.items()}
     pairs = b"".join(_text(key.encode()) + _text(value) for key, value in entries.items())
-    return _MAGIC + _long(len(entries)) + pairs + _long(0) + data[file.tell() :]
+    return _MAGIC + as_long(len(entries)) + pairs + as_long(0) + data[file.tell() :]
 
 
-def _read_bytes(file: BinaryIO) -> bytes:
+def read_bytes(file: BinaryIO, largest: int = _LARGEST) -> bytes:
+    """Bytes with their number before them, at most ``largest``. Raises NotAvro."""
     size = read_long(file)
-    if not 0 <= size <= _LARGEST:
-        raise NotAvro(f"a header entry of {size} bytes")
+    if not 0 <= size <= largest:
+        raise NotAvro(f"an entry of {size} bytes")
     data = file.read(size)
     if len(data) < size:
-        raise NotAvro("a header that ends too early")
+        raise NotAvro("an end that comes too early")
     return data
 
 
 def _text(data: bytes) -> bytes:
-    return _long(len(data)) + data
+    return as_long(len(data)) + data
 
 
-def _long(number: int) -> bytes:
-    value, out = number << 1, bytearray()
+def as_long(number: int) -> bytes:
+    """A number as ``read_long`` reads it."""
+    value, out = (number << 1) ^ (number >> 63), bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

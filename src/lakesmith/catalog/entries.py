@@ -32,6 +32,11 @@ def find_entries(catalog: LocalCatalog, names: Sequence[TableName]) -> tuple[Ent
     return tuple(Entry(name, location) for name, location in found if location is not None)
 
 
+def all_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
+    """The entries of all tables. Raises as ``Catalog`` says."""
+    return tuple(Entry(TableName(layer, name), location) for layer, name, location in catalog.entries())
+
+
 def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
     """Takes entries out and puts others in, all or none.
 

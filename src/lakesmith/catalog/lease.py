@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -24,7 +25,8 @@ from typing import Any, Final
 from lakesmith import limits
 from lakesmith.catalog.commit_in_doubt import is_in_doubt, looked_up
 from lakesmith.catalog.lock import MAINTENANCE
-from lakesmith.errors import LockedError, Problem
+from lakesmith.catalog.metadata import plain_location
+from lakesmith.errors import LockedError, Problem, StateError
 from lakesmith.project.layout import RESERVED_LAYER
 
 LASTS_SECONDS: Final = 120.0
@@ -58,13 +60,22 @@ class Lease:
         return f"{self.command!r} on {self.host} (process {self.pid}), since {self.since}"
 
 
+def _place(location: str) -> str:
+    """A location as all spell it."""
+    return re.sub(r"^s3[an]:", "s3:", plain_location(location)).rstrip("/")
+
+
 def lease_name(project: str) -> tuple[str, str]:
     """Where the lease of a project is."""
     return RESERVED_LAYER, f"lease__{project}"
 
 
 class LeaseTable:
-    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog does not answer."""
+    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog does not answer.
+
+    ``home``: the warehouse in which the catalog makes tables, None where that is the catalog's own business. A lease that is elsewhere
+    came with a copy of another lake's database, whose entries name that lake's files.
+    """
 
     def __init__(
         self,
@@ -72,7 +83,9 @@ class LeaseTable:
         project: str,
         ask: Callable[[Callable[[], Any]], Any] = lambda question: question(),
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        home: str | None = None,
     ) -> None:
+        self._home = home
         self._catalog = catalog
         self._name = lease_name(project)
         self._ask = ask
@@ -86,7 +99,8 @@ class LeaseTable:
     def try_to_take(self, wanted: Lease) -> Lease | None:
         """Takes or renews it; the one who holds it in the way of that, None when it was taken.
 
-        After a lost race it looks again. Raises what ``ask`` makes of other failures.
+        After a lost race it looks again. Raises StateError LS525 for a lease that is not in ``home``, and what ``ask`` makes of other
+        failures.
         """
         other: Lease | None = self._ask(lambda: self._try(wanted))
         return other
@@ -96,6 +110,7 @@ class LeaseTable:
 
         for _ in range(_TRIES):
             table = self._table()
+            self._require_home(table.metadata.location)
             found = _lease(table)
             if found is not None and found.token != wanted.token and found.until_ms > self._now_ms():
                 return found
@@ -111,6 +126,19 @@ class LeaseTable:
                 if not is_in_doubt(error) and "sequence number" not in str(error):
                     raise
         return _lease(self._table())
+
+    def _require_home(self, location: str) -> None:
+        if self._home is not None and not f"{_place(location)}/".startswith(f"{_place(self._home)}/"):
+            raise StateError(
+                Problem(
+                    "LS525",
+                    "the catalog names the tables of another warehouse, so nothing is written",
+                    expected=f"tables in {self._home}, the target's warehouse",
+                    found=f"the lease of the project in {location}",
+                    hint="a catalog's database that was copied names the original's files: begin with an empty database, or give the"
+                    " target its own warehouse back",
+                )
+            )
 
     def _write(self, table: Any, lease: Lease) -> None:
         import pyarrow as pa

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from lakesmith.catalog import busy
-from lakesmith.catalog.metadata import load_metadata
+from lakesmith.catalog.metadata import load_metadata, plain_location
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
@@ -38,7 +38,7 @@ _SWAP = (
     "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?"
     " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
 )
-_ALL = f"SELECT metadata_location {_TABLES}"
+_ALL = f"SELECT table_namespace, table_name, metadata_location {_TABLES} ORDER BY table_namespace, table_name"
 _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_name"
 
 _IN_EACH = "catalog_name VARCHAR(255) NOT NULL"
@@ -113,7 +113,11 @@ class LocalCatalog:
 
     def locations(self) -> frozenset[str]:
         """Where the metadata of every table is. Raises as ``Catalog`` says."""
-        return frozenset(row[0] for row in self._rows(_ALL))
+        return frozenset(location for _, _, location in self.entries())
+
+    def entries(self) -> tuple[tuple[str, str, str], ...]:
+        """The layer, the name and the metadata file of every table, sorted. Raises as ``Catalog`` says."""
+        return tuple((layer, name, location) for layer, name, location in self._rows(_ALL))
 
     def writer(self) -> PyIcebergCatalog:
         """PyIceberg's catalog over the same file; makes the file and the warehouse when they are missing."""
@@ -189,6 +193,10 @@ class LocalCatalog:
         """The file, made where it is missing. Raises as ``prepare``."""
         self.prepare()
         return self.db
+
+    def has_below(self, location: str) -> bool:
+        """Whether a location is below the warehouse, by its path."""
+        return plain_location(location).startswith(f"{self.warehouse}/")
 
     def location(self, layer: str, name: str) -> str | None:
         """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as ``Catalog`` says."""

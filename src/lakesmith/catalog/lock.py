@@ -69,6 +69,7 @@ class ProjectLock:
             longer, ``limits.MAINTENANCE_WAITED_SECONDS``.
         on_wait: called once, with the holder if it can be told, when there is someone to wait for.
         given_up: asked while it waits; True ends the wait at once, as if its time were over.
+        guard: called once it is held; what it raises is raised, and the lock is given back.
 
     Attributes:
         abandoned: after entering, the previous holder if it ended without giving the lock back (killed). Its JVM may
@@ -87,12 +88,14 @@ class ProjectLock:
         wait_seconds: float = 0.0,
         on_wait: Callable[[Holder | None], None] | None = None,
         given_up: Callable[[], bool] = lambda: False,
+        guard: Callable[[], None] = lambda: None,
     ) -> None:
         self.path = state_dir / "locks" / f"{name}.lock"
         self.abandoned: Holder | None = None
         self._wait_seconds = wait_seconds
         self._on_wait = on_wait
         self._given_up = given_up
+        self._guard = guard
         self._holder = Holder(socket.gethostname(), os.getpid(), what, "")
         self._file = -1
 
@@ -100,6 +103,7 @@ class ProjectLock:
         self._file = self._open()
         try:
             self._wait()
+            self._guard()
             self.abandoned = _read(self._file)
             since = datetime.now(UTC).isoformat(timespec="seconds")
             self._holder = replace(self._holder, pid=os.getpid(), since=since)

@@ -195,7 +195,9 @@ class RemoteCatalog:
 
     def lease_table(self, project: str) -> LeaseTable:
         """The lease of a project in this catalog."""
-        return LeaseTable(self.writer(), project, self._ask)
+        # A database has the paths that it was given. Glue and REST servers place tables themselves.
+        home = self._properties.get("warehouse") if self._properties.get("type") == "sql" else None
+        return LeaseTable(self.writer(), project, self._ask, home=home)
 
     def lease_holder(self, project: str) -> Lease | None:
         """Who holds the lease of a project now. Nothing is made where there is none."""

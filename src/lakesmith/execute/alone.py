@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.remote import RemoteCatalog
@@ -15,9 +16,10 @@ from lakesmith.execute.lake import Lake
 def alone(
     lake: Lake, command: str, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda _: None
 ) -> Iterator[ProjectLock]:
-    """Holds both for ``command``; ``on_wait`` is told whom it waits for. Raises LockedError LS701, LS703 while another holds one after the wait."""
-    lock = ProjectLock(
-        lake.project.state_dir,
+    """Holds both for ``command``; ``on_wait`` is told whom it waits for. Raises LockedError LS701, LS703 while another holds one after the wait,
+    StateError LS525 where the tables are another's."""
+    lock = project_lock(
+        lake.project,
         command,
         wait_seconds=wait_seconds,
         on_wait=lambda holder: on_wait(str(holder) if holder else "another process"),

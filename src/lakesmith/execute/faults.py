@@ -46,8 +46,10 @@ POINTS = (
     "erase-past",
     "erase-landing",
     "erase-proved",
+    "relocate-table",
+    "relocate-entries",
 )
-"""Every point, in the order a batch, then maintenance, and then an erasure passes them. ``before-swap`` has all of the commit ready but its last call;
+"""Every point, in the order a batch, then maintenance, then an erasure, and then a relocation passes them. ``before-swap`` has all of the commit ready but its last call;
 ``maintain-begin`` is the beginning of each piece of maintenance, under the lock, and the points after it are between two pieces.
 An erasure passes its points beside those of its batches: the third for each table, the fourth for each landing file."""
 

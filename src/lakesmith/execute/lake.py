@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from lakesmith.catalog.home import away_problem
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import lost_problem
 from lakesmith.catalog.open import open_catalog
@@ -14,7 +15,7 @@ from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.unfinished import require_finished
-from lakesmith.errors import EnvironmentProblem, LakesmithError
+from lakesmith.errors import EnvironmentProblem, LakesmithError, StateError
 from lakesmith.execute.others import external_facts
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
@@ -58,10 +59,22 @@ class Lake:
         if (external := self._external(name)) is not None:
             return self._facts_of_others(name, external)
         require_finished(self.project.state_dir, name)
-        state = self.catalog.table(name.layer, name.name)
+        local = self.catalog if isinstance(self.catalog, LocalCatalog) else None
+        try:
+            state = self.catalog.table(name.layer, name.name)
+        except StateError:
+            # A project that was moved: the files are not where they were.
+            if local and (away := away_problem(local, self.project.name)):
+                return TableFacts(problem=away)
+            raise
         if state is None:
-            local = self.catalog if isinstance(self.catalog, LocalCatalog) else None
             return TableFacts(problem=lost_problem(local, name) if local else None)
+        if (
+            local
+            and not local.has_below(state.metadata_location)
+            and (away := away_problem(local, self.project.name))
+        ):
+            return TableFacts(state, problem=away)
         if foreign := foreign_owner(state, self.project.name):
             return TableFacts(state, problem=foreign)
         try:

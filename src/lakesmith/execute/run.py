@@ -10,6 +10,7 @@ from threading import Event as Flag
 from threading import Lock
 
 from lakesmith import limits
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lease import Waiting
 from lakesmith.catalog.lock import Holder, ProjectLock
 from lakesmith.execute.advance import takes_spark
@@ -83,9 +84,8 @@ class Run:
         return code
 
     def _lock(self) -> ProjectLock:
-        state_dir = self.decider.lake.project.state_dir
-        return ProjectLock(
-            state_dir,
+        return project_lock(
+            self.decider.lake.project,
             self.command,
             wait_seconds=self.wait_seconds,
             on_wait=lambda holder: self._waiting(holder),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Final
 
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lease import Waiting
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.remote import RemoteCatalog
@@ -76,8 +77,8 @@ class Turns:
             raise RunStopped([])
 
     def _lock(self) -> ProjectLock:
-        return ProjectLock(
-            self.lake.project.state_dir,
+        return project_lock(
+            self.lake.project,
             self.command,
             wait_seconds=self.wait_seconds,
             on_wait=lambda holder: self.on_wait(str(holder) if holder else "another process"),

@@ -12,7 +12,7 @@ from typing import Final
 from lakesmith.api.lakehouse import Lakehouse, lost_spark
 from lakesmith.api.opened import Opened, read_project
 from lakesmith.api.results import RunResult
-from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder
@@ -80,7 +80,7 @@ class Up:
         Raises LakesmithError for a project that is not right to begin with, LockedError where another ``up`` keeps it.
         """
         project = read_project(self.options.project, self.options.target).project
-        with ProjectLock(project.state_dir, "up", name="up"):
+        with project_lock(project, "up", name="up"):
             return self._keep(event_sources(project), project.state_dir)
 
     def _keep(self, sources: Sequence[EventSource], state_dir: Path) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from lakesmith.catalog import lease as leases
 from lakesmith.catalog.lease import Lease, LeaseTable, Waiting, held
 from lakesmith.catalog.local import LocalCatalog
-from lakesmith.errors import LockedError
+from lakesmith.errors import LockedError, StateError
 
 MINE = Lease("mine", "here", 1, "run", "2026-01-01T00:00:00+00:00", 1_000)
 OTHER = replace(MINE, token="other", host="there")
@@ -54,6 +54,18 @@ def test_of_many_that_ask_at_once_one_gets_it(lease_at: Callable[[int], LeaseTab
         answers = list(pool.map(lambda one: lease_at(0).try_to_take(one), wanted))
     (winner,) = [one for one, answer in zip(wanted, answers, strict=True) if answer is None]
     assert {answer for answer in answers if answer} == {winner}
+
+
+def test_a_copied_database_does_not_write_to_the_lake_that_it_names(tmp_path: Path) -> None:
+    def at(home: str) -> LeaseTable:
+        catalog = LocalCatalog(tmp_path / "catalog.db", tmp_path / "warehouse", busy_seconds=30)
+        return LeaseTable(catalog.writer(), "shop", now_ms=lambda: 0, home=home)
+
+    for home in (f"{tmp_path}/warehouse", f"file://{tmp_path}/warehouse/"):
+        assert at(home).try_to_take(MINE) is None, home
+    for home in (f"{tmp_path}/ware", "s3://staging/lake"):
+        with pytest.raises(StateError, match="LS525 the catalog names the tables of another warehouse"):
+            at(home).try_to_take(replace(MINE, until_ms=2_000))
 
 
 def test_what_it_leaves_behind_stays_little(lease_at: Callable[[int], LeaseTable]) -> None:

@@ -22,7 +22,7 @@ LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"
     ("words", "lines"),
     [
         (["statu"], ["LS202 lakesmith has no command statu", "did you mean status?"]),
-        (["frobnicate"], ["LS202 lakesmith has no command frobnicate", "lakesmith --help"]),
+        (["xyzzy"], ["LS202 lakesmith has no command xyzzy", "lakesmith --help"]),
         (["status", "--jsn"], ["LS203 lakesmith status has no option --jsn", "did you mean --json?"]),
         (["history"], ["LS204 missing argument", "lakesmith history --help"]),
         (["history", "a.b", "--limit", "many"], ["LS204 invalid value for '--limit'"]),

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "drop": "Drop a table from the lake, with its quarantine and file ledger; its files stay unless they are purged.",
     "rename": "Give a table another name, in the lake and in the project; its next run goes on where it was.",
     "register": "Enter tables in the catalog whose files are in the warehouse: for when the catalog was lost.",
+    "relocate": "Have the files of a project that was copied or moved be its tables: rewrites the paths in them.",
     "init": "Make a new project, empty or from one of the shipped examples.",
     "doctor": "Look for what is missing on this machine and in this project, and say how to mend it.",
     "version": "Print the version.",

@@ -13,7 +13,7 @@ import typer
 
 from lakesmith.catalog.entries import Entry, change_entries, find_entries, folder_of
 from lakesmith.catalog.family import family
-from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import tables_in
 from lakesmith.catalog.marks import mark
 from lakesmith.catalog.progress import most_live_rows
@@ -74,7 +74,7 @@ def drop_command(root: Path, target: str | None, table: str, options: DropOption
     """
     ground, name = open_ground(root, target), parsed_name(table)
     command = f"lakesmith drop {name}" + (" --purge" if options.purge else "")
-    with ProjectLock(ground.project.state_dir, command):
+    with project_lock(ground.project, command):
         dropping = _dropping(ground, name, command)
         lines = list(_losses(ground, dropping, options.purge))
         if not as_json:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from lakesmith import limits
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
@@ -188,7 +189,7 @@ def _change(opened: Opened, definition: TableDefinition, options: FilesOptions, 
     """Enters the files in the ledger as one batch, and says what that means."""
     report = _report(opened, definition)
     _step(opened, definition, report, options)  # A wrong call is told before Spark is started for it.
-    with open_view(as_json) as view, ProjectLock(opened.project.state_dir, "files") as lock:
+    with open_view(as_json) as view, project_lock(opened.project, "files") as lock:
         published = _published(opened, definition, options, (lock, view))
     if as_json:
         print(json.dumps({**event_as_dict(published), "event": "table_published"}))

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from lakesmith.catalog.entries import Entry, change_entries, folder_of
-from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.marks import unmark
 from lakesmith.catalog.owner import foreign_owner
@@ -42,7 +42,7 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
     Raises UsageError LS227 (nobody to ask), StateError LS511 (an entry came meanwhile), EnvironmentProblem LS320.
     """
     ground = open_ground(root, target)
-    with ProjectLock(ground.project.state_dir, "register"):
+    with project_lock(ground.project, "register"):
         found = tuple(each for each in lost_tables(ground.catalog) if _is_ours(each, ground.project.name))
         if not as_json:
             print("\n".join(_lines(found)))

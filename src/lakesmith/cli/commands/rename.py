@@ -11,7 +11,7 @@ import typer
 
 from lakesmith.catalog.entries import Entry, change_entries, find_entries, folder_of
 from lakesmith.catalog.family import family
-from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.marks import mark
 from lakesmith.catalog.unfinished import Unfinished, begin, finish, read_unfinished
 from lakesmith.cli.ground import Ground, agreed, not_there, open_ground, parsed_name
@@ -65,7 +65,7 @@ def rename_command(root: Path, target: str | None, names: tuple[str, str], yes: 
     ground = open_ground(root, target)
     old, new = map(parsed_name, names)
     command = f"lakesmith rename {old} {new}"
-    with ProjectLock(ground.project.state_dir, command):
+    with project_lock(ground.project, command):
         renaming = _renaming(ground, old, new, command)
         if not agreed(f"rename {old} to {new}?", yes, as_json):
             print("nothing was renamed")

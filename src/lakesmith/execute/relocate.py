@@ -1,0 +1,262 @@
+"""Has a copied or moved warehouse be a project's own: every path in its files is rewritten, and then the catalog's entries.
+
+What has paths in it, by Iceberg's specification and its own ``RewriteTablePathUtil`` (which needs a table that can be loaded, and a JVM):
+metadata files (JSON), manifest lists and manifests (Avro), Puffin files of deletion vectors and Parquet files of deleted positions. Each
+file is replaced as a whole by one that has only its paths changed. Sizes that others have of it follow: of delete files in manifests, of
+manifests in their lists. So the order is from the leaves up, the catalog's entries come last, in one transaction, and until then the
+project is refused as before. Killed in between, the next call finds fewer paths to rewrite. Files outside the warehouse are not touched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from lakesmith.catalog.avro_values import AvroRecords, read_records
+from lakesmith.catalog.entries import Entry, change_entries
+from lakesmith.catalog.home import Away
+from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.metadata import GZIP_MAGIC, json_of, local_path
+from lakesmith.errors import Problem, StateError
+from lakesmith.execute.faults import reach
+from lakesmith.whole_file import write_whole
+
+_DELETED: Final = 2
+_DATA: Final = 0
+_FILE_PATH_FIELD: Final = 2147483546
+_PUFFIN: Final = b"PFA1"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """From paths below the warehouses ``origins`` to those below ``home``, however the scheme ``file:`` is spelt before them."""
+
+    home: Path
+    origins: frozenset[str]
+    pattern: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        origins = "|".join(map(re.escape, sorted(self.origins)))
+        object.__setattr__(self, "pattern", re.compile(rf"((?:file:(?://)?)?)(?:{origins})(?=/|$)"))
+
+    def __call__(self, text: str) -> str:
+        """The path as it is here; a text that is none of these paths, as it is."""
+        found = self.pattern.match(text)
+        return f"{found[1]}{self.home}{text[found.end() :]}" if found else text
+
+    def of_bytes(self, text: bytes) -> bytes:
+        """The same of a path's bytes."""
+        return self(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def relocate(catalog: LocalCatalog, away: tuple[Away, ...], say: Callable[[str], None]) -> int:
+    """Makes the files in the catalog's warehouse the tables that it names; the number of files that were rewritten.
+
+    Raises StateError LS526, with the catalog as it was, when files that the tables have are not there or cannot be read.
+    """
+    paths = Paths(catalog.warehouse, frozenset(each.origin for each in away))
+    rewritten = 0
+    for folder in sorted(catalog.warehouse.glob("*/*/metadata")):
+        say(f"rewriting the paths of {folder.parent.parent.name}.{folder.parent.name}")
+        rewritten += sum(_rewrite(folder, paths))
+        reach("relocate-table", f"{folder.parent.parent.name}.{folder.parent.name}")
+    for each in away:
+        _require_whole(each)
+    reach("relocate-entries", "")
+    entries = [Entry(each.entry.name, paths(each.entry.location)) for each in away]
+    change_entries(catalog, [each.entry for each in away], entries)
+    return rewritten
+
+
+def _rewrite(folder: Path, paths: Paths) -> Iterator[bool]:
+    """For each file of a table that has paths, whether one was rewritten."""
+    manifests, lists = list[Path](), list[Path]()
+    for path in sorted(folder.glob("*.avro")):
+        (lists if _records(path).kind == "manifest_file" else manifests).append(path)
+    for path in manifests:
+        for entry in _records(path).records:
+            yield from _rewrite_deletes(entry, paths)
+    for path in manifests:
+        yield _rewrite_avro(path, lambda record: _entry_here(record, paths))
+    for path in lists:
+        yield _rewrite_avro(path, lambda record: _manifest_here(record, paths))
+    for path in sorted(folder.glob("*.metadata.json")):
+        yield _rewrite_json(path, paths)
+
+
+def _records(path: Path) -> AvroRecords:
+    try:
+        return read_records(path.read_bytes())
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise _not_whole(path, str(error)) from error
+
+
+def _rewrite_avro(path: Path, change: Callable[[dict[str, Any]], None]) -> bool:
+    content = _records(path)
+    before = json.dumps(content.records, default=repr)
+    for record in content.records:
+        change(record)
+    if json.dumps(content.records, default=repr) == before:
+        return False
+    _replace(path, content.to_bytes())
+    return True
+
+
+def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
+    """A manifest's entry with its file's path here; of a delete file also its size, and the paths that it is about."""
+    file = entry["data_file"]
+    file["file_path"] = paths.of_bytes(file["file_path"])
+    if file.get("content", _DATA) == _DATA:
+        return
+    path = local_path(file["file_path"].decode())
+    if path.is_file():
+        file["file_size_in_bytes"] = path.stat().st_size
+    if "referenced_data_file" in file and isinstance(file["referenced_data_file"][1], bytes):
+        branch, referenced = file["referenced_data_file"]
+        file["referenced_data_file"] = (branch, paths.of_bytes(referenced))
+    for name in ("lower_bounds", "upper_bounds"):
+        for bound in file[name][1] or ():
+            if bound["key"] == _FILE_PATH_FIELD:
+                bound["value"] = paths.of_bytes(bound["value"])
+
+
+def _manifest_here(manifest: dict[str, Any], paths: Paths) -> None:
+    manifest["manifest_path"] = paths.of_bytes(manifest["manifest_path"])
+    path = local_path(manifest["manifest_path"].decode())
+    if path.is_file():
+        manifest["manifest_length"] = path.stat().st_size
+
+
+def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
+    """Delete files name the data files whose rows are deleted; those by the values of columns name none."""
+    file = entry["data_file"]
+    path = local_path(paths.of_bytes(file["file_path"]).decode())
+    if file.get("content", _DATA) != 1 or not path.is_file():
+        return
+    content = path.read_bytes()
+    changed = _puffin_here(content, paths) if content.startswith(_PUFFIN) else _positions_here(content, paths)
+    if changed is not None:
+        _replace(path, changed)
+    yield changed is not None
+
+
+def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
+    """A Puffin file with its footer's paths here; None where they are. Format: https://iceberg.apache.org/puffin-spec/."""
+    size = int.from_bytes(content[-12:-8], "little")
+    start, flags = len(content) - 12 - size, content[-8:-4]
+    footer = json.loads(content[start:-12])
+    here = _here(footer, paths)
+    if here == footer:
+        return None
+    said = json.dumps(here, separators=(",", ":")).encode()
+    return content[:start] + said + len(said).to_bytes(4, "little") + flags + _PUFFIN
+
+
+def _positions_here(content: bytes, paths: Paths) -> bytes | None:
+    """A Parquet file of deleted positions with its paths here; None where they are. Rows stay in their order, columns keep their ids."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(content))
+    there = table.column("file_path").to_pylist()
+    here = [paths(path) for path in there]
+    if here == there:
+        return None
+    at = table.schema.get_field_index("file_path")
+    out = io.BytesIO()
+    pq.write_table(
+        table.set_column(at, table.schema.field(at), pa.array(here, table.schema.field(at).type)), out
+    )
+    return out.getvalue()
+
+
+def _rewrite_json(path: Path, paths: Paths) -> bool:
+    try:
+        content = path.read_bytes()
+        there = json_of(content)
+    except (OSError, EOFError, ValueError):
+        # It was not written whole, and so was never a table's state.
+        return False
+    here = _here(there, paths)
+    if here == there:
+        return False
+    said = json.dumps(here).encode()
+    _replace(path, gzip.compress(said) if content.startswith(GZIP_MAGIC) else said)
+    return True
+
+
+def _here(value: Any, paths: Paths) -> Any:
+    match value:
+        case str():
+            return paths(value)
+        case dict():
+            return {key: _here(each, paths) for key, each in value.items()}
+        case list():
+            return [_here(each, paths) for each in value]
+    return value
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """First goes the checksum that Hadoop has put beside the file: it is read without one."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    write_whole(path, content, to_disk=True)
+
+
+def _require_whole(table: Away) -> None:
+    """Raises StateError LS526 when a file of the table is where it was and not here: it was copied while a run wrote to it.
+
+    What is at neither place was not lost on the way.
+    """
+    lost = _Lost(table)
+    if lost(table.here):
+        raise _not_whole(table.here, "no such file")
+    seen: set[Path] = set()
+    for snapshot in json_of(table.here.read_bytes()).get("snapshots") or ():
+        _require_files(local_path(snapshot["manifest-list"]), lost, seen)
+
+
+def _require_files(path: Path, lost: _Lost, seen: set[Path]) -> None:
+    """Raises StateError LS526 for a manifest list, a manifest or a file in it that is lost."""
+    if path in seen:
+        return
+    seen.add(path)
+    if lost(path):
+        raise _not_whole(path, "no such file")
+    if path.suffix != ".avro" or not path.is_file():
+        return
+    for record in _records(path).records:
+        if "manifest_path" in record:
+            _require_files(local_path(record["manifest_path"].decode()), lost, seen)
+        elif record["status"] != _DELETED:
+            _require_files(local_path(record["data_file"]["file_path"].decode()), lost, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Whether a file is missing here, and not at the place that the table was in."""
+
+    table: Away
+
+    def __call__(self, path: Path) -> bool:
+        home = self.table.home
+        return not path.is_file() and (
+            not path.is_relative_to(home) or Path(self.table.origin, path.relative_to(home)).is_file()
+        )
+
+
+def _not_whole(path: Path, found: str) -> StateError:
+    return StateError(
+        Problem(
+            "LS526",
+            "the files in this folder are not a whole copy of the project's tables, so the catalog was left as it was",
+            expected=str(path),
+            found=found,
+            hint="copy the project's folder again, while no run and no maintenance is at work in the original",
+        )
+    )
