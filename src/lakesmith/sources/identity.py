@@ -77,7 +77,7 @@ def stat_file(path: str, root: Path) -> FileIdentity | None:
         stat = absolute_path(path, root).stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return FileIdentity(path, stat.st_size, stat.st_mtime_ns, inode=stat.st_ino, changed_ns=stat.st_ctime_ns)
+    return FileIdentity.of_local(path, stat)
 
 
 def same_status(one: FileIdentity, other: FileIdentity) -> bool:

@@ -221,7 +221,7 @@ def _identity(entry: os.DirEntry[str], shown: str) -> FileIdentity | None:
         stat = entry.stat()
     except FileNotFoundError:
         return None
-    return FileIdentity(shown + entry.name, stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns)
+    return FileIdentity.of_local(shown + entry.name, stat)
 
 
 def _shown_path(folder: str, root: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -23,6 +24,19 @@ class FileIdentity:
     inode: int = 0
     changed_ns: int = 0
     etag: str = ""
+
+    @classmethod
+    def of_local(cls, path: str, stat: os.stat_result) -> FileIdentity:
+        """The identity of a local file. The ledger has signed numbers of 64 bits.
+
+        File systems of networks and in user space give inodes of 64 bits without a sign, and times beyond the year 2262.
+        """
+        inode = stat.st_ino - 2**64 if stat.st_ino >= 2**63 else stat.st_ino
+        return cls(path, stat.st_size, _bounded(stat.st_mtime_ns), inode, _bounded(stat.st_ctime_ns))
+
+
+def _bounded(time_ns: int) -> int:
+    return max(-(2**63), min(time_ns, 2**63 - 1))
 
 
 @dataclass(slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from lakesmith.errors import SourceError, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.sources import ledger_table
 from lakesmith.sources.ledger import LedgerStore, ledger_identifier
-from lakesmith.sources.model import FileAction, LedgerEntry
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 
 Entry = Callable[..., LedgerEntry]
 ORDERS = TableName("bronze", "orders")
@@ -45,6 +47,22 @@ def test_what_is_appended_is_read_again_with_and_without_cache(
     for reader in (store, uncached()):
         view = reader.read(ORDERS, pin)
         assert sorted(view.values(), key=lambda line: line.file.path) == written
+
+
+def test_what_any_file_system_says_of_a_file_can_be_kept(
+    store: LedgerStore, tmp_path: Path, entry: Entry
+) -> None:
+    """Inodes of network file systems have 64 bits without a sign, and times go beyond the year 2262."""
+    file = tmp_path / "far.csv"
+    file.write_text("id\n1\n")
+    os.utime(file, ns=(0, 253_402_300_800 * 10**9))
+    stat = list(file.stat())
+    stat[1] = 2**64 - 5
+    odd = os.stat_result(stat, {"st_mtime_ns": file.stat().st_mtime_ns, "st_ctime_ns": 2**70})
+    written = [replace(entry("far.csv", 1), file=FileIdentity.of_local("far.csv", odd))]
+    view = store.read(ORDERS, store.append(ORDERS, None, written))
+    assert list(view.values()) == written
+    assert written[0].file.inode == -5
 
 
 def test_the_table_says_the_same_to_any_engine(store: LedgerStore, catalog: Any, entry: Entry) -> None:
