@@ -194,6 +194,15 @@ INFERRED: list[tuple[str, Callable[[SparkSession, Path], ReadRequest], dict[str,
         ),
         {"n": "bigint", "day": "date", "o": "struct<a:double,e:string>", "s": "string"},
     ),
+    (
+        "numbers of JSON of which a double would lose digits",
+        lambda spark, root: one(
+            root,
+            '{"id":12345678901234567890,"x":1,"y":-0.5e3}\n{"id":1.5,"x":2.5,"y":1}\n{"id":9007199254740993,"x":9007199254740992,"y":7}\n',
+            (), (), name="b.json", format_=FileFormat.JSON
+        ),
+        {"id": "string", "x": "double", "y": "double"},
+    ),
 ]  # fmt: skip
 
 

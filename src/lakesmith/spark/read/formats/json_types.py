@@ -41,16 +41,22 @@ def infer_json(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
         return ()
     inferred = inferred_json(sample)
     types = {column: kind.text for column, kind in inferred.parts if column != "_corrupt_record"}
-    texts = [column for column, kind in types.items() if kind == "string"]
+    # A number of too many digits is no double: what came could not be had back.
+    texts = [column for column, kind in types.items() if kind in ("string", "double")]
     fields = ", ".join(f"{quoted(column)} string" for column in texts)
     if texts:
         parsed = sample.selectExpr(f"from_json({VALUE}, {literal(fields)}) AS r")
         found = text_types(
             parsed, [f"r.{quoted(column)}" for column in texts], TextFormats.of(request.source)
         )
-        times = {c: k for c, k in zip(texts, found, strict=True) if k in ("date", "timestamp")}
-        types.update(times)
+        types.update({c: _narrowed(types[c], kind) for c, kind in zip(texts, found, strict=True)})
     return as_columns(types)
+
+
+def _narrowed(inferred: str, of_texts: str) -> str:
+    if inferred == "double":
+        return "double" if of_texts in ("double", "bigint") else "string"
+    return of_texts if of_texts in ("date", "timestamp") else "string"
 
 
 def inferred_json(lines: DataFrame) -> SqlType:
