@@ -18,6 +18,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import AS_IN_PROJECT, ExternalTable, Project, TableName, Target
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.redaction import ADDRESS_NAME, ENCODE, secrets_in
 
 if TYPE_CHECKING:
     from lakesmith.catalog.remote import RemoteCatalog
@@ -47,7 +48,9 @@ def _remote(
     from lakesmith.catalog.remote import RemoteCatalog
 
     cache = scratch_folder(project.root) / "cache" / "metadata"
-    return RemoteCatalog(pyiceberg_properties(target), project.secrets, target.naming, cache, others)
+    properties = pyiceberg_properties(target)
+    _require_addresses(target, properties)
+    return RemoteCatalog(properties, project.secrets, target.naming, cache, others)
 
 
 @dataclass(frozen=True)
@@ -147,13 +150,17 @@ def _login(user: str, password: str) -> str:
     return quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@"
 
 
-def _unusable(target: Target, expected: str, found: str) -> EnvironmentProblem:
+def _require_addresses(target: Target, properties: Mapping[str, str]) -> None:
+    """Refuses what clients, Python's and Java's, could each take for another address, and then repeat a part of the password."""
+    for key, value in properties.items():
+        if ADDRESS_NAME.search(key) and secrets_in(value) is None:
+            raise _unusable(target, f"{key}: a well-formed URL", f"{key}: not one", ENCODE)
+
+
+def _unusable(target: Target, expected: str, found: str, hint: str | None = None) -> EnvironmentProblem:
     what = f"the catalog of target {target.name!r} cannot be used"
-    hint = (
-        "hadoop has no atomic rename on object stores and PyIceberg cannot read it"
-        if target.type == "hadoop"
-        else None
-    )
+    if target.type == "hadoop":
+        hint = "hadoop has no atomic rename on object stores and PyIceberg cannot read it"
     return EnvironmentProblem(
         Problem("LS326", what, target.place, expected, found, hint or "correct the target in lakesmith.yaml")
     )

@@ -29,6 +29,7 @@ from lakesmith.catalog.remote_tables import (
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
+from lakesmith.redaction import library_message
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -210,13 +211,12 @@ class RemoteCatalog:
             return question()
         except LakesmithError:
             raise
-        except Exception as error:
-            raise self._unreachable(error) from error
+        except Exception as error:  # noqa: BLE001 - a stack trace would repeat what the client said
+            raise self._unreachable(error) from None
 
     def _unreachable(self, error: Exception) -> EnvironmentProblem:
-        found = f"{type(error).__name__}: {error}".splitlines()[0]
-        for secret in self._secrets:
-            found = found.replace(secret, "***") if secret else found
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        found = library_message(said, (), self._secrets)
         return EnvironmentProblem(
             Problem(
                 "LS325",

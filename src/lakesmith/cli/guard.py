@@ -17,9 +17,10 @@ import typer
 
 from lakesmith.cli.usage import ClickProblem, usage_problem
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.unforeseen import DEBUG, redacted, unforeseen
+from lakesmith.execute.unforeseen import DEBUG, unforeseen
 from lakesmith.project.definitions import STATE_DIR, Project
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.redaction import redacted
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""

@@ -8,11 +8,7 @@ from typing import Final
 
 from lakesmith.connect.values import has_reference, reference, variables
 from lakesmith.project.definitions import Target
-
-_SECRET: Final = re.compile(
-    r"(password|passphrase|secret|token|credential|key|key-id|authorization|signature)$", re.I
-)
-"""How the settings end whose values are secret, whoever wrote them where."""
+from lakesmith.redaction import ADDRESS_NAME, SECRET_NAME, secrets_in
 
 _LOGIN: Final = re.compile(r"(?<=://)[^/@?\s]+(?=@)")
 _PARAMETER: Final = re.compile(r"(?<=[?&;])(password|sslpassword|token)=([^&;]+)", re.I)
@@ -31,7 +27,9 @@ def _variables(settings: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
 def _public(target: str, key: str, value: str) -> str:
     name = re.sub(r"\W", "_", f"{target}_{key}").upper()
-    if _SECRET.search(key):
+    if SECRET_NAME.search(key) or (
+        ADDRESS_NAME.search(key) and not has_reference(value) and secrets_in(value) is None
+    ):
         return value if has_reference(value) else reference(name)
     value = _LOGIN.sub(lambda found: _kept(found[0], f"{name}_LOGIN"), value)
     return _PARAMETER.sub(lambda found: f"{found[1]}={_kept(found[2], f'{name}_PASSWORD')}", value)

@@ -14,6 +14,7 @@ from pathlib import Path
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Project, TableDefinition
 from lakesmith.project.scratch import scratch_folder
+from lakesmith.redaction import redacted
 
 DEBUG = "LAKESMITH_DEBUG"
 """Set to 1: an error nobody foresaw is shown with its stack trace."""
@@ -38,13 +39,6 @@ def unforeseen_of(error: Exception, table: TableDefinition, project: Project) ->
     if os.environ.get(DEBUG) == "1":
         print(redacted("".join(traceback.format_exception(error)), project.secrets), file=sys.stderr)
     return replace(problem, place=table.place)
-
-
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text without the secrets."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***") if secret.strip() else text
-    return text
 
 
 def _logged(trace: str, folder: Path | None, secrets: Iterable[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.definitions import Naming, Target
@@ -15,6 +16,7 @@ from lakesmith.project.settings import Level
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
 from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml
+from lakesmith.redaction import secrets_in_settings
 
 LOCAL = "local"
 _FIXED = {
@@ -86,8 +88,11 @@ def _header(
 ) -> Header:
     settings = model.targets.get(chosen) or TargetSettings.model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
-    secrets = tuple(sorted({value for value in filler.used.values() if value}))
     found = _target(chosen, settings, document)
+    written = (found.catalog, found.spark, *(other.catalog for other in found.others))
+    secrets = tuple(
+        sorted({*filter(None, filler.used.values()), *chain(*map(secrets_in_settings, map(dict, written)))})
+    )
     warm = seconds(model.engine.keep_warm) if model.engine else 600.0
     return Header(model.name, found, filler.variables or {}, secrets, uses_environment, defaults, warm)
 

@@ -11,6 +11,7 @@ from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import ObjectStore
+from lakesmith.redaction import secrets_in
 
 _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 20
@@ -20,8 +21,15 @@ connection and says nothing, after two."""
 
 
 def client_of(store: ObjectStore) -> Any:
-    """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3."""
-    return _client(as_here(store))
+    """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3, LS339 for an endpoint that is no URL."""
+    here = as_here(store)
+    if here.endpoint and not (here.endpoint.startswith("http") and secrets_in(here.endpoint) == ()):
+        expected = "a URL such as http://127.0.0.1:9000, without a user or password"
+        hint = "correct s3.endpoint of the target's catalog, or AWS_ENDPOINT_URL"
+        raise EnvironmentProblem(
+            Problem("LS339", "the endpoint of S3 cannot be used", None, expected, hint=hint)
+        )
+    return _client(here)
 
 
 @lru_cache(maxsize=8)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from lakesmith.errors import Problem, UsageError
+from lakesmith.redaction import secrets_in
 from lakesmith.serve.routes import EventSource, tokens_of
 
 
@@ -34,10 +35,9 @@ def url_of(each: EventSource, base: str) -> SplitResult:
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_right = False
-    if not is_right:
-        raise UsageError(
-            Problem("LS273", "not the URL of an intake", None, "such as http://127.0.0.1:8080", repr(base))
-        )
+    if not is_right or secrets_in(base) != ():
+        expected = "such as http://127.0.0.1:8080, without a user or password"
+        raise UsageError(Problem("LS273", "not the URL of an intake", None, expected))
     return parts._replace(path=parts.path.rstrip("/") + each.endpoint.path, query="", fragment="")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from lakesmith.errors import LakesmithError, Problem, SourceError
 from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.redaction import library_message
 from lakesmith.sources.kafka.connection import WrongConnection, java_properties, read_connection, secrets_of
 from lakesmith.sources.kafka.slices import Bounds, TopicState
 
@@ -98,7 +99,8 @@ def _ask(source: FileSource, topic: KafkaTopic, properties: Mapping[str, str]) -
         if is_kept:
             # What was wrong may have been wrong while nobody asked.
             return _ask(source, topic, properties)
-        raise _unreachable(source, topic, error, secrets_of(properties)) from error
+        # A stack trace repeats what the client said.
+        raise _unreachable(source, topic, error, secrets_of(properties)) from None
 
 
 def _state(client: _Client, topic: str) -> TopicState:
@@ -164,9 +166,7 @@ def _no_topic(source: FileSource, topic: KafkaTopic) -> SourceError:
 def _unreachable(
     source: FileSource, topic: KafkaTopic, error: Exception, secrets: tuple[str, ...]
 ) -> SourceError:
-    said = _in_words(error)
-    for secret in secrets:
-        said = said.replace(secret, "***")
+    said = library_message(_in_words(error), (), secrets)
     what = f"source {source.name!r}: the brokers do not say what is in the topic {topic.topic}"
     expected = f"an answer within {_SECONDS:g} s from those that {topic.connection} names"
     hint = "nothing was taken and nothing is lost; the next run asks again"

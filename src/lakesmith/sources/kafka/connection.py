@@ -7,11 +7,13 @@ never speak differently to one cluster.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from lakesmith.project.nearest import did_you_mean
+from lakesmith.redaction import are_hosts
 
 SERVERS: Final = "bootstrap.servers"
 _MECHANISM: Final = "sasl.mechanism"
@@ -30,7 +32,11 @@ _OTHER: Final = (
     "ssl.key.location",
     "ssl.key.password",
 )
-_SECRET: Final = ("sasl.password", "ssl.key.password")
+_SECRET: Final = tuple(name for name in _OTHER if name != "sasl.username")
+_ONE_OF: Final = {
+    "security.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl.endpoint.identification.algorithm": ("none", "https"),
+}
 _LOGINS: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -60,7 +66,7 @@ def read_connection(text: str) -> dict[str, str]:
 
 
 def secrets_of(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that are never to be shown."""
+    """The values that are never to be shown: where the name of a file should be, people put the certificate or the key itself."""
     return tuple(value for name in _SECRET if (value := properties.get(name)))
 
 
@@ -74,11 +80,12 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
         user, password = (_quoted(properties[f"sasl.{part}"]) for part in ("username", "password"))
         java["sasl.jaas.config"] = f"{login} required username={user} password={password};"
     if "ssl.ca.location" in properties:
+        _text(properties, "ssl.ca.location")
         java |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": properties["ssl.ca.location"]}
     if "ssl.certificate.location" in properties:
         java["ssl.keystore.type"] = "PEM"
-        java["ssl.keystore.certificate.chain"] = _text(properties["ssl.certificate.location"])
-        java["ssl.keystore.key"] = _text(properties["ssl.key.location"])
+        java["ssl.keystore.certificate.chain"] = _text(properties, "ssl.certificate.location")
+        java["ssl.keystore.key"] = _text(properties, "ssl.key.location")
         if "ssl.key.password" in properties:
             java["ssl.key.password"] = properties["ssl.key.password"]
     return java
@@ -97,12 +104,17 @@ def _of_json(text: str) -> dict[str, str]:
 def _check(found: Mapping[str, str]) -> None:
     if not found.get(SERVERS):
         raise WrongConnection(f"it has no {SERVERS}")
-    for name in found:
+    if not are_hosts(found[SERVERS]):
+        raise WrongConnection(f"{SERVERS} is no list of hosts and ports")
+    for number, name in enumerate(found, 1):
         if name not in (*_SAME, *_OTHER):
+            # What stands there may be a secret: a line that was broken, or a password with a sign of equality.
             known = ", ".join((*_SAME, *_OTHER))
-            raise WrongConnection(
-                f"{name!r} is none of {known}. {did_you_mean(name, (*_SAME, *_OTHER)) or ''}".strip()
-            )
+            hint = did_you_mean(name, (*_SAME, *_OTHER))
+            shown = repr(name) if hint and re.fullmatch(r"[a-z.]+", name) else f"its property {number}"
+            raise WrongConnection(f"{shown} is none of {known}. {hint or ''}".strip())
+        if found[name].upper() not in map(str.upper, _ONE_OF.get(name, (found[name],))):
+            raise WrongConnection(f"{name} is none of {', '.join(_ONE_OF[name])}")
     for one, other in (
         ("sasl.username", "sasl.password"),
         ("ssl.certificate.location", "ssl.key.location"),
@@ -118,8 +130,8 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _text(path: str) -> str:
+def _text(properties: Mapping[str, str], name: str) -> str:
     try:
-        return Path(path).read_text()
+        return Path(properties[name]).read_text()
     except OSError as error:
-        raise WrongConnection(f"{path} cannot be read: {error.strerror}") from error
+        raise WrongConnection(f"{name} names a file that cannot be read: {error.strerror}") from None

@@ -10,10 +10,10 @@ from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import FileSource, PostgresTable, TableName
+from lakesmith.redaction import ENCODE, WITHHELD, library_message
 from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, ReadRow, changes, next_time
 from lakesmith.sources.postgres.position import (
     Position,
@@ -65,7 +65,8 @@ def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
     except Exception as error:
         if not _is_of_psycopg(error):
             raise
-        raise _unreadable(task, settings, error, url) from error
+        # A stack trace repeats what the client said.
+        raise _unreadable(task, settings, error, url) from None
 
 
 def _waiting(task: Fetch) -> bool:
@@ -160,14 +161,24 @@ def _url(task: Fetch, settings: PostgresTable, environment: Mapping[str, str]) -
 
 
 def _is_of_psycopg(error: Exception) -> bool:
-    return any(kind.__module__.split(".")[0] == "psycopg" for kind in type(error).__mro__)
+    """Psycopg resolves the names of hosts by itself, and Python refuses some as no text of IDNA."""
+    return isinstance(error, UnicodeError) or any(
+        kind.__module__.split(".")[0] == "psycopg" for kind in type(error).__mro__
+    )
 
 
 def _unreadable(task: Fetch, settings: PostgresTable, error: Exception, url: str) -> SourceError:
-    said = without_secrets(str(error).strip(), url)
+    said = library_message(str(error).strip(), [] if _is_of_a_statement(error) else [url])
     what = f"{settings.table}, from which {task.table} comes, cannot be read from PostgreSQL"
     hint = "the lake stays as it was last read; the next run tries again"
+    hint = f"{hint}; in {settings.connection}, {ENCODE}" if said == WITHHELD else hint
     return SourceError(Problem("LS438", what, task.source.place, found=said, hint=hint))
+
+
+def _is_of_a_statement(error: Exception) -> bool:
+    """Whether a server answered: what it says of a statement does not come from the address."""
+    state = str(getattr(error, "sqlstate", None) or "08")
+    return not state.startswith(("08", "28", "3D"))
 
 
 def _not_unique(task: Fetch, settings: PostgresTable, error: NotUniqueError) -> SourceError:
@@ -176,20 +187,3 @@ def _not_unique(task: Fetch, settings: PostgresTable, error: NotUniqueError) -> 
     return SourceError(
         Problem("LS438", what, task.source.place, "a key that tells rows apart", str(error), hint)
     )
-
-
-def without_secrets(text: str, url: str) -> str:
-    """The text without the connection and its password."""
-    password = urlsplit(url).password if "://" in url else _of_conninfo(url)
-    for secret in sorted({url, password or "", unquote(password or "")}, key=len, reverse=True):
-        text = text.replace(secret, "***") if secret else text
-    return text
-
-
-def _of_conninfo(text: str) -> str | None:
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        return str(conninfo_to_dict(text).get("password") or "")
-    except Exception:  # noqa: BLE001 - it cannot be read: all of it is kept out of sight
-        return text

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
 
 from lakesmith.catalog import busy
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.redaction import redacted
 from lakesmith.spark.jvm.read_failure import file_in
 
 LOG_TAIL_BYTES = 4096
 LONGEST = 600
-HIDDEN = "***"
 
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[a-z_]\w*\.)+[A-Z][\w$]*): ?(?P<message>.*)$")
 _BARE_CAUSE = re.compile(r"^(?:Caused by: |: )(?P<name>(?:[a-z_]\w*\.)+[A-Z][\w$]*)(?P<message>)$")
@@ -120,8 +119,8 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
     code, what, hint = _kind(exc, text, log_path)
     causes = causes_of(text)
     root, outer = causes[-1], causes[0]
-    said = _shortened(redact(str(root), secrets))
-    around = _shortened(redact(str(outer), secrets)) if _adds(outer, root) else None
+    said = _shortened(redacted(str(root), secrets))
+    around = _shortened(redacted(str(outer), secrets)) if _adds(outer, root) else None
     log = _logged(text, log_path, secrets)
     return Problem(
         code=code,
@@ -150,7 +149,7 @@ def is_beaten(exc: BaseException) -> bool:
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
     """What of a value Spark could not compute with: a text that is no number, a division by zero. None for other failures."""
     root = causes_of(full_text(exc))[-1]
-    return _shortened(redact(str(root), secrets)) if root.name in _OF_VALUES else None
+    return _shortened(redacted(str(root), secrets)) if root.name in _OF_VALUES else None
 
 
 def full_text(exc: BaseException) -> str:
@@ -181,14 +180,6 @@ def causes_of(text: str) -> list[Cause]:
             message.append(line)
     _add(causes, name, message)
     return causes or [_plain(text)]
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """`text` with each of `secrets` hidden, as it is and as it stands in a URL; blank ones are left out."""
-    given = {secret for secret in secrets if secret.strip()}
-    for secret in sorted(given | {quote(secret, safe="") for secret in given}, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text
 
 
 def _own_text(exc: BaseException) -> str:
@@ -292,7 +283,7 @@ def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | N
     try:
         log_path.parent.mkdir(parents=True, exist_ok=True)
         with log_path.open("a", encoding="utf-8", errors="replace") as log:
-            log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f} lakesmith: {redact(text, secrets)}\n")
+            log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f} lakesmith: {redacted(text, secrets)}\n")
     except OSError:
         return None
     return f"Spark's log: {log_path}"

@@ -19,6 +19,7 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.graph.inputs import line_of
 from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition, TableName
+from lakesmith.redaction import redacted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
@@ -26,7 +27,7 @@ from lakesmith.spark.catalyst.proofs import NO_PROOFS, Proofs, proofs_of
 from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
 from lakesmith.spark.iceberg.commits import name_in_plans
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
-from lakesmith.spark.jvm.failures import explain_failure, redact
+from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
 from lakesmith.sql.analysis import analyse
@@ -272,7 +273,7 @@ def _said(batch: Batch, error: BaseException) -> str | None:
         problem = explain_failure(error, None, batch.project.secrets)
         return problem.what.removeprefix("Spark failed: ") if problem.code == "LS601" else None
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return redact(text, batch.project.secrets)
+    return redacted(text, batch.project.secrets)
 
 
 def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -> RunError:

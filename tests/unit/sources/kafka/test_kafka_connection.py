@@ -41,9 +41,10 @@ def test_a_login_in_javas_words() -> None:
 def test_certificates_in_javas_words(tmp_path: Path) -> None:
     (tmp_path / "me.pem").write_text("CERTIFICATE")
     (tmp_path / "key.pem").write_text("KEY")
+    (tmp_path / "ca.pem").write_text("CA")
     named = {
         "bootstrap.servers": "a:9093",
-        "ssl.ca.location": "/etc/ca.pem",
+        "ssl.ca.location": str(tmp_path / "ca.pem"),
         "ssl.certificate.location": str(tmp_path / "me.pem"),
         "ssl.key.location": str(tmp_path / "key.pem"),
         "ssl.endpoint.identification.algorithm": "none",
@@ -52,7 +53,7 @@ def test_certificates_in_javas_words(tmp_path: Path) -> None:
         "bootstrap.servers": "a:9093",
         "ssl.endpoint.identification.algorithm": "",
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/etc/ca.pem",
+        "ssl.truststore.location": str(tmp_path / "ca.pem"),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": "CERTIFICATE",
         "ssl.keystore.key": "KEY",

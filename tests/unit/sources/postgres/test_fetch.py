@@ -15,7 +15,7 @@ import pytest
 from lakesmith.errors import Place, SourceError
 from lakesmith.project.definitions import FileSource, PostgresTable, TableName
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.postgres.fetch import Fetch, fetch, without_secrets
+from lakesmith.sources.postgres.fetch import Fetch, fetch
 from postgres_server import do
 
 COLUMNS = ("id", "name", "price")
@@ -197,11 +197,6 @@ def test_a_server_that_is_not_there_is_told_without_its_password(reader: Reader)
 def test_a_connection_that_nobody_declared_is_told(reader: Reader) -> None:
     with pytest.raises(SourceError, match="LS439"):
         reader.fetch("")
-
-
-def test_secrets_are_taken_out_of_any_text() -> None:
-    assert without_secrets("no: a%20b a b", "postgresql://u:a%20b@h/d") == "no: *** ***"
-    assert without_secrets("no: pass1", "host=h password=pass1") == "no: ***"
 
 
 def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
