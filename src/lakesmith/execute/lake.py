@@ -27,6 +27,7 @@ from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import choose_slices
 from lakesmith.sources.ledger import LedgerStore, LedgerView
 from lakesmith.sources.listing import Listing, list_files
+from lakesmith.sources.postgres.position import notes_of
 
 LEDGER_PIN = "files"
 """The name under which a sourced table's record pins its file ledger."""
@@ -115,6 +116,8 @@ class Lake:
     ) -> tuple[Listing, FileChoice]:
         if source.kafka is None:
             listing = list_files(source, self.project.root, time.time_ns(), ledger.rows)
+            if source.postgres is not None and source.postgres.growing is not None:
+                listing = replace(listing, notes=(*listing.notes, *notes_of(self.project.root / source.path)))
             return listing, self._choose(table, source, listing, ledger)
         state = topic_state(source)
         choice = choose_slices(source, source.kafka, state, ledger)

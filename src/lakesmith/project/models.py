@@ -227,11 +227,10 @@ class PostgresSettings(Settings):
         "are deleted there are then not noticed. Default: the whole table is read and compared.",
         min_length=1,
     )
-    overlap: str | None = Field(
+    overlap: int | float | str | None = Field(
         None,
         description="With `growing`: how far below its greatest value is read again, for changes that were committed late: an interval such "
         "as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for numbers.",
-        min_length=1,
     )
 
 

@@ -162,7 +162,7 @@ def _postgres_source(
             tuple(settings.key),
             _seconds(refresh, problems, "refresh") if refresh else 60.0,
             settings.growing,
-            settings.overlap,
+            None if settings.overlap is None else str(settings.overlap),
         ),
     )
 

@@ -120,6 +120,13 @@ history: type1
     assert (found.place, found.query, found.is_sourced) == (Place(file, 1), None, True)
 
 
+@pytest.mark.parametrize(("written", "overlap"), [("5", "5"), ("0.5", "0.5"), ("10 minutes", "10 minutes")])
+def test_an_overlap_is_a_number_or_an_interval(written: str, overlap: str) -> None:
+    settings = f"{{connection: SHOP, table: t, key: [id], growing: id, overlap: {written}}}"
+    postgres = table(f"source: {{postgres: {settings}}}\ncolumns: {{id: int}}\n").sources[0].postgres
+    assert postgres is not None and postgres.overlap == overlap
+
+
 def test_several_sources_each_with_its_name() -> None:
     found = table("""\
 source:

@@ -100,10 +100,10 @@ def _read(task: Fetch, settings: PostgresTable, before: Position, url: str, at: 
         found = _Written({} if settings.growing else dict(before.rows))
         now_there = found.seen(reading.rows) if settings.growing else reading.rows
         _write(task.folder, name, found.lines(changes(before.rows, now_there, settings), at))
-        bound = reading.bound
-    if found.changed or bound != before.bound or load_position(task.folder) is None:
-        newest = name if found.changed else before.file
-        save_position(task.folder, Position(before.of, newest, before.forgotten, bound, found.rows))
+    newest = name if found.changed else before.file
+    after = Position(before.of, newest, before.forgotten, reading.bound, found.rows, reading.ahead)
+    if found.changed or after != before or load_position(task.folder) is None:
+        save_position(task.folder, after)
     touch_position(task.folder, now)
 
 

@@ -17,7 +17,7 @@ _FILE: Final = ".position.json"
 class Position:
     """What was read. ``file``: the newest landing file, whose rows are the last that ``rows`` (hashes by keys) know of.
 
-    ``bound``: see ``reading.Reading``. ``of``: the settings that it was read with; ``forgotten``: how many files had been forgotten by hand.
+    ``bound``, ``ahead``: see ``reading.Reading``. ``of``: the settings that it was read with; ``forgotten``: how many files had been forgotten by hand.
     """
 
     of: str
@@ -25,15 +25,22 @@ class Position:
     forgotten: int = 0
     bound: str | None = None
     rows: dict[str, str | None] = field(default_factory=dict)
+    ahead: str | None = None
 
 
 def load_position(folder: Path) -> Position | None:
     """The position that is kept in the folder; None where there is none that can be read."""
     try:
         data = json.loads((folder / _FILE).read_bytes())
-        return Position(data["of"], data["file"], data["forgotten"], data["bound"], data["rows"])
+        return Position(**data)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def notes_of(folder: Path) -> tuple[str, ...]:
+    """What is to be said of the last reading."""
+    position = load_position(folder)
+    return (position.ahead,) if position is not None and position.ahead is not None else ()
 
 
 def save_position(folder: Path, position: Position) -> None:

@@ -9,87 +9,67 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.project.definitions import PostgresTable
 from lakesmith.sources.postgres.changes import ReadRow
+from lakesmith.sources.postgres.growing import THERE, growing_of, name_of
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg import sql
 
 _CONNECT_SECONDS: Final = 10
 _STATEMENT_SECONDS: Final = 600
 _ROWS_AT_ONCE: Final = 10_000
-_NUMBERS: Final = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The rows of a table at one instant. ``bound``: where the next reading by a growing column begins, None: at the beginning."""
+    """The rows of a table at one instant.
+
+    ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: what to say of rows that are beyond it.
+    """
 
     rows: Iterator[ReadRow]
-    bound: str | None
+    bound: str | None = None
+    ahead: str | None = None
 
 
 @contextmanager
 def read_table(url: str, table: PostgresTable, bound: str | None) -> Iterator[Reading]:
     """The rows of the table, all of one transaction; those below ``bound`` are left out. Raises psycopg.Error."""
     import psycopg
+    from psycopg import sql
 
     with psycopg.connect(url, connect_timeout=_CONNECT_SECONDS) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         connection.execute(f"SET LOCAL statement_timeout = '{_STATEMENT_SECONDS}s'")
+        growing = growing_of(connection, table)
         # What a session shows values by must not be what an owner of the role has set.
         connection.execute("SET LOCAL timezone = 'UTC'")
         connection.execute("SET LOCAL extra_float_digits = 1")
-        yield Reading(_rows(connection, table, bound), _next_bound(connection, table))
+        if growing is None:
+            yield Reading(_rows(connection, table, sql.SQL("true")))
+        else:
+            yield Reading(_rows(connection, table, growing.where(bound)), *growing.next_bound())
 
 
-def _rows(connection: psycopg.Connection[Any], table: PostgresTable, bound: str | None) -> Iterator[ReadRow]:
-    from psycopg import sql
-
-    statement = sql.SQL("SELECT row_to_json(k)::text, row_to_json(v)::text FROM {} t").format(_name(table))
-    for alias, columns in (("k", table.key), ("v", table.columns)):
-        listed = sql.SQL(", ").join(sql.Identifier("t", column) for column in columns)
-        statement += sql.SQL(" CROSS JOIN LATERAL (SELECT {}) {}").format(listed, sql.Identifier(alias))
-    if table.growing is not None and bound is not None:
-        kind = sql.SQL(_type(connection, table))  # from PostgreSQL's own catalog
-        column = sql.Identifier("t", table.growing)
-        statement += sql.SQL(" WHERE {} >= CAST({} AS {})").format(column, sql.Literal(bound), kind)
+def _rows(
+    connection: psycopg.Connection[Any], table: PostgresTable, where: sql.Composable
+) -> Iterator[ReadRow]:
     with connection.cursor("lakesmith") as cursor:
         cursor.itersize = _ROWS_AT_ONCE
-        cursor.execute(statement)
+        cursor.execute(_statement(table, where))
         for key, row in cursor:
             yield ReadRow(key, row)
 
 
-def _next_bound(connection: psycopg.Connection[Any], table: PostgresTable) -> str | None:
-    """The greatest value of the growing column less the overlap, as text."""
+def _statement(table: PostgresTable, where: sql.Composable) -> sql.Composed:
+    """Key and row of each row as JSON. An alias must not be the name of a column, which PostgreSQL would take instead."""
     from psycopg import sql
 
-    if table.growing is None:
-        return None
-    numeric = _type(connection, table).split("(")[0] in _NUMBERS
-    overlap = table.overlap or ("1000" if numeric else "10 minutes")
-    taken_off = sql.SQL("CAST({} AS {})").format(
-        sql.Literal(overlap), sql.SQL("numeric" if numeric else "interval")
-    )
-    statement = sql.SQL("SELECT CAST(max({}) - {} AS text) FROM {}")
-    greatest = statement.format(sql.Identifier(table.growing), taken_off, _name(table))
-    found = connection.execute(greatest).fetchone()
-    return found[0] if found else None
-
-
-def _type(connection: psycopg.Connection[Any], table: PostgresTable) -> str:
-    from psycopg import sql
-
-    statement = sql.SQL(
-        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = {}::regclass AND attname = {}"
-    )
-    name = _name(table).as_string(connection)
-    found = connection.execute(statement.format(sql.Literal(name), sql.Literal(table.growing))).fetchone()
-    # Without such a column PostgreSQL itself says so, of the statement that names it.
-    return str(found[0]) if found else "text"
-
-
-def _name(table: PostgresTable) -> Any:
-    from psycopg import sql
-
-    return sql.Identifier(*table.table.split("."))
+    parts = [sql.Identifier(f"_lakesmith_{name}") for name in ("key", "row")]
+    text = sql.SQL("SELECT row_to_json({})::text, row_to_json({})::text FROM {} {}")
+    statement = text.format(*parts, name_of(table), sql.Identifier(THERE))
+    for alias, columns in zip(parts, (table.key, table.columns), strict=True):
+        listed = sql.SQL(", ").join(sql.Identifier(THERE, column) for column in columns)
+        statement += sql.SQL(" CROSS JOIN LATERAL (SELECT {}) {}").format(listed, alias)
+    return statement + sql.SQL(" WHERE ") + where

@@ -16,6 +16,7 @@ from lakesmith.errors import Place, SourceError
 from lakesmith.project.definitions import FileSource, PostgresTable, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.postgres.fetch import Fetch, fetch
+from lakesmith.sources.postgres.position import notes_of
 from postgres_server import do
 
 COLUMNS = ("id", "name", "price")
@@ -221,14 +222,93 @@ def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
 
 def test_a_growing_number_is_read_with_an_overlap(reader: Reader) -> None:
     reader.table = replace(reader.table, growing="id", overlap="5")
-    do(reader.url, "INSERT INTO products VALUES (100, 'a', 1)")
-    assert reader.take() == [("upsert", 1), ("upsert", 2), ("upsert", 100)]
-    do(reader.url, "INSERT INTO products VALUES (95, 'b', 1), (94, 'c', 1)")
+    do(reader.url, "INSERT INTO products SELECT n, 'a', 1 FROM generate_series(90, 100, 2) n")
+    assert ("upsert", 100) in reader.take()
+    do(reader.url, "INSERT INTO products VALUES (95, 'b', 1), (93, 'c', 1)")
     assert reader.take() == [("upsert", 95)]
-    do(reader.url, "INSERT INTO products VALUES (200, 'd', 1)")
-    assert reader.take() == [("upsert", 200)]
+    do(reader.url, "INSERT INTO products VALUES (103, 'd', 1)")
+    assert reader.take() == [("upsert", 103)]
     kept = json.loads((reader.folder / ".position.json").read_text())["rows"]
-    assert len(kept) == 3, "only what is in reach of the next reading is kept"
+    assert len(kept) == 5, "only what was in reach of the last reading is kept"
+
+
+@pytest.mark.parametrize("wrong", ["2056-01-01", "infinity"])
+@pytest.mark.parametrize("kind", ["timestamptz", "timestamp(3)", "date"])
+def test_a_time_that_is_ahead_of_the_clock_hides_no_later_change(
+    reader: Reader, kind: str, wrong: str
+) -> None:
+    """It is read again each time, said, and told once; so is a row without a time. At the end it is corrected."""
+    ago = "now() - interval '{} days'"
+    reader.table = replace(reader.table, columns=(*COLUMNS, "updated_at"), growing="updated_at")
+    do(
+        reader.url,
+        f"ALTER TABLE products ALTER updated_at TYPE {kind}",
+        f"UPDATE products SET updated_at = {ago.format(9)}",
+        f"INSERT INTO products VALUES (3, 'ahead', 1, '{wrong}')",
+    )
+    assert reader.take() == [("upsert", 1), ("upsert", 2), ("upsert", 3)]
+    (note,) = notes_of(reader.folder)
+    assert note.startswith(f"1 row of public.products is ahead in updated_at ({wrong}")
+    do(reader.url, f"INSERT INTO products VALUES (4, 'later', 1, {ago.format(5)}), (5, 'no time', 1, NULL)")
+    assert reader.take() == [("upsert", 4), ("upsert", 5)]
+    do(reader.url, "UPDATE products SET name = 'other' WHERE id IN (3, 5)")
+    assert reader.take() == [("upsert", 3), ("upsert", 5)]
+    do(reader.url, f"UPDATE products SET updated_at = {ago.format(4)} WHERE id = 3")
+    assert reader.take() == [("upsert", 3)]
+    assert reader.take() == []
+    assert notes_of(reader.folder) == ()
+
+
+@pytest.mark.parametrize("kind", ["bigint", "numeric", "double precision"])
+def test_a_number_far_beyond_the_others_hides_no_later_change(reader: Reader, kind: str) -> None:
+    reader.table = replace(reader.table, columns=(*COLUMNS, "version"), growing="version")
+    do(
+        reader.url,
+        f"ALTER TABLE products ADD version {kind}",
+        "UPDATE products SET version = 1000000 + id",
+        "INSERT INTO products(id, version) VALUES (3, 9000000000000), (4, 7000000000000)",
+    )
+    assert reader.take() == [("upsert", 1), ("upsert", 2), ("upsert", 3), ("upsert", 4)]
+    (note,) = notes_of(reader.folder)
+    assert note.startswith("2 rows of public.products are ahead in version (9"), note
+    do(reader.url, "INSERT INTO products(id, version) VALUES (5, 1000003), (6, 1000000)")
+    assert reader.take() == [("upsert", 5), ("upsert", 6)]
+    if kind != "bigint":
+        do(reader.url, "INSERT INTO products(id, version) VALUES (7, 'NaN')")
+        assert reader.take() == [("upsert", 7)]
+        do(reader.url, "UPDATE products SET version = 1000003 WHERE id = 7")
+        assert reader.take() == [("upsert", 7)]
+    do(reader.url, "UPDATE products SET version = 1000004 WHERE id IN (3, 4)")
+    assert reader.take() == [("upsert", 3), ("upsert", 4)]
+    assert notes_of(reader.folder) == ()
+    do(reader.url, "INSERT INTO products(id, version) VALUES (8, 1000005)")
+    assert reader.take() == [("upsert", 8)]
+
+
+def test_a_bound_that_is_beyond_all_that_is_there_is_not_kept(reader: Reader) -> None:
+    """A table that was emptied counts from the beginning, and a bound in the future is one of a wrong clock."""
+    reader.table = replace(reader.table, growing="id", overlap="5")
+    do(reader.url, "UPDATE products SET id = id + 1000")
+    assert reader.take() == [("upsert", 1001), ("upsert", 1002)]
+    do(reader.url, "DELETE FROM products")
+    assert reader.take() == []
+    do(reader.url, "INSERT INTO products VALUES (1, 'pen', 1)")
+    assert reader.take() == [("upsert", 1)]
+    reader.table = replace(reader.table, columns=(*COLUMNS, "updated_at"), growing="updated_at", overlap=None)
+    assert reader.take() == [("upsert", 1)]
+    kept = reader.folder / ".position.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"bound": "2056-01-01", "rows": {}}))
+    assert reader.take() == [("upsert", 1)]
+
+
+def test_columns_may_have_the_names_of_aliases(reader: Reader) -> None:
+    columns = ("k", "v", "t", "id")
+    reader.table = replace(reader.table, columns=columns, key=("k", "v"), growing="v", overlap="5")
+    do(reader.url, *(f"ALTER TABLE products ADD {name} int DEFAULT 7" for name in columns[:-1]))
+    do(reader.url, "UPDATE products SET k = id")
+    reader.take()
+    assert [line["_row_key"] for line in reader.lines] == ['{"k":1,"v":7}', '{"k":2,"v":7}']
+    assert reader.take() == []
 
 
 def test_any_changes_leave_what_is_there(reader: Reader) -> None:
