@@ -1,9 +1,14 @@
-"""The columns of a table against those of a file: a pure match by name, never by position."""
+"""The columns of a table against those of a file: a pure match by name, never by position.
+
+The rule is the same for a file and for a record that names its own columns (JSON): a column is found under its own name, else under the
+only name that differs in case or surrounding spaces alone, else, by the same rule, under its earlier name. Nothing but the file,
+or the record, decides.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lakesmith.errors import Problem
@@ -23,8 +28,8 @@ class NewColumn:
 class ColumnMatch:
     """How a file's columns and the declared ones go together.
 
-    ``present`` pairs each declared name with the file's spelling of it, in declared order; ``missing`` are declared and not
-    in the file (null in its rows). ``new`` are to be added under ``on_new_column: evolve``; under ``ignore`` they are in
+    ``present`` pairs each declared name with the file's spelling of it, in declared order (of records, with each of their
+    spellings, the better first); ``missing`` are declared and not in the file (null in its rows). ``new`` are to be added under ``on_new_column: evolve``; under ``ignore`` they are in
     ``ignored``, under ``fail`` in ``problems``. ``notes`` are for people.
     """
 
@@ -36,6 +41,9 @@ class ColumnMatch:
     notes: tuple[str, ...] = ()
 
 
+Spellings = tuple[tuple[str, ...], ...]
+"""The names under which one column is found, better ones first. No two in one tuple may be in one file or record."""
+
 _NO_HEADER = (
     "it names none of the table's columns: if it has no header, write one into it, or leave it out"
     " (`lakesmith files TABLE --skip FILE`); if it has another delimiter, give such files a source of their own"
@@ -43,35 +51,101 @@ _NO_HEADER = (
 
 
 def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewColumn) -> ColumnMatch:
-    """Matches by name: spelt the same first, else the same but for case and surrounding spaces, with a note.
+    """Matches the columns of a file, or the keys of records, with those that are declared.
 
-    A file of a format without column names (JSON, CSV without a header) has none here and is not to be matched. Raises
-    nothing: LS431 a new column where none is allowed, LS432 new columns that differ from another in case only, and LS433 a
+    A file of a format without column names (CSV without a header) has none here and is not to be matched. Raises
+    nothing: LS431 a new column where none is allowed, LS432 columns that differ from another in case only, and LS433 a
     required column that is missing, are in ``problems``.
     """
-    spelt = _spellings(declared, shape)
-    missing = tuple(column.name for column in declared if column.name not in spelt)
-    taken = set(spelt.values())
+    found = spellings(declared, shape.columns)
+    present, extra_names, rivals = _chosen(found, shape)
+    missing = tuple(column.name for column in declared if column.name not in found)
     extra = [
         NewColumn(name, kind)
         for name, kind in zip(shape.columns, shape.types, strict=True)
-        if name not in taken
+        if name in extra_names
     ]
-    clashing = _clashing(extra, declared) if policy is OnNewColumn.EVOLVE else ()
+    alike = _alike(extra, declared) if policy is OnNewColumn.EVOLVE else ()
     return ColumnMatch(
-        present=tuple((column.name, spelt[column.name]) for column in declared if column.name in spelt),
+        present=present,
         missing=missing,
-        new=tuple(column for column in extra if column.name not in clashing)
+        new=tuple(column for column in extra if column.name not in alike)
         if policy is OnNewColumn.EVOLVE
         else (),
         ignored=tuple(column.name for column in extra) if policy is OnNewColumn.IGNORE else (),
         problems=(
-            *_new_problem(extra, policy, strange=not spelt and bool(declared)),
-            *_clash_problem(clashing),
+            *_new_problem(extra, policy, strange=not found and bool(declared)),
+            *_clash_problem([*(name for name in alike if _is_beside_another(name, shape)), *rivals]),
             *_required_problem(declared, missing),
         ),
-        notes=_notes(spelt, missing, extra, policy),
+        notes=_notes(present, missing, extra, policy),
     )
+
+
+def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spellings]:
+    """Which of ``names`` belong to each declared column; columns that none belongs to are left out. A name belongs to one column."""
+    declared = list(declared)
+    own, like = {column.name for column in declared}, defaultdict(list)
+    found: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for name in names:
+        if name in own:
+            found[name].append((name,))
+        else:
+            like[_folded(name)].append(name)
+    for column in declared:
+        found[column.name] += _tiers(like.pop(_folded(column.name), []), column.name)
+    for column in declared:
+        if column.renamed_from:
+            found[column.name] += _tiers(like.pop(_folded(column.renamed_from), []), column.renamed_from)
+    return {column.name: tuple(found[column.name]) for column in declared if found[column.name]}
+
+
+def _tiers(alike: Sequence[str], name: str) -> list[tuple[str, ...]]:
+    others = tuple(sorted(other for other in alike if other != name))
+    return [tier for tier in ((name,) if name in alike else (), others) if tier]
+
+
+def rival_names(declared: Sequence[Column], names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Names of which several in one record would be too many: those of one column, and those that no column has and that are alike."""
+    names = list(names)
+    found = spellings(declared, names)
+    families = [tuple(name for tier in tiers for name in tier) for tiers in found.values()]
+    known, unknown = {name for family in families for name in family}, defaultdict(list)
+    for name in names:
+        if name not in known:
+            unknown[_folded(name)].append(name)
+    return tuple(family for family in (*families, *map(tuple, unknown.values())) if len(family) > 1)
+
+
+def _chosen(
+    found: dict[str, Spellings], shape: FileShape
+) -> tuple[tuple[tuple[str, str], ...], set[str], list[str]]:
+    """The pairs of columns and names; the names that are left over, in the file or in some record; and those of a file that none of
+    them is better than another."""
+    extra = {*shape.columns} - {name for tiers in found.values() for tier in tiers for name in tier}
+    if shape.together is not None:
+        pairs = [(column, name) for column, tiers in found.items() for tier in tiers for name in tier]
+        beaten = (names for tiers in found.values() for names in _beaten(tiers, shape.together))
+        return tuple(pairs), extra.union(*beaten), []
+    best = {column: tiers[0] for column, tiers in found.items()}
+    later = (name for tiers in found.values() for tier in tiers[1:] for name in tier)
+    rivals = [name for names in best.values() if len(names) > 1 for name in names]
+    return (
+        tuple((column, names[0]) for column, names in best.items() if len(names) == 1),
+        extra.union(later),
+        rivals,
+    )
+
+
+def _beaten(tiers: Spellings, together: Iterable[tuple[str, ...]]) -> Iterable[set[str]]:
+    """The names that are in one record with a better one of the same column."""
+    for names in together:
+        there = [found for tier in tiers if (found := set(tier) & set(names))]
+        yield set().union(*there[1:])
+
+
+def _is_beside_another(name: str, shape: FileShape) -> bool:
+    return shape.together is None or any(name in names for names in shape.together)
 
 
 def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
@@ -94,35 +168,20 @@ def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
     )
 
 
-def _spellings(declared: Sequence[Column], shape: FileShape) -> dict[str, str]:
-    """Declared name -> the file's name for it. A column of the file is given away once, exact spellings first."""
-    spelt = {column.name: column.name for column in declared if column.name in shape.columns}
-    free: dict[str, list[str]] = defaultdict(list)
-    for name in shape.columns:
-        if name not in spelt:
-            free[_folded(name)].append(name)
-    for column in declared:
-        earlier = free.get(_folded(column.renamed_from), []) if column.renamed_from else []
-        candidates = free.get(_folded(column.name), []) or earlier
-        if column.name not in spelt and candidates:
-            spelt[column.name] = candidates.pop(0)
-    return spelt
-
-
 def _folded(name: str) -> str:
     return name.strip().casefold()
 
 
-def _clashing(extra: Sequence[NewColumn], declared: Sequence[Column]) -> tuple[str, ...]:
+def _alike(extra: Sequence[NewColumn], declared: Sequence[Column]) -> tuple[str, ...]:
     # Spark and Iceberg see two columns that differ in case only as one.
     seen = {_folded(column.name) for column in declared}
-    clashing = []
+    alike = []
     for column in extra:
         folded = _folded(column.name)
         if folded in seen:
-            clashing.append(column.name)
+            alike.append(column.name)
         seen.add(folded)
-    return tuple(clashing)
+    return tuple(alike)
 
 
 def _new_problem(
@@ -150,10 +209,10 @@ def _clash_problem(clashing: Sequence[str]) -> tuple[Problem, ...]:
     return (
         Problem(
             "LS432",
-            "new columns differ from another column in case only",
-            expected="names that differ in more than case",
+            "columns differ from another column in case only",
+            expected="names that differ in more than case, or one that is spelt as the table's column",
             found=_names(clashing),
-            hint="rename them in the files, or set `on_new_column: ignore`",
+            hint="rename them in the files, or declare the column as one of them is spelt; new ones are left out by `on_new_column: ignore`",
         ),
     )
 
@@ -175,9 +234,12 @@ def _required_problem(declared: Sequence[Column], missing: Sequence[str]) -> tup
 
 
 def _notes(
-    spelt: dict[str, str], missing: Sequence[str], extra: Sequence[NewColumn], policy: OnNewColumn
+    present: Sequence[tuple[str, str]],
+    missing: Sequence[str],
+    extra: Sequence[NewColumn],
+    policy: OnNewColumn,
 ) -> tuple[str, ...]:
-    notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in spelt.items() if ours != theirs]
+    notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in present if ours != theirs]
     if missing:
         notes.append(f"not in the files, null in their rows: {_names(missing)}")
     if extra and policy is OnNewColumn.IGNORE:

@@ -1,12 +1,12 @@
 """The fields inside a table's columns against those inside a file's: a pure match of nested types, by name.
 
-A field of a struct is found under its own spelling, else under the only one that differs in case alone. (JSON is read by exact
-keys and has no types; what is found in its lines is judged here all the same.)
+A field of a struct is found under its own spelling, else under the only one that differs in case alone: in the file's type, or, of
+JSON, in the one object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import quoted_if_odd
-from lakesmith.sources.columns import match_columns
+from lakesmith.sources.columns import Spellings, match_columns
 from lakesmith.sources.shape import FileShape
 
 FieldPath = tuple[str, ...]
@@ -47,6 +47,23 @@ def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
         if name not in pairs and len(like) == 1:
             pairs[name] = like[0]
     return pairs
+
+
+def alike_fields(
+    columns: Iterable[tuple[str, str]], unknown: Iterable[FieldPath]
+) -> dict[FieldPath, Spellings]:
+    """The fields of columns (names and types) that JSON objects spell otherwise, as far as ``unknown`` are such spellings."""
+    kinds = {column: parse_type(type_) for column, type_ in columns}
+    found: dict[FieldPath, list[str]] = {}
+    for path in unknown:
+        beside = _at(kinds[path[0]], path[1:-1])
+        for field in (name for name, _ in beside.parts if name.casefold() == path[-1].casefold()):
+            found.setdefault((*path[:-1], field), []).append(path[-1])
+    return {path: ((path[-1],), tuple(sorted(others))) for path, others in found.items()}
+
+
+def _at(kind: SqlType, path: FieldPath) -> SqlType:
+    return _at(dict(kind.parts)[path[0]], path[1:]) if path else kind
 
 
 def compare_fields(

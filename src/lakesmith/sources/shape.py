@@ -16,12 +16,15 @@ class FileShape:
     ``types`` are Spark SQL types (or one of ``NANOS``), None where the format has none (CSV) or Spark has none for it; those
     columns are in ``unreadable``, with their types as the format has them. A file without a header and a JSON file have no
     columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
+    ``together``: None for a file, whose columns are in each of its rows; of records that each name their own columns, ``columns`` are
+    the names in any of them, and these are the alike ones (``rival_names``) that are in one of them.
     """
 
     columns: tuple[str, ...] = ()
     types: tuple[str | None, ...] = ()
     empty: bool = False
     unreadable: tuple[tuple[str, str], ...] = ()
+    together: tuple[tuple[str, ...], ...] | None = None
 
 
 class UnreadableFile(Exception):

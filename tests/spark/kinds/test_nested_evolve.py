@@ -257,7 +257,7 @@ def test_what_cannot_be_added_stops_as_a_whole(tmp_path: Path, session: SessionH
     key = pa.struct([("k", pa.int32()), ("l", pa.int32())])
     schema = pa.schema([("id", pa.int64()), ("m", pa.map_(key, pa.int32()))])
     land_parquet(shop, "keys/1", [{"id": 1, "m": [({"k": 1, "l": 2}, 3)]}], schema)
-    shop.land("landing/json_case/1.json", json_lines({"id": 1, "s": {"Zip": "1", "more": 1}}))
+    shop.land("landing/json_case/1.json", json_lines({"id": 1, "s": {"zip": "0", "Zip": "1", "more": 1}}))
     shop.land("landing/json_blank/1.json", json_lines({"id": 1, "s": {"": "1", "more": 1}}))
     result = shop.run()
     assert found(result) == {

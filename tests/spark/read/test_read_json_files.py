@@ -152,7 +152,9 @@ def test_json_bytes_that_are_not_in_the_encoding(spark: SparkSession, tmp_path: 
 
 
 def test_json_keys_matched_under_another_spelling(spark: SparkSession, tmp_path: Path) -> None:
-    file = landed(tmp_path, "a.json", '{"Id": 1}\n{"id": 2}\n{"ID": 3}\n')
-    groups = (ReadGroup((file,), matches=(("id", "Id"),)),)
-    found = rows(read_files(spark, ReadRequest(source(FileFormat.JSON), tmp_path, groups, (("id", "int"),))))
-    assert [row.id for row in found] == [1, 2, None]
+    file = landed(tmp_path, "a.json", '{"Id": 1}\n{"id": 2}\n{"ID": 3}\n{"Id": 4, "id": null}\n')
+    keys = {("id",): (("id",), ("Id",))}
+    request = ReadRequest(
+        source(FileFormat.JSON), tmp_path, (ReadGroup((file,)),), (("id", "int"),), keys=keys
+    )
+    assert [row.id for row in rows(read_files(spark, request))] == [1, 2, None, None]

@@ -6,7 +6,7 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
-from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem
+from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem, rival_names
 from lakesmith.sources.shape import FileShape
 
 
@@ -34,6 +34,10 @@ CASES = [
     Case("spaces around", "a b", "a, b ", {"a": "a", "b": " b "}, notes=["column b is read from ' b '"]),
     Case("the exact spelling goes first", "id ID2", "ID,id,ID2", {"id": "id", "ID2": "ID2"}, codes=["LS431"]),
     Case("two declared, one spelling each", "Id", "ID,Id", {"Id": "Id"}, ignored=["ID"], policy=IGNORE, notes=["left out (on_new_column: ignore): ID"]),
+    Case("two spellings, none its own", "id", "ID,Id,b", {}, ignored=["b"], codes=["LS432"], policy=IGNORE, notes=["left out (on_new_column: ignore): b"]),
+    Case("the earlier name", "b<a", "A", {"b": "A"}, notes=["column b is read from 'A'"]),
+    Case("the earlier name beside the new one", "b<a", "a,B", {"b": "B"}, codes=["LS431"], notes=["column b is read from 'B'"]),
+    Case("the earlier name is a column", "b<a a", "a", {"a": "a"}, ["b"], notes=["not in the files, null in their rows: b"]),
     Case("a new one: fail", "a", "a,b", {"a": "a"}, codes=["LS431"]),
     Case("a new one: ignore", "a", "a,b", {"a": "a"}, ignored=["b"], policy=IGNORE, notes=["left out (on_new_column: ignore): b"]),
     Case("a new one: evolve", "a", "b,a", {"a": "a"}, new=["b"], policy=EVOLVE, notes=["new (on_new_column: evolve): b"]),
@@ -44,12 +48,20 @@ CASES = [
 ]  # fmt: skip
 
 
+def declared_columns(text: str) -> list[Column]:
+    """Columns by their names; ``a!`` is required, ``a<b`` was called b."""
+    parts = (name.rstrip("!").partition("<") for name in text.split())
+    return [
+        Column(
+            name, "string", required=f"{name}!" in text, place=Place("t.yaml", 3), renamed_from=was or None
+        )
+        for name, _, was in parts
+    ]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_columns_are_matched_by_name(case: Case) -> None:
-    declared = [
-        Column(name.rstrip("!"), "string", required=name.endswith("!"), place=Place("t.yaml", 3))
-        for name in case.declared.split()
-    ]
+    declared = declared_columns(case.declared)
     names = tuple(case.file.split(",")) if case.file else ()
     match = match_columns(declared, FileShape(names, (None,) * len(names)), case.policy)
     assert dict(match.present) == case.present
@@ -58,6 +70,33 @@ def test_columns_are_matched_by_name(case: Case) -> None:
     assert list(match.ignored) == case.ignored
     assert [problem.code for problem in match.problems] == case.codes
     assert list(match.notes) == case.notes
+
+
+RECORDS = [
+    ("id", "ID Id id", "", EVOLVE, "id<-id,ID,Id", "", ""),
+    ("id", "ID Id id", "ID+id", IGNORE, "id<-id,ID,Id", "ID", ""),
+    ("id", "ID Id", "ID+Id", OnNewColumn.FAIL, "id<-ID,Id", "", ""),
+    ("b<a", "B a b", "a+b", OnNewColumn.FAIL, "b<-b,B,a", "a", "LS431"),
+    ("id", "id New NEW", "", EVOLVE, "id<-id", "New", ""),
+    ("id", "id New NEW", "New+NEW", EVOLVE, "id<-id", "New", "LS432"),
+]
+
+
+@pytest.mark.parametrize(("declared", "keys", "together", "policy", "present", "extra", "code"), RECORDS)
+def test_keys_of_records_are_matched_as_if_each_record_were_alone(
+    declared: str, keys: str, together: str, policy: OnNewColumn, present: str, extra: str, code: str
+) -> None:
+    names = tuple(keys.split())
+    rivals = tuple(tuple(some.split("+")) for some in together.split())
+    columns = declared_columns(declared)
+    assert all(any(set(some) <= set(family) for family in rival_names(columns, names)) for some in rivals)
+    match = match_columns(columns, FileShape(names, (None,) * len(names), together=rivals), policy)
+    column, _, spelt = present.partition("<-")
+    assert match.present == tuple((column, name) for name in spelt.split(","))
+    found = (*match.ignored, *(new.name for new in match.new))
+    problems = " ".join(problem.code for problem in match.problems)
+    told = found or tuple((match.problems[0].found or "").split(", ")) if match.problems else found
+    assert (" ".join(told), problems) == (extra, code)
 
 
 def test_a_new_column_keeps_the_type_its_file_gives() -> None:

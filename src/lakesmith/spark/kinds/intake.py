@@ -22,7 +22,16 @@ from lakesmith.sources.told import Holders, Told
 from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of
-from lakesmith.spark.kinds.intake_fields import Held, match_fields, of_good_records, widen_columns
+from lakesmith.spark.kinds.intake_fields import (
+    FieldKeys,
+    Held,
+    column_keys,
+    match_fields,
+    of_good_records,
+    of_keys,
+    record_shape,
+    widen_columns,
+)
 from lakesmith.spark.kinds.slices import slice_shapes, with_records
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files
 from lakesmith.spark.read.formats.registry import reader_of
@@ -85,10 +94,11 @@ def open_intake(batch: Batch) -> Intake:
     for intake, shapes in groups.items():
         require_readable(batch.name, intake.source, shapes, columns)
     columns = columns or _inferred(batch, groups)
-    found = {intake: _shapes(batch, intake.source, shapes) for intake, shapes in groups.items()}
-    columns, notes = _agreed(batch, groups, found, columns)
+    found = {intake: _shapes(batch, intake.source, shapes, columns) for intake, shapes in groups.items()}
+    columns, notes, keys = _agreed(batch, groups, found, columns)
     requests = [
-        _request(batch, intake.source, shapes, found[intake], columns) for intake, shapes in groups.items()
+        _request(batch, intake.source, shapes, found[intake], columns, keys[intake])
+        for intake, shapes in groups.items()
     ]
     return Intake(_rows(batch.spark, requests), columns, notes, tuple(requests))
 
@@ -111,16 +121,18 @@ def _agreed(
     groups: Mapping[FileIntake, tuple[ShapeGroup, ...]],
     found: Mapping[FileIntake, Sequence[Held]],
     columns: tuple[Column, ...],
-) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """The columns, with what is new in the files where that is let in, and notes; raises SourceError where it is not."""
+) -> tuple[tuple[Column, ...], tuple[str, ...], dict[FileIntake, FieldKeys]]:
+    """The columns, with what is new in the files where that is let in, notes, and how records spell fields; raises SourceError where
+    something new is not let in."""
     notes: list[str] = []
+    keys: dict[FileIntake, FieldKeys] = {}
     # What one source lets in is not new any more for the others.
     open_first = sorted(groups, key=lambda intake: intake.source.on_new_column is not OnNewColumn.EVOLVE)
     for intake in open_first:
         columns = _matched(batch, intake.source, groups[intake], found[intake], columns, notes)
     for intake in open_first:
         request = _request(batch, intake.source, groups[intake], found[intake], columns)
-        columns, said = match_fields(batch.spark, request, found[intake], columns)
+        columns, said, keys[intake] = match_fields(batch.spark, request, found[intake], columns)
         notes.extend(said)
     for intake in open_first:
         if intake.source.on_type_change is OnTypeChange.WIDEN:
@@ -128,7 +140,7 @@ def _agreed(
                 columns, [shape for shape, _ in found[intake]], batch.step.table.columns
             )
             notes.extend(said)
-    return columns, tuple(dict.fromkeys(notes))
+    return columns, tuple(dict.fromkeys(notes)), keys
 
 
 def _with_files(batch: Batch) -> list[FileIntake]:
@@ -175,7 +187,8 @@ def _matched(
     keys, records, matches = reader_of(source).keys, None, _matches(source, found, columns)
     if keys is not None and any(match.new for match in matches):
         request = of_good_records(batch.spark, _request(batch, source, shapes, found, columns), keys)
-        found = _that_get_in(found, matches, keys.files(batch.spark, request))
+        good, _ = record_shape(batch.spark, request, keys, columns)
+        found = _that_get_in(found, matches, good)
         records, matches = request.records, _matches(source, found, columns)
     told = Told(source, batch.name)
     nothing = tuple(file.path for group in shapes for file in group.files if not file.size)
@@ -202,18 +215,16 @@ def _matches(source: FileSource, found: Sequence[Held], columns: Sequence[Column
     ]
 
 
-def _that_get_in(found: Sequence[Held], matches: Sequence[ColumnMatch], good: Collection[str]) -> list[Held]:
+def _that_get_in(found: Sequence[Held], matches: Sequence[ColumnMatch], good: FileShape) -> list[Held]:
     """The keys of records that may bring columns: where there are new ones, those of rows that are not bad, which are ``good``.
 
     A header brings its columns whatever becomes of the rows below it.
     """
-    kept = {*good, *(theirs for match in matches for _, theirs in match.present)}
-    return [(_with_keys(shape, kept), holders) for shape, holders in found]
-
-
-def _with_keys(shape: FileShape, kept: Collection[str]) -> FileShape:
-    keys = tuple(key for key in shape.columns if key in kept)
-    return FileShape(keys, (None,) * len(keys))
+    kept = {*good.columns, *(theirs for match in matches for _, theirs in match.present)}
+    return [
+        (of_keys([key for key in shape.columns if key in kept], good.together or ()), holders)
+        for shape, holders in found
+    ]
 
 
 def _common(one: str | None, other: str | None) -> str | None:
@@ -235,13 +246,14 @@ def _typed(
     return tuple(Column(column.name, types.get(column.name.lower(), "string")) for column in new)
 
 
-def _shapes(batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup]) -> list[Held]:
+def _shapes(
+    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
+) -> list[Held]:
     """The shapes to match, and what has them. That of files whose records name their columns is the set of keys that occur."""
     keys = reader_of(source).keys
     if keys is not None:
-        first = keys.files(batch.spark, _request(batch, source, shapes, (), ()))
-        names, paths = tuple(sorted(first)), tuple(file.path for group in shapes for file in group.files)
-        return [(FileShape(names, (None,) * len(names)), Holders(paths, first))]
+        found, first = record_shape(batch.spark, _request(batch, source, shapes, (), ()), keys, columns)
+        return [(found, Holders(tuple(file.path for group in shapes for file in group.files), first))]
     return [
         (group.shape, Holders(tuple(file.path for file in group.files)))
         for group in shapes
@@ -255,17 +267,19 @@ def _request(
     shapes: Sequence[ShapeGroup],
     found: Sequence[Held],
     columns: Sequence[Column],
+    field_keys: FieldKeys | None = None,
 ) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
     # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
     groups = _groups([shape for shape in shapes if not shape.shape.empty], columns)
+    keys: FieldKeys = {}
     if reader_of(source).keys is not None:
-        spelt = tuple(pair for shape, _ in found for pair in _spelt(shape, columns))
-        groups = tuple(replace(group, matches=spelt) for group in groups)
+        found_names = [name for shape, _ in found for name in shape.columns]
+        keys = {**column_keys(columns, found_names), **(field_keys or {})}
     elif landing_format(source).has_header and not source.csv.header:
         names = tuple(column.name for column in columns)
         groups = tuple(replace(group, file_columns=names) for group in groups)
-    return with_records(batch, ReadRequest(source, batch.project.root, groups, typed))
+    return with_records(batch, ReadRequest(source, batch.project.root, groups, typed, keys=keys))
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:

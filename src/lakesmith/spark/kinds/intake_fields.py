@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -12,7 +12,16 @@ from lakesmith.plan.grown_types import grown, widened
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
-from lakesmith.sources.fields import FieldPath, compare_fields, dotted, file_types, judge_fields, listed
+from lakesmith.sources.columns import Spellings, rival_names, spellings
+from lakesmith.sources.fields import (
+    FieldPath,
+    alike_fields,
+    compare_fields,
+    dotted,
+    file_types,
+    judge_fields,
+    listed,
+)
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
 from lakesmith.spark.read.formats.interface import RecordKeys
@@ -24,32 +33,82 @@ _Columns = tuple[Column, ...]
 Held = tuple[FileShape, Holders]
 """A shape, and the files that have it."""
 
+FieldKeys = Mapping[FieldPath, Spellings]
+"""As ``ReadRequest.keys``."""
+
+
+def record_shape(
+    spark: SparkSession, request: ReadRequest, keys: RecordKeys, columns: Sequence[Column]
+) -> tuple[FileShape, dict[str, str]]:
+    """The keys of the request's records as a shape, and one of the files that have each, in words."""
+    first = keys.files(spark, request)
+    together = keys.together(spark, request, rival_names(columns, first))
+    names = {", ".join(some): file for some, file in together.items()}
+    return of_keys(first, tuple(together)), {**names, **first}
+
+
+def of_keys(names: Iterable[str], together: tuple[tuple[str, ...], ...]) -> FileShape:
+    """The shape of records with these keys."""
+    columns = tuple(sorted(names))
+    return FileShape(columns, (None,) * len(columns), together=together)
+
+
+def column_keys(columns: Sequence[Column], names: Sequence[str]) -> dict[FieldPath, Spellings]:
+    """How records with keys of these names spell the columns, as ``ReadRequest.keys``."""
+    found = spellings(columns, names)
+    return {(column,): tiers for column, tiers in found.items() if tiers != ((column,),)}
+
+
+def with_field_keys(
+    spark: SparkSession, request: ReadRequest, keys: RecordKeys
+) -> tuple[ReadRequest, dict[FieldPath, tuple[str, ...]]]:
+    """The request with the fields that its records spell otherwise, and the fields that are unknown then."""
+    while True:
+        unknown = keys.unknown_fields(spark, request)
+        alike = alike_fields(request.columns, unknown)
+        more = {
+            path: tiers for path, tiers in alike.items() if not set(tiers[-1]) <= set(request.spelt(*path))
+        }
+        if not more:
+            return request, unknown
+        request = replace(request, keys={**request.keys, **more})
+
 
 def match_fields(
     spark: SparkSession, request: ReadRequest, found: Sequence[Held], columns: _Columns
-) -> tuple[_Columns, tuple[str, ...]]:
+) -> tuple[_Columns, tuple[str, ...], FieldKeys]:
     """Holds what is inside the columns of a source's files against the columns' types.
 
-    Returns the columns, with new fields in them where the source lets them in, and notes for people. Raises SourceError LS434
-    where it does not, or they cannot be added.
+    Returns the columns, with new fields in them where the source lets them in, notes for people, and how records spell columns and
+    fields. Raises SourceError LS434 where fields are not let in, or cannot be added.
     """
     keys, policy = reader_of(request.source).keys, request.source.on_new_column
-    unknown, missing = (keys.unknown_fields(spark, request), {}) if keys else _compared(columns, found)
+    missing: _Where = {}
+    if keys:
+        request, unknown = with_field_keys(spark, request, keys)
+    else:
+        unknown, missing = _compared(columns, found)
     after, anywhere = columns, Holders(tuple(file.path for group in request.groups for file in group.files))
+    field_keys = request.keys
     if keys and unknown and policy is OnNewColumn.EVOLVE:
         request = of_good_records(spark, request, keys)
         unknown = keys.unknown_fields(spark, request)
     if unknown and policy is OnNewColumn.EVOLVE:
-        types = [file_types(columns, shape) for shape, _ in found]
-        after = _evolved(columns, [keys.field_types(spark, request, tuple(unknown))] if keys else types)
-        unknown = _absent(after, unknown) if keys else _compared(after, found)[0]
+        if keys:
+            after = _evolved(columns, [keys.field_types(spark, request, tuple(unknown))])
+            known = replace(request, columns=tuple((it.name, it.type or "string") for it in after))
+            known, unknown = with_field_keys(spark, known, keys) if _absent(after, unknown) else (known, {})
+            field_keys = known.keys
+        else:
+            after = _evolved(columns, [file_types(columns, shape) for shape, _ in found])
+            unknown = _compared(after, found)[0]
     told = Told(request.source)
     match = judge_fields(columns, tuple(unknown), tuple(missing), policy)
     told.add((), match.problems, _holders(unknown))
     told.stop()
     about = _holders({**missing, **unknown}) if match.notes else anywhere
     told.add((*match.notes, *_said(columns, after)), (), about)
-    return after, tuple(told.notes)
+    return after, tuple(told.notes), field_keys
 
 
 def _holders(paths: Mapping[FieldPath, tuple[str, ...]]) -> Holders:

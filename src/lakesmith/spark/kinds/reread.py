@@ -23,6 +23,7 @@ from lakesmith.sources.columns import ColumnMatch, match_columns
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
+from lakesmith.spark.kinds.intake_fields import column_keys, record_shape, with_field_keys
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, read_typed
 from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.records import VALUE
@@ -133,10 +134,15 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
     records = rows.selectExpr(f"raw AS {VALUE}", *_PROVENANCE)
     request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
-    keys = reader_of(form.source).keys
-    match = _matched(columns, sorted(keys.files(batch.spark, request)) if keys else form.columns)
-    again = read_files(batch.spark, _grouped(request, form.columns, match))
-    return ReadAgain(again, rows.select(ID).limit(0), match.notes)
+    if keys := reader_of(form.source).keys:
+        shape, _ = record_shape(batch.spark, request, keys, columns)
+        match = _matched(columns, shape)
+        request = replace(request, keys=column_keys(columns, shape.columns))
+        request, _ = with_field_keys(batch.spark, request, keys)
+    else:
+        match = _matched(columns, _shape(form.columns))
+        request = _grouped(request, form.columns, match)
+    return ReadAgain(read_files(batch.spark, request), rows.select(ID).limit(0), match.notes)
 
 
 def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
@@ -144,7 +150,7 @@ def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
     parsed = rows.selectExpr(f"{read_json('coalesce(raw, `row`)', types)} AS _row", ID, *_PROVENANCE)
     fields = parse_types(types).fields
     names = [field.name for field in fields]
-    match = _matched(columns, names)
+    match = _matched(columns, _shape(names))
     records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
     grouped = _grouped(_request(batch, form, records, columns), names, match)
     grouped = replace(grouped, groups=(replace(grouped.groups[0], file_types=tuple(map(file_type, fields))),))
@@ -152,8 +158,12 @@ def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
     return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
 
 
-def _matched(columns: Sequence[Column], names: Sequence[str]) -> ColumnMatch:
-    match = match_columns(columns, FileShape(tuple(names), (None,) * len(names)), OnNewColumn.IGNORE)
+def _shape(names: Sequence[str]) -> FileShape:
+    return FileShape(tuple(names), (None,) * len(names))
+
+
+def _matched(columns: Sequence[Column], shape: FileShape) -> ColumnMatch:
+    match = match_columns(columns, shape, OnNewColumn.IGNORE)
     if match.problems:
         raise SourceError(match.problems)
     return match

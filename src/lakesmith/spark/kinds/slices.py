@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lakesmith.execute.engine import Outdated
 from lakesmith.plan.steps import FileIntake
@@ -27,9 +28,9 @@ def with_records(batch: Batch, request: ReadRequest) -> ReadRequest:
     if topic is None:
         return request
     if not files:
-        return ReadRequest(request.source, request.root, (), request.columns)
+        return replace(request, groups=())
     records = read_slices(batch.spark, topic, files, java_connection(request.source))
-    return ReadRequest(request.source, request.root, request.groups, request.columns, records)
+    return replace(request, records=records)
 
 
 def most_records(batch: Batch) -> int | None:

@@ -44,8 +44,8 @@ class Place:
 
     @classmethod
     def of(cls, keys: Sequence[str], formats: TextFormats) -> Place:
-        """The value of a key, of which there are these spellings."""
-        return cls(formats, f'"(?:{"|".join(map(in_regex, keys))})"\\s*:\\s*')
+        """The value of a key, of which there are these spellings, in any case."""
+        return cls(formats, f'"(?iu:{"|".join(map(in_regex, keys))})"\\s*:\\s*')
 
 
 Test = Callable[[str, str, str, Place], str | None]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from pyspark.sql.types import StructField
 from lakesmith.project.definitions import FileSource, OnInexact
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.columns import Spellings
+from lakesmith.sources.fields import FieldPath
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.frames.sql_text import any_of, case, not_null
 from lakesmith.spark.frames.sql_types import sql_type
@@ -36,8 +38,7 @@ class ReadGroup:
 
     ``file_columns`` are the names in the files, in their order; empty for JSON, whose rows carry their own names.
     ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
-    ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case (for
-    JSON, where they differ at all).
+    ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case.
     """
 
     files: tuple[FileIdentity, ...]
@@ -69,9 +70,9 @@ def _read_type(file_type: str) -> str:
     return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
 
 
-def file_type(field: StructField) -> str:
+def file_type(column: StructField) -> str:
     """The type that a column of ``ReadGroup.types`` has in the file."""
-    return str(field.metadata.get("comment") or sql_type(field.dataType).text)
+    return str(column.metadata.get("comment") or sql_type(column.dataType).text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class ReadRequest:
 
     ``records``: what would be found in the files, where it is at hand already; no file is read then. Texts (CSV, JSON) are in
     ``_value``; Parquet and Avro rows in columns of their own; the last three columns are the provenance.
+    ``keys``: of records that name their own columns, the columns and fields that some of them spell otherwise, by their paths.
     """
 
     source: FileSource
@@ -87,6 +89,11 @@ class ReadRequest:
     groups: tuple[ReadGroup, ...]
     columns: tuple[tuple[str, str], ...]
     records: DataFrame | None = None
+    keys: Mapping[FieldPath, Spellings] = field(default_factory=dict)
+
+    def spelt(self, *path: str) -> list[str]:
+        """The keys under which a column, or a field, is found in records, better ones first."""
+        return [key for tier in self.keys.get(path, ((path[-1],),)) for key in tier]
 
 
 def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | None]]) -> str:

@@ -18,6 +18,7 @@ class RecordKeys:
     """For a format whose records each name their own columns (JSON): what they name. All of these read every record.
 
     ``files``: the top-level keys, each with one of the files that have it, in words.
+    ``together``: those of some alike keys that are in one record, as sets, each with one of the files that have it.
     ``good_records``: the records of rows that are not bad, as ``ReadRequest.records``; None when there are no files.
     ``unknown_fields``: the fields in structs of the request's columns that their types do not name, each with a file that has
     it, in words.
@@ -25,6 +26,7 @@ class RecordKeys:
     """
 
     files: Callable[[SparkSession, ReadRequest], dict[str, str]]
+    together: Callable[[SparkSession, ReadRequest, Sequence[Sequence[str]]], dict[tuple[str, ...], str]]
     good_records: Callable[[SparkSession, ReadRequest], DataFrame | None]
     unknown_fields: Callable[[SparkSession, ReadRequest], dict[FieldPath, tuple[str, ...]]]
     field_types: Callable[[SparkSession, ReadRequest, Sequence[FieldPath]], dict[str, SqlType]]

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.project.spark_types import SqlType, composed, parse_type
 from lakesmith.quoting import literal
 from lakesmith.sources.fields import FieldPath
-from lakesmith.spark.read.formats.json_lines import json_lines, one_file, spellings
+from lakesmith.spark.read.formats.json_lines import json_lines, one_file
 from lakesmith.spark.read.formats.json_types import inferred_json
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import SOURCE_FILE, ReadRequest
@@ -32,10 +32,11 @@ def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[Field
     """The fields in structs of the declared columns, at any depth, whose keys their types do not name; each with a file that has
     it, in words.
 
-    Reads every line, unless no column has a struct in it. Keys match as they are read: exactly. A line that is no JSON object
+    Reads every line, unless no column has a struct in it. Keys match as they are read: exactly, or as ``ReadRequest.keys`` says;
+    then one is unknown too that stands beside a better one. A line that is no JSON object
     has no fields, and neither has a value that is no object where a struct is declared: such rows are bad, their texts kept.
     """
-    walk = _UnknownFields()
+    walk = _UnknownFields(request)
     found = _walked(spark, request, walk, VALUE)
     if found is None:
         return {}
@@ -50,24 +51,24 @@ def json_field_types(
 
     Reads every line. A field of which Spark infers no type (nulls, empty objects) is a string.
     """
-    walk = _UnknownFields(with_values=True)
+    walk = _UnknownFields(request, with_values=True)
     found = _walked(spark, request, walk, f"regexp_replace({VALUE}, '{_FRACTION}', '$1e0')")
     if found is None:
         return {}
     structs = inferred_json(found.selectExpr(f"""concat('{{"', struct, '":', fields, '}}') AS {VALUE}"""))
     kinds = {
-        (*walk.structs[int(number)], name): kind
+        (*walk.structs[int(number)], name.casefold()): kind
         for number, of_struct in structs.parts
         for name, kind in of_struct.parts
     }
-    types = {path: kinds.get(path, _STRING) for path in unknown}
+    types = {path: kinds.get((*path[:-1], path[-1].casefold()), _STRING) for path in unknown}
     declared = {column: parse_type(type_) for column, type_ in request.columns if "<" in type_}
     return {column: _only(declared[column], (column,), types) for column, *_ in unknown}
 
 
 def _walked(spark: SparkSession, request: ReadRequest, walk: _UnknownFields, text: str) -> DataFrame | None:
     """What the walk gives of all lines; None when there is nothing to walk along."""
-    asked = list(walk.columns(request))
+    asked = list(walk.columns())
     lines = json_lines(spark, request) if asked else None
     if lines is None:
         return None
@@ -93,13 +94,14 @@ class _UnknownFields:
     where a type has no struct in it.
     """
 
+    request: ReadRequest
     with_values: bool = False
     structs: list[FieldPath] = field(default_factory=list)
 
-    def columns(self, request: ReadRequest) -> Iterator[str]:
-        for column, type_ in request.columns:
+    def columns(self) -> Iterator[str]:
+        for column, type_ in self.request.columns:
             kind = parse_type(type_) if "<" in type_ else SqlType()
-            for key in spellings(request, column) if kind.has_fields else ():
+            for key in self.request.spelt(column) if kind.has_fields else ():
                 yield self._unknown(f"try_element_at(row, {literal(key)})", kind, (column,))
 
     def _unknown(self, value: str, kind: SqlType, path: FieldPath) -> str:
@@ -115,22 +117,32 @@ class _UnknownFields:
         each = f"v{len(path)}"
         found = [self._fields(each, kind, path)]
         for name, inner in kind.parts:
-            if inner.has_fields:
-                found.append(self._unknown(f"try_element_at({each}, {literal(name)})", inner, (*path, name)))
+            for key in self.request.spelt(*path, name) if inner.has_fields else ():
+                found.append(self._unknown(f"try_element_at({each}, {literal(key)})", inner, (*path, name)))
         return _bound(_as(value, _OBJECT), each, f"concat({', '.join(found)})")
 
     def _fields(self, value: str, kind: SqlType, path: FieldPath) -> str:
         """Of the struct ``value`` itself."""
-        known = ", ".join(literal(name) for name, _ in kind.parts)
+        spelt = [self.request.spelt(*path, name) for name, _ in kind.parts]
+        known = ", ".join(literal(key) for keys in spelt for key in keys)
         if path not in self.structs:  # a column may have several spellings
             self.structs.append(path)
         here = self.structs.index(path)
         if not self.with_values:
             keys = f"array_except(map_keys({value}), array({known}))" if known else f"map_keys({value})"
+            beaten = (_beaten(value, first, others) for first, *others in spelt if others)
+            keys = f"concat({', '.join((keys, *beaten))})"
             return f"transform({keys}, key -> named_struct('struct', {here}, 'key', key))"
         unknown = f"map_filter({value}, (key, _) -> key NOT IN ({known}))" if known else value
         some = f"filter(array({unknown}), fields -> size(fields) > 0)"
         return f"transform({some}, fields -> named_struct('struct', {here}, 'fields', to_json(fields)))"
+
+
+def _beaten(value: str, first: str, others: Sequence[str]) -> str:
+    """The keys of one field that are in the map ``value`` beside the field's own, unless that is null."""
+    some = f"array_intersect(map_keys({value}), array({', '.join(map(literal, others))}))"
+    own = f"try_element_at({value}, {literal(first)})"
+    return f"IF({own} IS NOT NULL AND NOT is_variant_null({own}), {some}, CAST(array() AS array<string>))"
 
 
 def _as(variant: str, kind: str) -> str:

@@ -5,18 +5,20 @@ as today, and rounds decimals; each line is therefore wrapped as the one element
 error), and decimals, dates and times are read so that nothing is lost and made into their types by the rules for text.
 What is accepted: a number or an object for a string column (its text), a string for a decimal, date or timestamp, an
 integer for a floating-point number. A string for an integer, a floating-point number or a boolean is refused.
-Unknown keys are no matter here, at whatever depth: ``json_key_files`` and ``json_unknown_fields`` find them.
+Unknown keys are no matter here, at whatever depth: ``json_key_files`` and ``json_unknown_fields`` find them. Of keys that differ in
+case only (``ReadRequest.keys``) each line takes its own; two of which none is the better make it a bad one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import CsvOptions, OnInexact
-from lakesmith.project.spark_types import SqlType, parse_type, precision_and_scale
+from lakesmith.project.definitions import OnInexact
+from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.sources.formats.text import needs_stream
@@ -56,6 +58,7 @@ from lakesmith.spark.read.request import (
 )
 
 _FAULT = "_fault"
+_KEYS = "_keys"
 _STRICT = (
     ("mode", "PERMISSIVE"),
     ("columnNameOfCorruptRecord", "bad"),
@@ -93,9 +96,10 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     formats = TextFormats.of(request.source)
     numbers = f"({unusual(kind for _, kind in _types(request))}) AS {UNUSUAL}"
     session = scan_session(spark)  # keys that differ only in case are different keys
-    parsed = owned_by(session, lines).selectExpr("*", f"{_parse(_reading_fields(request))} AS j")
+    keys = f"{f'json_object_keys({VALUE})' if request.keys else _NONE} AS {_KEYS}"
+    parsed = owned_by(session, lines).selectExpr("*", f"{_parse(_reading_fields(request))} AS j", keys)
     return parsed.selectExpr(
-        VALUE, *PROVENANCE, "j", f"{_fault(request.source.csv)} AS {_FAULT}", numbers, *_read_columns(request)
+        VALUE, *PROVENANCE, "j", _KEYS, f"{_fault(request)} AS {_FAULT}", numbers, *_read_columns(request)
     ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in _types(request)))
 
 
@@ -109,6 +113,20 @@ def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
         return {}
     keys = lines.selectExpr(SOURCE_FILE, f"explode(json_object_keys({VALUE})) AS key").groupBy("key")
     return {row.key: row.file for row in keys.agg(one_file()).collect()}
+
+
+def json_keys_together(
+    spark: SparkSession, request: ReadRequest, rivals: Sequence[Sequence[str]]
+) -> dict[tuple[str, ...], str]:
+    """Those of the top-level keys ``rivals`` that are in one line, each such set with one of the files that have it, in words."""
+    lines = json_lines(spark, request) if rivals else None
+    if lines is None:
+        return {}
+    families = ", ".join(f"array({', '.join(map(literal, family))})" for family in rivals)
+    there = f"transform(array({families}), family -> array_intersect(json_object_keys({VALUE}), family))"
+    several = f"explode(filter({there}, keys -> size(keys) > 1)) AS keys"
+    found = lines.selectExpr(SOURCE_FILE, several).groupBy(F.sort_array("keys").alias("keys"))
+    return {tuple(row.keys): row.file for row in found.agg(one_file()).collect()}
 
 
 def one_file() -> Column:
@@ -138,28 +156,92 @@ def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
     return stream_records(replace(scan, request=request), replace(group, file_columns=("line",)), False)
 
 
-def spellings(request: ReadRequest, column: str) -> list[str]:
-    """The keys under which a declared column is found: its name, and what the groups matched with it."""
-    matched = {
-        file_name for group in request.groups for declared, file_name in group.matches if declared == column
-    }
-    return [column, *sorted(matched - {column})]
-
-
 def _types(request: ReadRequest) -> list[tuple[int, SqlType]]:
     return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
 
 
 def _reading_fields(request: ReadRequest) -> str:
     return ", ".join(
-        f"{quoted(key)}: {reading_type(parse_type(type_)).text}"
+        f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_)), request, (column,)).text}"
         for column, type_ in request.columns
-        for key in spellings(request, column)
+        for key in request.spelt(column)
     )
 
 
+def _as_spelt(kind: SqlType, request: ReadRequest, path: FieldPath) -> SqlType:
+    """A type with a field for each key under which one of its fields is found."""
+    parts = [
+        (key, _as_spelt(part, request, (*path, name)))
+        for name, part in kind.parts
+        for key in (request.spelt(*path, name) if kind.outer == "struct" else [name])
+    ]
+    return composed(kind.outer, parts) if kind.outer else kind
+
+
+def _in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> str:
+    """SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is not null counts."""
+    if not any(at[: len(path)] == path and len(at) > len(path) for at in request.keys):
+        return read
+    if kind.outer != "struct":
+        each, (name, part) = f"e{len(path)}", kind.parts[-1]
+        value = _in_one(each, part, request, (*path, name))
+        lambda_ = f"{each} -> {value}" if kind.outer == "array" else f"(k{len(path)}, {each}) -> {value}"
+        return f"transform{'' if kind.outer == 'array' else '_values'}({read}, {lambda_})"
+    fields = []
+    for name, part in kind.parts:
+        values = (
+            _in_one(f"{read}.{quoted(key)}", part, request, (*path, name))
+            for key in request.spelt(*path, name)
+        )
+        fields.append(f"{literal(name)}, coalesce({', '.join(values)})")
+    return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
+
+
+def _rivals(request: ReadRequest) -> list[tuple[str, str]]:
+    """Branches: SQL that is true where a line has several keys for a column or field and none is the better one, and what to say of it."""
+    kinds, found = dict(request.columns), []
+    for path, tiers in request.keys.items():
+        for number, names in enumerate(tiers):
+            if len(names) > 1 and path[0] in kinds:
+                better = [name for tier in tiers[:number] for name in tier]
+                found.append(_rivalry(path, names, better, kinds[path[0]], request))
+    return found
+
+
+def _rivalry(
+    path: FieldPath, names: Sequence[str], better: Sequence[str], type_: str, request: ReadRequest
+) -> tuple[str, str]:
+    what = f"{dotted(path)}: several keys differ from it in case only"
+    if len(path) > 1:
+        row = SqlType("struct", ((path[0], parse_type(type_)),))
+        test = _several_fields("get(j.r, 0)", row, path, 0, request)
+        return f"coalesce({test}, false)", literal(what)
+    some, best = (f"array({', '.join(map(literal, keys))})" for keys in (names, better))
+    there = f"array_sort(array_intersect({_KEYS}, {some}))"
+    beaten = f" AND NOT arrays_overlap({_KEYS}, {best})" if better else ""
+    text = f"concat({literal(what + ': ')}, array_join({there}, ', '))"
+    return f"coalesce(size({there}) > 1{beaten}, false)", text
+
+
+def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request: ReadRequest) -> str:
+    """Whether something has several keys for the field at ``path``, and not the field's own, in what was read of ``path[:at]``.
+
+    A key counts whose value is not null.
+    """
+    part = kind.parts[-1][1]
+    if kind.outer != "struct":
+        each, items = f"w{at}", read if kind.outer == "array" else f"map_values({read})"
+        return f"exists({items}, {each} -> coalesce({_several_fields(each, part, path, at + 1, request)}, false))"
+    first, *others = (f"{read}.{quoted(key)}" for key in request.spelt(*path[: at + 1]))
+    if at + 1 == len(path):
+        counted = " + ".join(f"int({value} IS NOT NULL)" for value in others)
+        return f"{first} IS NULL AND {counted} > 1"
+    part = dict(kind.parts)[path[at]]
+    return any_of(_several_fields(value, part, path, at + 1, request) for value in (first, *others))
+
+
 def _string_fields(request: ReadRequest) -> str:
-    keys = (key for column, _ in request.columns for key in spellings(request, column))
+    keys = (key for column, _ in request.columns for key in request.spelt(column))
     return ", ".join(f"{quoted(key)}: string" for key in keys)
 
 
@@ -170,23 +252,28 @@ def _parse(fields: str) -> str:
 
 
 def _found(request: ReadRequest, column: str, row: str) -> str:
-    fields = [f"{row}.{quoted(key)}" for key in spellings(request, column)]
-    return fields[0] if len(fields) == 1 else f"coalesce({', '.join(fields)})"
+    *better, last = request.spelt(column)
+    branches = [(f"array_contains({_KEYS}, {literal(key)})", f"{row}.{quoted(key)}") for key in better]
+    return case(branches, f"{row}.{quoted(last)}")
 
 
 def _read_columns(request: ReadRequest) -> list[str]:
-    return [
-        f"{_found(request, column, 'get(j.r, 0)')} AS s{i}" for i, (column, _) in enumerate(request.columns)
-    ]
+    found = (
+        _in_one(_found(request, column, "get(j.r, 0)"), reading_type(parse_type(type_)), request, (column,))
+        for column, type_ in request.columns
+    )
+    return [f"{value} AS s{i}" for i, value in enumerate(found)]
 
 
-def _fault(csv: CsvOptions) -> str:
+def _fault(request: ReadRequest) -> str:
+    csv = request.source.csv
     return case(
         [
             (undecoded(csv), literal(f"not valid {csv.encoding}")),
             ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", literal("not one JSON object")),
             (_half_pair(), literal("half of a surrogate pair, such as \\ud83d alone: no text has it")),
             (f"try_parse_json({VALUE}) IS NULL", literal("a key is given twice in one object")),
+            *_rivals(request),
         ]
     )
 
@@ -242,25 +329,27 @@ def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
     ]
     kind = parse_type(type_)
     if kind.outer == "struct":
-        branches.append(("j.bad IS NOT NULL", _unparsed(text, kind, (column,))))
+        branches.append(("j.bad IS NOT NULL", _unparsed(text, kind, (column,), request)))
     elif kind.outer:
         branches.append((_unread(text, kind), f"array({_reason(index, request)})"))
     return case(branches, _NONE)
 
 
-def _unparsed(text: str, struct: SqlType, path: FieldPath) -> str:
+def _unparsed(text: str, struct: SqlType, path: FieldPath, request: ReadRequest) -> str:
     """The reasons of the fields in a struct, of which ``text`` is the JSON, that do not parse: an array."""
-    each = (_unparsed_field(text, field, kind, (*path, field)) for field, kind in struct.parts)
+    each = (_unparsed_field(text, field, kind, (*path, field), request) for field, kind in struct.parts)
     return f"concat({', '.join((_NONE, *each))})"
 
 
-def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath) -> str:
-    found = f"from_json({text}, {literal(f'{quoted(field)} string')}).{quoted(field)}"
+def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath, request: ReadRequest) -> str:
+    keys, own = request.spelt(*path), reading_type(kind)
+    fields = (f"from_json({text}, {literal(f'{quoted(key)} string')}).{quoted(key)}" for key in keys)
+    found = f"coalesce({', '.join(fields)})"
     bad = f"array({reason(dotted(path), kind.text, found)})"
     if kind.outer == "struct":
         branches = [(f"{found} IS NULL", _NONE), (f"NOT startswith({found}, '{{')", bad)]
-        return case(branches, _unparsed(found, kind, path))
-    schema = literal(f"{quoted(field)} {reading_type(kind).text}, bad string")
+        return case(branches, _unparsed(found, kind, path, request))
+    schema = literal(", ".join((*(f"{quoted(key)} {own.text}" for key in keys), "bad string")))
     return case([(f"from_json({text}, {schema}, {options(_STRICT)}).bad IS NOT NULL", bad)], _NONE)
 
 
@@ -298,7 +387,7 @@ def _inexact(index: int, request: ReadRequest) -> str | None:
 
 
 def _place(index: int, request: ReadRequest) -> Place:
-    return Place.of(spellings(request, request.columns[index][0]), TextFormats.of(request.source))
+    return Place.of(request.spelt(request.columns[index][0]), TextFormats.of(request.source))
 
 
 def _odd(index: int, request: ReadRequest) -> str | None:
@@ -309,7 +398,7 @@ def _odd(index: int, request: ReadRequest) -> str | None:
     if request.source.on_inexact is not OnInexact.ROUND:
         doubts.append(_inexact(index, request))
     if precision_and_scale(type_):
-        doubts += [_with_comma(key) for key in spellings(request, column)]
+        doubts += [_with_comma(key) for key in request.spelt(column)]
     some = [doubt for doubt in doubts if doubt]
     return any_of(some) if some else None
 

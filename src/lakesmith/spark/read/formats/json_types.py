@@ -77,5 +77,16 @@ def _settled(type_: DataType) -> DataType:
         case ArrayType():
             return ArrayType(_settled(type_.elementType))
         case StructType():
-            return StructType([StructField(field.name, _settled(field.dataType)) for field in type_])
+            return StructType([StructField(name, _settled(kind)) for name, kind in _unlike(type_).items()])
     return type_
+
+
+def _unlike(struct: StructType) -> dict[str, DataType]:
+    """The fields of a struct; of those that differ in case only the first, which is a text where their types differ."""
+    found: dict[str, DataType] = {}
+    names: dict[str, str] = {}
+    for field in struct:
+        name = names.setdefault(field.name.casefold(), field.name)
+        both = {found.get(name, field.dataType), field.dataType} - {NullType()}
+        found[name] = both.pop() if len(both) == 1 else StringType() if both else NullType()
+    return found
