@@ -111,6 +111,12 @@ class Kept:
         except OSError:
             return ""
 
+    def status(self) -> Any:
+        """What ``lakesmith status`` says."""
+        command = [sys.executable, "-c", MAIN, "status", "--json"]
+        said = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
+        return json.loads(said.stdout)
+
     def _child(self, *which: str) -> int:
         assert self.process is not None
         command = ["pgrep", "-P", str(self.process.pid), *which]
@@ -209,14 +215,7 @@ def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_ot
 
     (kept.root / "tables/gold/broken.sql").write_text("SELECT product_id FROM silver.sales")
     wait_until(lambda: "gold.broken:" in kept.log(), "a table that was mended is tried", kept)
-    status = subprocess.run(
-        [sys.executable, "-c", MAIN, "status", "--json"],
-        cwd=kept.root,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    up = json.loads(status.stdout)["up"]
+    up = kept.status()["up"]
     assert up["is_alive"] is True
     assert up["tables"]["gold.broken"]["failures"] == 0
     assert kept.end() == 0
@@ -233,6 +232,15 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     process = kept.up()
     kept.sell(1)
     wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins", kept)
+    wait_until(lambda: "  silver.sales: " in kept.log(), "a table's line is there when its batch is", kept)
+
+    # An intake that is killed meanwhile does not wait for the batch: it is replaced, and what is sent waits for it.
+    before = kept.intake()
+    os.kill(before, signal.SIGKILL)
+    kept.sell(2)
+    assert kept.intake() != before
+    assert "the intake ended (SIGKILL)" in kept.log()
+    assert "bringing gold.slow" in kept.doing()
 
     process.send_signal(signal.SIGTERM)
     time.sleep(1)
@@ -241,3 +249,8 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
 
     assert process.wait(PATIENCE) == 130
     assert "was given up" in kept.log()
+    assert "Traceback" not in kept.log()
+    assert kept.status()["up"] is None, "it did not end without a word"
+    kept.up()
+    wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins again", kept)
+    assert Counter(row["product_id"] for row in kept.rows("silver.sales")) == kept.acknowledged

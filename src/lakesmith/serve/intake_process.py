@@ -1,50 +1,210 @@
-"""The process that takes events, as ``up`` starts, watches and ends it."""
+"""The process that takes events, as ``up`` starts, watches and ends it.
+
+``up`` opens the port itself and hands it on: a port that is taken is known before anything is started, and while an intake that was
+killed is replaced, new connections wait for the next one.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem, Problem, UsageError
+from lakesmith.serve.state import IntakeState
 
 _PATIENCE_SECONDS: Final = 15.0
 """How long the intake may take to seal what it holds."""
+_SETTLED_SECONDS: Final = 10.0
+"""An intake that ended sooner is replaced after a pause, which doubles each time."""
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 30.0
+_WAITING_CONNECTIONS: Final = 2048
+
+
+def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.socket]:
+    """Opens the port on each address that ``host`` stands for. Raises UsageError LS275 where that is not possible.
+
+    The intake of an ``up`` that was killed holds the port until it has sealed its events in ``folders``: it is waited for.
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return _listen(host, port)
+        except OSError as error:
+            is_ours = error.errno == errno.EADDRINUSE and any(map(_is_written, folders))
+            if not is_ours or time.monotonic() > end:
+                raise _no_port(host, port, error) from None
+        time.sleep(0.1)
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    opened: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            opened.append(socket.socket(family, kind, protocol))
+            _bind(opened[-1], address)
+    except OSError:
+        for each in opened:
+            each.close()
+        raise
+    return opened
+
+
+def _bind(opened: socket.socket, address: tuple[object, ...]) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if opened.family is socket.AF_INET6:
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    opened.bind(address)
+    opened.listen(_WAITING_CONNECTIONS)
+
+
+def _is_written(folder: Path) -> bool:
+    """Whether an intake writes to a folder of segments."""
+    try:
+        lock = os.open(folder / ".lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _no_port(host: str, port: int, error: OSError) -> UsageError:
+    is_used = error.errno == errno.EADDRINUSE
+    hint = (
+        "end the process that listens there, or choose another port" if is_used else "choose another address"
+    )
+    return UsageError(
+        Problem(
+            "LS275",
+            f"events cannot be taken at {host}, port {port}",
+            None,
+            "an address of this machine, and a port that nobody listens on",
+            error.strerror or str(error),
+            f"{hint}: lakesmith up --host ... --port ...",
+        )
+    )
 
 
 class IntakeProcess:
-    """The process that takes events for a project. ``where``: the arguments that say at which address, and how."""
+    """The process that takes events for a project; started again at once where it ends by itself.
 
-    def __init__(self, project: Path, target: str | None, where: Sequence[str]) -> None:
-        chosen = ["--target", target] if target else []
-        self._command = [sys.executable, "-m", "lakesmith.serve.server", str(project), *chosen, *where]
+    ``command``: the arguments of ``lakesmith.serve.server``. ``notice`` is called from a thread, with each change of its state and
+    with what to say of it.
+    """
+
+    def __init__(self, command: Sequence[str], notice: Callable[[IntakeState, Sequence[str]], None]) -> None:
+        self._command = [sys.executable, "-m", "lakesmith.serve.server", *command]
+        self._notice = notice
+        self._state = IntakeState()
         self._process: subprocess.Popen[bytes] | None = None
+        self._sockets: Sequence[socket.socket] = ()
+        self._has_ended = False
+        self._lock = threading.Lock()
+        self._is_ending = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="up-intake", daemon=True)
 
-    def start(self) -> None:
-        """Starts it."""
-        # Ctrl-C is for this process: it ends the intake when its last batch is through.
-        self._process = subprocess.Popen(self._command, start_new_session=True)
-
-    def restart_if_gone(self) -> bool:
-        """Starts it again if it has ended by itself; whether it had."""
-        if self._process is None or self._process.poll() is None:
-            return False
-        self.start()
-        return True
+    def start(self, sockets: Sequence[socket.socket]) -> None:
+        """Starts it on the sockets, which listen already."""
+        self._sockets = sockets
+        self._start()
+        self._thread.start()
 
     def end(self) -> None:
         """Has it seal what it holds, and end."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        with self._lock:
+            self._is_ending.set()
+        if self._process is not None:
+            self._process.terminate()
+            self._thread.join(_PATIENCE_SECONDS)
+            if self._process.poll() is None:
+                self._process.kill()
             self._process.wait()
+        for each in self._sockets:
+            each.close()
+
+    def _start(self) -> None:
+        files = [each.fileno() for each in self._sockets]
+        command = [*self._command, *(f"--fd={file}" for file in files)]
+        with self._lock:
+            if not self._is_ending.is_set():
+                # Ctrl-C is for this process: it ends the intake when its last batch is through.
+                self._process = subprocess.Popen(
+                    command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
+                )
+
+    def _keep(self) -> None:
+        pause = 0.0
+        while self._process is not None and not self._is_ending.wait(pause):
+            if self._process.returncode is not None:
+                self._start()
+            began = time.monotonic()
+            self._hear(self._process)
+            code = self._process.wait()
+            if self._is_ending.is_set():
+                return
+            is_early = time.monotonic() - began < _SETTLED_SECONDS
+            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE) if is_early else 0.0
+            self._has_ended = True
+            self._put(
+                replace(self._state, is_taking=False),
+                f"the intake ended ({_how(code)}) and is started again; what is sent meanwhile waits",
+            )
+
+    def _hear(self, process: subprocess.Popen[bytes]) -> None:
+        """Takes notice of what it says of itself, a JSON object a line, until it ends."""
+        if process.stdout is None:
+            return
+        with process.stdout as said:
+            for line in said:
+                with suppress(ValueError, TypeError):
+                    self._change(IntakeState(**json.loads(line)))
+
+    def _change(self, state: IntakeState) -> None:
+        before = self._state
+        lines = ["the intake takes events again"] if state.is_taking and self._has_ended else []
+        self._has_ended = self._has_ended and not state.is_taking
+        lines += [
+            f"{path} takes no events: {why}"
+            for path, why in state.troubles.items()
+            if before.troubles.get(path) != why
+        ]
+        lines += [f"{path} takes events again" for path in before.troubles if path not in state.troubles]
+        lines += [state.problem] if state.problem and state.problem != before.problem else []
+        self._put(state, *lines)
+
+    def _put(self, state: IntakeState, *lines: str) -> None:
+        self._state = state
+        self._notice(state, lines)
+
+
+def _how(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    with suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"
 
 
 def require_server() -> None:

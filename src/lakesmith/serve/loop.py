@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.errors import LakesmithError, Problem, RunError
-from lakesmith.execute.events import Listener
+from lakesmith.execute.events import Listener, TableFailed, TablePublished
 from lakesmith.execute.maintained import Maintained, NotMaintained
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.retries import Failing, failed, without_parking
@@ -118,6 +118,7 @@ class Loop:
     _failing: dict[str, Failing] = field(default_factory=dict)
     _batches: dict[str, Batch] = field(default_factory=dict)
     _rounds: Rounds = field(default_factory=Rounds)
+    _doing: Doing = field(init=False)
     _nothing_runs: Failing | None = None
     _look_at: float = float("-inf")
     _begun: float = float("-inf")
@@ -196,25 +197,35 @@ class Loop:
 
     def _result(self, work: Work) -> RunResult:
         lake = self._living_lake()
+        self._doing = Doing(self.board, self._on_outcome)
         self.is_running = True
         try:
-            return lake.run(*work.tables, on_event=Doing(self.board))
+            return lake.run(*work.tables, on_event=self._doing)
         except RunFailed as error:
             return error.result
         finally:
+            self._doing.is_over = True
             self.is_running = False
+
+    def _on_outcome(self, event: TablePublished | TableFailed) -> None:
+        """Says how a table's batch ended when it ends: others of its run may take long."""
+        if isinstance(event, TablePublished):
+            self.voice.on_batch(str(event.table), event.report)
+        else:
+            self._fail(str(event.table), event.problems)
 
     def _note(self, work: Work, waiting: Mapping[str, Arrived], result: RunResult) -> None:
         done = [name for name in work.tables if name in result.published or name in result.current]
         self.arrivals.settle(waiting, done)
         answered = {name: at for name, at in work.firings.items() if name in done}
         self._keep_firings(fired(self._firings, answered))
-        if result.published:
-            self.voice.on_run(result)
         for name in done:
             self._recover(name)
         for name, problems in result.failed.items():
-            self._fail(name, problems)
+            if name not in self._doing.done:
+                self._fail(name, problems)
+        if result.published:
+            self.voice.on_run(result)
         self._renew_spark([problem for problems in result.failed.values() for problem in problems])
         self.around.tidy(result)
         self._show_run(result)

@@ -175,7 +175,10 @@ def _responses(each: EventSource) -> Iterator[tuple[str, Json]]:
 
 
 def _about() -> Json:
-    ready = {"200": {"description": "It takes events."}, "503": {"description": "It takes none now."}}
+    ready = {
+        "200": {"description": "One path or more takes events."},
+        "503": {"description": "None does now."},
+    }
     lives, counts = {"200": {"description": "It lives."}}, {"200": {"description": "Counts for Prometheus."}}
     said = {"/health": lives, "/ready": ready, "/metrics": counts}
     return {path: {"get": {"responses": responses}} for path, responses in said.items()}

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
+import socket
 import sys
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from lakesmith.api.opened import read_project
+from lakesmith.errors import LakesmithError
 from lakesmith.serve.intake.app import Intake, Route
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.rate import Bucket
@@ -20,8 +25,10 @@ from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
 from lakesmith.serve.openapi import described
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
+from lakesmith.serve.state import IntakeState
 
-_PARENT_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.25
+"""How often it looks whether its parent is there, and whether its paths take events."""
 _GRACE_SECONDS: Final = 5
 """How long requests that are under way are waited for at the end; what was acknowledged is sealed in any case."""
 
@@ -44,7 +51,7 @@ def _route(each: EventSource) -> Route:
 
 
 async def _serve(
-    intake: Intake, host: str, port: int, certificate: Path | None = None, key: Path | None = None
+    intake: Intake, sockets: list[socket.socket], certificate: Path | None = None, key: Path | None = None
 ) -> bool:
     """Serves until it is told to end; whether it could begin."""
     import uvicorn
@@ -53,8 +60,6 @@ async def _serve(
 
     config = uvicorn.Config(
         intake,
-        host=host,
-        port=port,
         log_level="warning",
         access_log=False,
         lifespan="on",
@@ -66,14 +71,23 @@ async def _serve(
         ssl_keyfile=key,
     )
     server = uvicorn.Server(config)
-    parent = os.getppid()
-    serving = asyncio.create_task(server.serve())
+    parent, said = os.getppid(), None
+    serving = asyncio.create_task(server.serve(sockets))
     while not serving.done():
-        await asyncio.wait([serving], timeout=_PARENT_SECONDS)
+        await asyncio.wait([serving], timeout=_LOOK_SECONDS)
         if os.getppid() != parent:
             server.should_exit = True
+        elif server.started and (now := IntakeState(True, intake.troubles())) != said:
+            said = now
+            _say(now)
     await serving
     return server.started
+
+
+def _say(state: IntakeState) -> None:
+    """Tells ``up`` how it is; nobody listens where that has been killed."""
+    with suppress(OSError):
+        print(json.dumps(asdict(state)), flush=True)
 
 
 def main() -> int:
@@ -81,15 +95,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Takes events for a project.")
     parser.add_argument("project", type=Path)
     parser.add_argument("--target")
-    parser.add_argument("--host", required=True)
-    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--fd", type=int, action="append", required=True, help="a socket that listens")
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
     options = parser.parse_args()
-    project = read_project(options.project, options.target).project
-    intake = intake_of(project.name, event_sources(project))
-    tls = options.tls_cert, options.tls_key
-    return 0 if asyncio.run(_serve(intake, options.host, options.port, *tls)) else 1
+    try:
+        project = read_project(options.project, options.target).project
+        intake = intake_of(project.name, event_sources(project))
+    except LakesmithError as error:
+        _say(IntakeState(problem=str(error)))
+        return error.exit_code
+    sockets = [socket.socket(fileno=file) for file in options.fd]
+    return 0 if asyncio.run(_serve(intake, sockets, options.tls_cert, options.tls_key)) else 1
 
 
 if __name__ == "__main__":

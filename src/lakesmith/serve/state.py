@@ -57,10 +57,19 @@ class LastRun:
 
 
 @dataclass(frozen=True, slots=True)
+class IntakeState:
+    """The process that takes events. ``troubles``: by path, why nothing is taken there; ``problem``: why it cannot begin."""
+
+    is_taking: bool = False
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class UpState:
     """``up`` as it is now. ``born`` tells its process from a later one with its number; ``doing``: what it does, in words.
 
-    ``problem``: why nothing can be run at all.
+    ``intake``: None where no table takes events. ``problem``: why nothing can be run at all.
     """
 
     host: str
@@ -70,6 +79,7 @@ class UpState:
     written: str = ""
     doing: str = "starting"
     address: str | None = None
+    intake: IntakeState | None = None
     problem: Mapping[str, Any] | None = None
     last_run: LastRun | None = None
     tables: Mapping[str, TableState] = field(default_factory=dict)
@@ -78,7 +88,8 @@ class UpState:
 def this_process(address: str | None = None) -> UpState:
     """The state of an ``up`` that begins in this process."""
     pid = os.getpid()
-    return UpState(socket.gethostname(), pid, _born(pid), moment(), address=address)
+    intake = IntakeState() if address else None
+    return UpState(socket.gethostname(), pid, _born(pid), moment(), address=address, intake=intake)
 
 
 def moment(at: datetime | None = None) -> str:
@@ -91,8 +102,9 @@ def read_state(state_dir: Path) -> UpState | None:
     try:
         kept = json.loads((state_dir / FILE).read_bytes())
         last = LastRun(**kept.pop("last_run")) if kept["last_run"] else kept.pop("last_run")
+        intake = IntakeState(**found) if (found := kept.pop("intake")) else None
         tables = {name: TableState(**each) for name, each in kept.pop("tables").items()}
-        return UpState(**kept, last_run=last, tables=tables)
+        return UpState(**kept, last_run=last, intake=intake, tables=tables)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -134,7 +146,7 @@ class Board:
     def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join()
-        with suppress(OSError):
+        with self._lock, suppress(OSError):
             self._path.unlink(missing_ok=True)
 
     def put(self, **changes: Any) -> None:
@@ -146,6 +158,9 @@ class Board:
     def write(self) -> None:
         """Writes it as it is now. A disk that is full does not keep ``up`` from its work."""
         with self._lock, suppress(OSError):
+            # Threads that are left of a run that was given up must not bring the file back.
+            if self._ended.is_set():
+                return
             write_whole(self._path, json.dumps(asdict(self._now()), indent=1) + "\n")
 
     def _now(self) -> UpState:

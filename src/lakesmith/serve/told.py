@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from threading import Lock
@@ -31,8 +31,11 @@ class Voice(Protocol):
     def tell(self, text: str, /) -> None:
         """A line."""
 
+    def on_batch(self, name: str, report: BatchReport, /) -> None:
+        """A batch that was published, at once."""
+
     def on_run(self, result: RunResult, /) -> None:
-        """A run that published something."""
+        """The end of a run that published something."""
 
     def on_problems(self, error: LakesmithError, /) -> None:
         """What failed, in full."""
@@ -113,28 +116,39 @@ def _failing(failing: Failing | None, now: tuple[float, datetime]) -> TableState
 
 
 class Doing:
-    """Puts on the board what a run is at: it is told the run's events, from several threads."""
+    """Follows one run: puts on the board what it is at, and passes on each outcome of a table as it happens.
 
-    def __init__(self, board: Boarding) -> None:
+    Events come from several threads, and are handled one at a time. ``done``: the tables whose outcome was passed on. ``is_over``: the
+    run has ended, or was given up; threads that it has left are not listened to.
+    """
+
+    def __init__(self, board: Boarding, outcome: Callable[[TablePublished | TableFailed], None]) -> None:
+        self.done: set[str] = set()
+        self.is_over = False
         self._board = board
+        self._outcome = outcome
         self._lock = Lock()
         self._tables: list[str] = []
 
     def __call__(self, event: Event) -> None:
-        """Takes notice of an event."""
-        match event:
-            case EngineStarting():
-                self._board.put(doing="starting Spark")
-            case TableStarted(step):
-                self._change(add=str(step.name))
-            case TablePublished(name) | TableFailed(name) | TableCurrent(name):
-                self._change(remove=str(name))
+        """Handles an event."""
+        with self._lock:
+            if self.is_over:
+                return
+            match event:
+                case EngineStarting():
+                    self._board.put(doing="starting Spark")
+                case TableStarted(step):
+                    self._change(add=str(step.name))
+                case TablePublished(name) | TableFailed(name) | TableCurrent(name):
+                    self._change(remove=str(name))
+            if isinstance(event, TablePublished | TableFailed):
+                self.done.add(str(event.table))
+                self._outcome(event)
 
     def _change(self, add: str = "", remove: str = "") -> None:
-        with self._lock:
-            before = self._tables
-            self._tables = [each for each in before if each not in (add, remove)] + ([add] if add else [])
+        before = self._tables
+        self._tables = [each for each in before if each not in (add, remove)] + ([add] if add else [])
+        if before != self._tables:
             text = f"bringing {', '.join(self._tables)} up to date" if self._tables else "looking for work"
-            changed = before != self._tables
-        if changed:
             self._board.put(doing=text)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import socket
 from typing import Final
 
 from lakesmith.api.lakehouse import Lakehouse, lost_spark
@@ -19,11 +20,11 @@ from lakesmith.project.scratch import scratch_folder
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.bell import Bell
 from lakesmith.serve.intake.segments import PATTERN, remove_taken
-from lakesmith.serve.intake_process import IntakeProcess, require_server
+from lakesmith.serve.intake_process import IntakeProcess, listen, require_server
 from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 from lakesmith.serve.schedule import FILE as FIRINGS
-from lakesmith.serve.state import Board, this_process
+from lakesmith.serve.state import Board, IntakeState, this_process
 from lakesmith.serve.tables import Tables, tables_of
 from lakesmith.serve.told import Voice
 from lakesmith.serve.topics import TopicWatcher, topics_of
@@ -49,6 +50,13 @@ class UpOptions:
     def url(self) -> str:
         """Where events are taken."""
         return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
+
+    @property
+    def served(self) -> list[str]:
+        """The arguments of the process that takes events."""
+        target = [] if self.target is None else ["--target", self.target]
+        certificate = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
+        return [str(self.project), *target, *certificate]
 
 
 class Abandoned(BaseException):
@@ -84,22 +92,21 @@ class Up:
             return self._keep(event_sources(project), project.state_dir)
 
     def _keep(self, sources: Sequence[EventSource], state_dir: Path) -> bool:
+        sockets = self._listening(sources)
         options, arrivals = self.options, Arrivals()
-        where = ["--host", options.host, "--port", str(options.port)]
-        if options.tls is not None:
-            where += ["--tls-cert", str(options.tls[0]), "--tls-key", str(options.tls[1])]
-        intake = IntakeProcess(options.project, options.target, where)
         address = options.url if sources else None
         watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
         topics = TopicWatcher(lambda table: self._notice(table, arrivals))
         around = _Around(options, arrivals, watcher, topics)
         with Board(state_dir, this_process(address), arrivals.lags) as board:
+            intake = IntakeProcess(options.served, lambda *news: self._on_intake(board, *news))
             loop = Loop(around, arrivals, self.voice, board, state_dir / FIRINGS, options.pace)
             self._loop = loop
             try:
-                self._start_intake(intake, sources, address)
+                if sockets:
+                    self._start_intake(intake, sources, sockets)
                 self._say_if_blind()
-                return self._turn(loop, intake)
+                return self._turn(loop)
             finally:
                 board.put(doing="ending")
                 try:
@@ -109,25 +116,32 @@ class Up:
                 finally:
                     intake.end()
 
-    def _start_intake(
-        self, intake: IntakeProcess, sources: Sequence[EventSource], address: str | None
-    ) -> None:
+    def _listening(self, sources: Sequence[EventSource]) -> list[socket]:
+        """The sockets that events come by; none where no table takes events. Raises LakesmithError where they cannot be taken."""
         if not sources:
-            return
+            return []
         require_server()
         for each in sources:
             tokens_of(each, os.environ)
-        intake.start()
-        for each in sources:
-            self.voice.tell(f"POST {address}{each.endpoint.path} -> {each.table.name}")
+        return listen(self.options.host, self.options.port, [each.folder for each in sources])
 
-    def _turn(self, loop: Loop, intake: IntakeProcess) -> bool:
+    def _start_intake(
+        self, intake: IntakeProcess, sources: Sequence[EventSource], sockets: Sequence[socket]
+    ) -> None:
+        intake.start(sockets)
+        for each in sources:
+            self.voice.tell(f"POST {self.options.url}{each.endpoint.path} -> {each.table.name}")
+
+    def _on_intake(self, board: Board, state: IntakeState, lines: Sequence[str]) -> None:
+        board.put(intake=state)
+        for line in lines:
+            self.voice.tell(line)
+
+    def _turn(self, loop: Loop) -> bool:
         """Looks until it is told to end; whether the last batch was finished."""
         loop.start()
         try:
             while not self._told:
-                if intake.restart_if_gone():
-                    self.voice.tell("the intake had ended and was started again")
                 loop.look()
                 if not self._told:
                     self._bell.wait(_LOOK_SECONDS)

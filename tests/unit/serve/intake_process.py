@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from lakesmith.serve.intake_process import listen
 
 SALES = (
     "source:\n  http: {path: /sales}\n"
@@ -36,13 +37,14 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        if not self.port:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
-        where = ["--host", "127.0.0.1", "--port", str(self.port), *self.options]
+        (opened,) = listen("127.0.0.1", self.port)
+        self.port = opened.getsockname()[1]
+        where = ["--fd", str(opened.fileno()), *self.options]
         command = [sys.executable, "-m", "lakesmith.serve.server", str(self.root), *where]
-        self.process = subprocess.Popen(command, env={**os.environ, **self.environment})
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **self.environment}, pass_fds=[opened.fileno()]
+        )
+        opened.close()
         if not self.options:
             self.wait()
 

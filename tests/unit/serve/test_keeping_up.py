@@ -17,6 +17,7 @@ import pytest
 
 from lakesmith.api.results import RunResult
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.events import BatchReport
 from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.state import is_alive, read_state
 from lakesmith.serve.up import Abandoned, Up, UpOptions
@@ -156,6 +157,9 @@ class Quiet:
     """Nobody listens."""
 
     def tell(self, text: str) -> None:
+        pass
+
+    def on_batch(self, name: str, report: BatchReport) -> None:
         pass
 
     def on_run(self, result: RunResult) -> None:

@@ -14,9 +14,10 @@ import pytest
 from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
-from lakesmith.execute.events import BatchReport, Listener
+from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
 from lakesmith.execute.maintained import Maintained, Measured, NotMaintained
 from lakesmith.plan.health import Task
+from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.loop import Clock, Loop, Pace
@@ -54,7 +55,8 @@ def report(read: int) -> BatchReport:
 
 @dataclass
 class World:
-    """All that is around the loop. ``fails``: what the tables that fail fail with; ``raises``: what a run ends with as a whole."""
+    """All that is around the loop. ``fails``: what the tables that fail fail with; ``raises``: what a run ends with as a whole;
+    ``seconds_a_table``: how long each table of a run takes, which it tells of then."""
 
     folder: Path
     declared: Tables = CHAIN
@@ -63,6 +65,7 @@ class World:
     raises: Exception | None = None
     during: Callable[[], object] = lambda: None
     lost_spark: bool = False
+    seconds_a_table: float = 0.0
     runs: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     board: dict[str, Any] = field(default_factory=dict)
@@ -118,6 +121,8 @@ class World:
         if self.raises is not None:
             raise self.raises
         failed = {name: (self.fails[name],) for name in select if name in self.fails}
+        if on_event is not None and self.seconds_a_table:
+            self._tell_each(select, on_event)
         self.lost_spark |= DEAD in self.fails.values()
         published = {name: report(5) for name in select if name not in failed}
         result = RunResult(published, {}, failed, (), 0.5, 1 if failed else 0)
@@ -125,8 +130,20 @@ class World:
             raise RunFailed(result)
         return result
 
+    def _tell_each(self, select: Sequence[str], on_event: Listener) -> None:
+        for name in select:
+            self.seconds += self.seconds_a_table
+            what, problem = TableName.parse(name), self.fails.get(name)
+            step = TableStep(table(name), Strategy.FULL, "", Base(), "")
+            on_event(
+                TableFailed(what, (problem,), 1) if problem else TablePublished(what, step, report(5), 1.0)
+            )
+
     def tell(self, text: str) -> None:
         self.said.append(text)
+
+    def on_batch(self, name: str, report: BatchReport) -> None:
+        self.said.append(f"batch of {name} after {self.seconds:g} s")
 
     def on_run(self, result: RunResult) -> None:
         pass
@@ -461,3 +478,15 @@ def test_a_process_that_is_told_to_end_begins_no_maintenance(world: World) -> No
     loop.is_ending = True
     world.pass_by(loop, 3600, step=60)
     assert world.maintained == []
+
+
+def test_each_table_of_a_run_is_told_when_it_ends(world: World) -> None:
+    world.seconds_a_table, world.fails = 30.0, {"bronze.x": BAD}
+    world.loop().look()
+    assert world.said == [
+        "batch of bronze.a after 30 s",
+        "problem LS601",
+        "bronze.x failed once (LS601); it is tried again in 1 s",
+        "batch of silver.b after 90 s",
+        "batch of gold.d after 120 s",
+    ]

@@ -20,6 +20,7 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.events import BatchReport
 from lakesmith.serve.loop import Pace
 from lakesmith.serve.systemd import unit_of
 from lakesmith.serve.tls import certificate_and_key
@@ -93,14 +94,23 @@ def up_command(options: UpOptions) -> int:
 class Terminal:
     """Says what happens, a line each with the time, and problems in full on stderr. Implements ``serve.told.Voice``."""
 
+    def __init__(self) -> None:
+        self._notes: dict[str, tuple[str, ...]] = {}
+
     def tell(self, text: str) -> None:
         """A line."""
         print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
 
+    def on_batch(self, name: str, report: BatchReport) -> None:
+        """What a table's batch did, and what to know of it that was not said of the one before."""
+        self.tell(f"{name}: {account_in_words(report.record.account)}")
+        known, self._notes[name] = self._notes.get(name, ()), report.warnings
+        for note in report.warnings:
+            if note not in known:
+                self.tell(f"{name}: note: {note}")
+
     def on_run(self, result: RunResult) -> None:
-        """The tables that got a batch, and how long all of it took."""
-        for name, report in result.published.items():
-            self.tell(f"{name}: {account_in_words(report.record.account)}")
+        """How long a run took."""
         self.tell(f"up to date after {duration(result.seconds)}")
 
     def on_problems(self, error: LakesmithError) -> None:

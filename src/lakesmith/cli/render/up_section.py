@@ -43,14 +43,26 @@ def _process(state: UpState, now_ms: int) -> Iterator[str]:
     since = (
         "just begun" if now_ms - _ms(state.since) < _SILENT_MS else f"begun {ago(_ms(state.since), now_ms)}"
     )
-    events = f"; it takes events at {state.address}" if state.address else ""
-    yield f"lakesmith up (process {state.pid}{where}, {since}): {state.doing}{events}"
+    yield f"lakesmith up (process {state.pid}{where}, {since}): {state.doing}{_events(state)}"
     if now_ms - _ms(state.written) > _SILENT_MS:
-        yield f"  it was heard of last {ago(_ms(state.written), now_ms)}"
+        heard = ago(_ms(state.written), now_ms)
+        yield f"  it was heard of last {heard}: it does not answer, or its folder cannot be written"
+    if state.intake is not None and state.intake.problem is not None:
+        yield f"  no events are taken: {state.intake.problem}"
+    for path, why in state.intake.troubles.items() if state.intake else ():
+        yield f"  {path} takes no events: {why}"
     if (run := state.last_run) is not None:
         failed = f", {count(len(run.failed), 'table')} failed" if run.failed else ""
         batches = count(len(run.published), "batch", "batches")
         yield f"  last run {ago(_ms(run.ended), now_ms)}: {batches} in {duration(run.seconds)}{failed}"
+
+
+def _events(state: UpState) -> str:
+    if state.intake is None:
+        return ""
+    if state.intake.is_taking:
+        return f"; it takes events at {state.address}"
+    return f"; the process that takes events at {state.address} is being started, and they wait"
 
 
 def _problems(state: UpState, names: Collection[str], now_ms: int) -> Iterator[str]:

@@ -14,7 +14,6 @@ from lakesmith.project.definitions import USUAL_MAX_REQUEST
 from lakesmith.serve.intake.events import EventReader, Events
 from lakesmith.serve.intake.frames import Request
 from lakesmith.serve.intake.rate import Bucket
-from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Full, Taken, Writer
 
 LONGEST_KEY: Final = 255
@@ -22,10 +21,12 @@ SECONDS_FOR_A_BODY: Final = 30.0
 """Who sends slower is let go: a request is held in memory as a whole."""
 
 _COUNTED: Final = (("accepted", "requests"), ("refused", "requests"), ("events", ""), ("duplicates", ""))
-_MEASURED: Final[tuple[tuple[str, str, Callable[[Segments], int]], ...]] = (
-    ("waiting_bytes", "gauge", lambda segments: segments.backlog),
-    ("known_marks", "gauge", lambda segments: len(segments.known)),
-    ("forgotten_marks_total", "counter", lambda segments: segments.known.forgotten),
+_MEASURED: Final[tuple[tuple[str, str, Callable[[Writer], int]], ...]] = (
+    ("waiting_bytes", "gauge", lambda writer: writer.segments.backlog),
+    ("known_marks", "gauge", lambda writer: len(writer.segments.known)),
+    ("forgotten_marks_total", "counter", lambda writer: writer.segments.known.forgotten),
+    ("can_write", "gauge", lambda writer: int(writer.broken is None)),
+    ("max_waiting_reached", "gauge", lambda writer: int(writer.is_backed_up)),
 )
 LARGE_BODY: Final = 64 * 1024
 """Bytes from which a body is read beside the others: they need not wait for it."""
@@ -124,11 +125,19 @@ class Intake:
         return Answer(404, {"error": "nothing is taken here", "paths": sorted(self._routes)})
 
     def _ready(self) -> Answer:
-        writers = {route.table: route.writer for route in self._routes.values()}
-        stopped = sorted(table for table, writer in writers.items() if writer.broken or writer.is_backed_up)
-        if stopped:
-            return Answer(503, {"status": "not writing", "tables": stopped})
-        return Answer(200, {"status": "ready"})
+        """Ready while one path takes events: a proxy that turns away from a process turns away from all of its paths."""
+        stopped = sorted(self.troubles())
+        if not stopped:
+            return Answer(200, {"status": "ready"})
+        is_ready = len(stopped) < len(self._routes)
+        return Answer(
+            200 if is_ready else 503, {"status": "ready" if is_ready else "not writing", "stopped": stopped}
+        )
+
+    def troubles(self) -> dict[str, str]:
+        """By path, why nothing is taken there now; for the operator."""
+        found = {path: route.writer.trouble for path, route in self._routes.items()}
+        return {path: why for path, why in found.items() if why is not None}
 
     def _metrics(self) -> list[str]:
         lines = []
@@ -142,7 +151,7 @@ class Intake:
         for name, kind, value in _MEASURED:
             lines.append(f"# TYPE lakesmith_intake_{name} {kind}\n")
             lines += [
-                f'lakesmith_intake_{name}{{table="{route.table}"}} {value(route.writer.segments)}\n'
+                f'lakesmith_intake_{name}{{table="{route.table}"}} {value(route.writer)}\n'
                 for route in self._routes.values()
             ]
         return lines
@@ -171,7 +180,7 @@ async def _written(route: Route, request: Request, count: int) -> Answer:
         outcome = await asyncio.wrap_future(route.writer.take(request))
     except Full as full:
         again = {"retry-after": str(full.retry_after)}
-        raise Refused(503, "nothing can be written now; send it again", again) from full
+        raise Refused(503, full.said, again) from full
     if outcome.taken is Taken.OTHER:
         raise Refused(409, "other events came with this Idempotency-Key before")
     is_known = outcome.taken is Taken.KNOWN

@@ -27,6 +27,7 @@ from lakesmith.sources.segment_names import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
 PATTERN: Final = f"*{ENDING}"
+_PROBE_BYTES: Final = 64 * 1024
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Segments:
     known: Known = field(init=False)
     backlog: int = 0
     _lock: int = -1
+    _is_open: bool = False
     _name: str = ""
     _file: int = -1
     _bytes: int = 0
@@ -54,10 +56,12 @@ class Segments:
     def open(self) -> None:
         """Makes the folder, seals what an earlier process has left, and learns what came within the last day. Raises OSError.
 
-        Waits for a process that still writes here: its journal is not to be sealed by another while it takes events.
+        Waits for a process that still writes here: its journal is not to be sealed by another while it takes events. May be called
+        again after it failed.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        if self._lock < 0:
+            self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         # A series of its own, each time: what was left may be the next number of the one before.
         self._series, self._number = secrets.token_hex(4), 1
@@ -67,6 +71,30 @@ class Segments:
         self.known = Known(self.folder)
         self.known.open()
         self.measure()
+        self._is_open = True
+
+    def recover(self) -> None:
+        """Takes up work after a write that failed. Raises OSError while the disk takes nothing; then call it again.
+
+        A file of which a write failed is not written again, as a disk may report such a failure only once. The acknowledged
+        requests of its journal become a segment from memory, and what was not acknowledged is cut off.
+        """
+        if not self._is_open:
+            self.open()
+        if self._file >= 0:
+            os.ftruncate(self._file, self._bytes)
+            os.fsync(self._file)
+        self._try_disk()
+        # The next marks go to a new file: behind a torn end nothing is read.
+        self.known.close()
+        self.seal()
+        self.measure()
+
+    def _try_disk(self) -> None:
+        """Writes as much as waits to be sealed, and a little more, to a file that it removes."""
+        probe = self.folder / ".probe"
+        write_whole(probe, bytes(_PROBE_BYTES + self._bytes), to_disk=True)
+        probe.unlink()
 
     def append(self, frames: Sequence[Frame]) -> None:
         """Writes them to the journal, and the journal to the disk. Raises OSError: then none of them may be acknowledged."""
@@ -99,6 +127,7 @@ class Segments:
     def close(self) -> None:
         """Lets go of the folder. What is not sealed stays in its journal, for the next process."""
         self.known.close()
+        self._is_open = False
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

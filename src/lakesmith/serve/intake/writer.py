@@ -23,6 +23,12 @@ MOST_WAITING_BYTES: Final = 64 * 1024 * 1024
 """Requests, and their bytes, that may wait for the disk; more are refused, to come again."""
 MOST_AT_ONCE: Final = 1_000
 _MEASURED_AFTER_SECONDS: Final = 1.0
+_MEASURING_SHARE: Final = 20
+"""Counting what waits takes at most one part in so many of the writer's time, however many files there are."""
+_TRIED_AFTER_SECONDS: Final = 1.0
+"""Pause between two attempts to write after a write failed."""
+_TOO_FAST: Final = "events come faster than they can be written; send it again"
+_CANNOT_WRITE: Final = "nothing can be written now; send it again"
 
 
 class Taken(Enum):
@@ -43,10 +49,11 @@ class Outcome(NamedTuple):
 
 
 class Full(Exception):
-    """Nothing can be written now: too much waits for the disk, or for a run; or the disk takes no more, and the writer is ``broken``."""
+    """A request cannot be taken now. The message is for the operator, ``said`` for whoever sent the request."""
 
-    def __init__(self, why: str, retry_after: int = 2) -> None:
+    def __init__(self, why: str, said: str = _CANNOT_WRITE, retry_after: int = 2) -> None:
         super().__init__(why)
+        self.said = said
         self.retry_after = retry_after
 
 
@@ -57,9 +64,9 @@ class _Waiting:
 
 
 class Writer:
-    """Writes to one source's segments, by a thread of its own. After a failed write it takes nothing more: what a disk that failed
-    once says of a second try is not to be trusted.
+    """Writes to one source's segments, in a thread of its own.
 
+    After a failed write nothing is taken until ``Segments.recover`` succeeds, which is tried every second. ``broken``: the failure.
     ``max_waiting``: bytes of segments that may wait for a run. ``is_backed_up``: as many do.
     """
 
@@ -68,15 +75,28 @@ class Writer:
         self.broken: Exception | None = None
         self.is_backed_up = False
         self._max_waiting = max_waiting
-        self._measured = 0.0
+        self._measured = self._tried = 0.0
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(MOST_WAITING)
         self._bytes = 0
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is taken now, for the operator; None where events are taken."""
+        if self.broken is not None:
+            why = getattr(self.broken, "strerror", None) or str(self.broken)
+            return f"{self.segments.folder} cannot be written: {why}; it is tried again every second"
+        if self.is_backed_up:
+            return f"{self.segments.backlog:,} bytes wait for a run, and max_waiting is {self._max_waiting:,} bytes"
+        return None
+
     def start(self) -> None:
-        """Takes up what an earlier process left, and begins. Raises OSError."""
-        self.segments.open()
+        """Seals what an earlier process left, and begins. A folder that cannot be written is tried again."""
+        try:
+            self.segments.open()
+        except OSError as error:
+            self._break(error)
         self.is_backed_up = self.segments.backlog >= self._max_waiting
         self._thread.start()
 
@@ -86,13 +106,14 @@ class Writer:
         if self.broken is not None:
             raise Full(str(self.broken))
         if self.is_backed_up:
-            raise Full(f"{self._max_waiting} bytes wait for a run already", retry_after=5)
+            said = f"max_waiting is reached: {self._max_waiting:,} bytes of events wait for a run; send it again later"
+            raise Full(said, said, retry_after=5)
         if self._bytes > MOST_WAITING_BYTES:
-            raise Full(f"{MOST_WAITING_BYTES} bytes wait for the disk already")
+            raise Full(f"{MOST_WAITING_BYTES:,} bytes wait for the disk already", _TOO_FAST)
         try:
             self._queue.put_nowait(_Waiting(request, answer))
         except queue.Full:
-            raise Full(f"{MOST_WAITING} requests wait already") from None
+            raise Full(f"{MOST_WAITING:,} requests wait for the disk already", _TOO_FAST) from None
         self._count(len(request.lines))
         return answer
 
@@ -106,18 +127,33 @@ class Writer:
         while not stopping:
             group, stopping = self._next()
             try:
+                self._recover(at_once=stopping)
                 self._write(group)
                 if stopping or self._is_due():
                     self.segments.seal()
                 self._look_at_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, who waits for an answer has to get one
-                self.broken = error
+                self._break(error)
                 for each in group:
                     if not each.answer.done():
                         each.answer.set_exception(Full(str(error)))
             self._count(-sum(len(each.request.lines) for each in group))
         self._refuse_rest()
         self.segments.close()
+
+    def _break(self, error: Exception) -> None:
+        if error is not self.broken:
+            self.broken, self._tried = error, time.monotonic()
+
+    def _recover(self, *, at_once: bool) -> None:
+        """Raises the failure while nothing can be written."""
+        if self.broken is None:
+            return
+        if not at_once and time.monotonic() < self._tried + _TRIED_AFTER_SECONDS:
+            raise self.broken
+        self._tried = time.monotonic()
+        self.segments.recover()
+        self.broken = None
 
     def _count(self, size: int) -> None:
         with self._lock:
@@ -141,15 +177,15 @@ class Writer:
         return self.segments.age() >= SEALED_AFTER_SECONDS or self.segments.size >= SEALED_ABOVE_BYTES
 
     def _look_at_backlog(self) -> None:
-        """Segments are counted as they are made; only where that is too much are those counted that are still there."""
-        if self.segments.backlog >= self._max_waiting and time.monotonic() > self._measured:
+        """Counts again what is there, every second: runs remove what they have taken."""
+        began = time.monotonic()
+        if self.segments.backlog and began > self._measured:
             self.segments.measure()
-            self._measured = time.monotonic() + _MEASURED_AFTER_SECONDS
+            took = time.monotonic() - began
+            self._measured = began + max(_MEASURED_AFTER_SECONDS, _MEASURING_SHARE * took)
         self.is_backed_up = self.segments.backlog >= self._max_waiting
 
     def _write(self, group: Sequence[_Waiting]) -> None:
-        if self.broken is not None and group:
-            raise self.broken
         self.segments.known.forget()
         coming: dict[bytes, bytes] = {}
         judged = [self._judged(each.request, coming) for each in group]

@@ -17,6 +17,7 @@ from lakesmith.cli.render.up_section import up_as_dict, up_lines
 from lakesmith.serve.state import (
     FILE,
     Board,
+    IntakeState,
     LastRun,
     TableState,
     UpState,
@@ -45,7 +46,13 @@ def state() -> UpState:
     run = LastRun(before(3), 1.5, ("bronze.a",), ("silver.b",))
     here = replace(this_process("http://127.0.0.1:8080"), pid=os.getpid())
     return replace(
-        here, since=before(7200), written=before(0.5), doing="waiting", last_run=run, tables=tables
+        here,
+        since=before(7200),
+        written=before(0.5),
+        doing="waiting",
+        last_run=run,
+        tables=tables,
+        intake=IntakeState(is_taking=True),
     )
 
 
@@ -68,7 +75,21 @@ def test_one_that_lives() -> None:
 
 def test_one_that_cannot_run_anything_and_one_that_is_stopped() -> None:
     assert "  nothing can be run: LS601 Spark failed: no number" in lines(replace(state(), problem=BAD))
-    assert "  it was heard of last 1 min ago" in lines(replace(state(), written=before(100)))
+    silent = "  it was heard of last 1 min ago: it does not answer, or its folder cannot be written"
+    assert silent in lines(replace(state(), written=before(100)))
+
+
+def test_an_intake_that_takes_nothing_is_not_said_to_take_events() -> None:
+    killed = lines(replace(state(), intake=IntakeState()))
+    assert killed[0].endswith(
+        "waiting; the process that takes events at http://127.0.0.1:8080 is being started, and they wait"
+    )
+    full = IntakeState(True, {"/sales": "No space left on device"})
+    assert "  /sales takes no events: No space left on device" in lines(replace(state(), intake=full))
+    wrong = IntakeState(problem="LS104 tables/a.yaml:1: unknown setting")
+    assert "  no events are taken: LS104 tables/a.yaml:1: unknown setting" in lines(
+        replace(state(), intake=wrong)
+    )
 
 
 def test_one_that_was_killed_is_never_told_as_live() -> None:
@@ -105,6 +126,7 @@ def test_the_board_is_there_while_it_is_kept(tmp_path: Path) -> None:
             doing="waiting",
             tables={"bronze.a": TableState()},
             last_run=LastRun(before(1), 1.0, ("bronze.a",)),
+            intake=IntakeState(True, {"/a": "full"}),
         )
         found = read_state(tmp_path)
         assert found is not None
@@ -114,9 +136,13 @@ def test_the_board_is_there_while_it_is_kept(tmp_path: Path) -> None:
             2.5,
         )
         assert found.last_run is not None
+        assert found.intake == IntakeState(True, {"/a": "full"})
         assert list(found.last_run.published) == ["bronze.a"]
 
-    assert read_state(tmp_path) is None
+    board.put(doing="bringing bronze.a up to date")
+    assert read_state(tmp_path) is None, (
+        "threads that are left of a run that was given up do not bring it back"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

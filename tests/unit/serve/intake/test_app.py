@@ -161,8 +161,30 @@ def test_the_largest_request_is_the_source_s_own(writer: Writer) -> None:
 def test_an_intake_behind_which_too_much_waits_is_not_ready(writer: Writer) -> None:
     intake = route(writer)
     writer.is_backed_up = True
-    assert ask(intake)[0] == 503
+    status, answer, said = ask(intake)
+    assert (status, said["retry-after"]) == (503, "5")
+    assert answer["error"].startswith("max_waiting is reached: ")
     assert ask(intake, path="/ready", method="GET")[0] == 503
+    assert 'lakesmith_intake_max_waiting_reached{table="bronze.sales"} 1' in ask(intake, path="/metrics")[1]
+
+
+def test_a_path_that_cannot_be_written_does_not_stop_the_others(writer: Writer, tmp_path: Path) -> None:
+    """Neither its requests nor those of a proxy that asks whether the process is ready."""
+    (tmp_path / "file").write_text("a file where a folder belongs")
+    other = Writer(Segments(tmp_path / "file"))
+    other.start()
+    routes = {
+        "/sales": Route("bronze.sales", READER, writer),
+        "/stock": Route("bronze.stock", READER, other),
+    }
+    intake = Intake(routes)
+    assert (ask(intake)[0], ask(intake, path="/stock")[0]) == (202, 503)
+    assert ask(intake, path="/ready", method="GET")[:2] == (200, {"status": "ready", "stopped": ["/stock"]})
+    assert list(intake.troubles()) == ["/stock"]
+    text = ask(intake, path="/metrics")[1]
+    assert 'lakesmith_intake_can_write{table="bronze.sales"} 1' in text
+    assert 'lakesmith_intake_can_write{table="bronze.stock"} 0' in text
+    other.stop()
 
 
 def test_what_is_no_such_request(writer: Writer) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lakesmith.serve.intake import known as module
+from lakesmith.serve.intake import segments as segments_module
+from lakesmith.serve.intake import writer as writer_module
 from lakesmith.serve.intake.frames import Frame, Request, mark, read_frames
 from lakesmith.serve.intake.segments import Segments, remove_taken
 from lakesmith.serve.intake.writer import Full, Outcome, Taken, Writer
@@ -176,18 +181,122 @@ def test_a_retry_with_a_key_is_written_once(tmp_path: Path) -> None:
     assert events(tmp_path) == ['{"n": 1}', '{"n": 3}']
 
 
-def test_after_a_write_that_failed_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = Writer(Segments(tmp_path))
-    writer.start()
+class Disk:
+    """A disk that can be full: then half of what is written to a file arrives, and nothing is flushed."""
 
-    def full(_file: int) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.is_full = False
+        write, flush, place = os.write, os.fdatasync, segments_module.write_whole
+        patch.setattr(os, "write", lambda file, data: write(file, data[: len(data) // 2 + 1]))
+        patch.setattr(os, "fdatasync", lambda file: self.fail() if self.is_full else flush(file))
+        patch.setattr(
+            segments_module,
+            "write_whole",
+            lambda *a, **more: self.fail() if self.is_full else place(*a, **more),
+        )
+
+    def fail(self) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.os, "fdatasync", full)
-    with pytest.raises(Full, match="No space left"):
-        writer.take(request(1)).result(10)
-    monkeypatch.undo()
-    with pytest.raises(Full, match="No space left"):
+
+def taken_again(writer: Writer, *requests: Request) -> list[Outcome]:
+    """The outcomes of requests that are sent again while nothing can be written."""
+    outcomes: list[Outcome] = []
+    end = time.monotonic() + 30
+    while len(outcomes) < len(requests):
+        assert time.monotonic() < end, writer.trouble
+        try:
+            outcomes.append(writer.take(requests[len(outcomes)]).result(10))
+        except Full:
+            time.sleep(0.02)
+    return outcomes
+
+
+def test_a_disk_that_was_full_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was acknowledged before stays, what was refused is in no segment, and both are so after a restart."""
+    monkeypatch.setattr(writer_module, "_TRIED_AFTER_SECONDS", 0.05)
+    disk, writer = Disk(monkeypatch), Writer(Segments(tmp_path))
+    writer.start()
+    acknowledged: list[int] = []
+    for number in range(0, 30, 3):
+        writer.take(request(number, b"k%d" % number)).result(10)
+        disk.is_full = True
+        with pytest.raises(Full, match="No space left"):
+            writer.take(request(number + 1, b"k%d" % (number + 1))).result(10)
+        assert writer.trouble == (
+            f"{tmp_path} cannot be written: No space left on device; it is tried again every second"
+        )
+        with pytest.raises(Full):
+            writer.take(request(number + 1)).result(10)
+        disk.is_full = False
+        # The refused one comes again with its key, and is new.
+        assert taken_again(writer, request(number + 1, b"k%d" % (number + 1)), request(number + 2)) == [
+            Outcome(Taken.NEW), Outcome(Taken.NEW)
+        ]  # fmt: skip
+        assert writer.trouble is None
+        acknowledged += [number, number + 1, number + 2]
+    writer.stop()
+    assert sorted(events(tmp_path)) == sorted(f'{{"n": {number}}}' for number in acknowledged)
+    again = opened(tmp_path)
+    assert knows(again, *(b"k%d" % number for number in acknowledged if number % 3 != 2))
+    numbers = [number for each in numbers_of(again).values() for number in each]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1)), "no number is left out"
+    assert [path.name for path in tmp_path.iterdir() if path.suffix not in {".jsonl", ".keys"}] == [".lock"]
+
+
+def test_an_intake_that_ends_while_its_disk_is_full_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, writer = Disk(monkeypatch), Writer(Segments(tmp_path))
+    writer.start()
+    writer.take(request(1)).result(10)
+    disk.is_full = True
+    with pytest.raises(Full):
         writer.take(request(2)).result(10)
     writer.stop()
-    assert "2" not in "".join(events(tmp_path))
+    disk.is_full = False
+    assert '{"n": 1}' in events(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_at_first_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "_TRIED_AFTER_SECONDS", 0.05)
+    folder = tmp_path / "intake"
+    folder.write_text("a file where the folder belongs")
+    writer = Writer(Segments(folder))
+    writer.start()
+    assert "cannot be written" in (writer.trouble or "")
+    with pytest.raises(Full):
+        writer.take(request(1))
+    folder.unlink()
+    assert taken_again(writer, request(1)) == [Outcome(Taken.NEW)]
+    writer.stop()
+    assert events(folder) == ['{"n": 1}']
+
+
+def test_what_waits_is_counted_again_once_runs_have_taken_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "SEALED_AFTER_SECONDS", 0.05)
+    monkeypatch.setattr(writer_module, "_MEASURED_AFTER_SECONDS", 0.05)
+    writer = Writer(Segments(tmp_path), max_waiting=5)
+    writer.start()
+    writer.take(request(1)).result(10)
+    until(lambda: writer.is_backed_up)
+    assert writer.segments.backlog == len(request(1).lines)
+    with pytest.raises(Full, match="max_waiting is reached: 5 bytes") as caught:
+        writer.take(request(2))
+    assert "max_waiting" in caught.value.said
+    assert "max_waiting is 5 bytes" in (writer.trouble or "")
+    remove_taken(tmp_path, [path.name for path in writer.segments.waiting()])
+    until(lambda: writer.segments.backlog == 0 and not writer.is_backed_up)
+    assert writer.trouble is None
+    writer.stop()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
