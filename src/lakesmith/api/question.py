@@ -36,8 +36,8 @@ class Question:
 def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
     """The query, looked at.
 
-    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS243 (SQL that cannot be followed to the past), LS230,
-    LS231 (no such point of the past).
+    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS245 (one that calls code), LS243 (SQL that cannot be followed
+    to the past), LS244 (no SQL), LS230, LS231 (no such point of the past).
     """
     _require_select(sql)
     analysis = _analysed(sql, strict=as_of is not None)
@@ -64,18 +64,24 @@ def _head(opened: Opened, name: TableName, state: TableState) -> int:
 
 def _require_select(sql: str) -> None:
     """Tells at once what is plainly no query; what is not so plain, Spark's parser tells."""
+    from lakesmith.sql.functions import calls_code
     from lakesmith.sql.tokens import SqlParseError, tokenize
 
     try:
-        first = next(iter(tokenize(sql)), None)
-    except SqlParseError:
-        return
+        tokens = tokenize(sql)
+    except SqlParseError as error:
+        what = f"the query is not right: {error.message}, at line {error.line}"
+        raise UsageError(Problem("LS244", what, None, found=error.near or None, hint=error.hint)) from error
+    first = next(iter(tokens), None)
     if first is None:
         raise UsageError(Problem("LS241", "the query is empty", None, "a SELECT"))
     if first.upper not in _SELECTS:
         from lakesmith.spark.ask import not_a_query
 
         raise not_a_query(first.upper)
+    if (use := calls_code(sql, tokens)) is not None:
+        what = f"the query is refused: at line {use.line} it calls code, or reads a file by its path"
+        raise UsageError(Problem("LS245", what, None, "tables, and functions that compute", use.name))
 
 
 def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:

@@ -20,6 +20,7 @@ from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.catalyst.parsed import Objection, Reach, objection
 from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
@@ -28,10 +29,6 @@ from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import splice
-
-_PLANS = "org.apache.spark.sql.catalyst.plans.logical"
-_WRITING = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement", f"{_PLANS}.UnaryCommand")
-"""What Spark's parser makes of everything that is no query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def run_query(
         secrets: values that no error may show.
         others: of the tables of ``as_of`` that are others', where their metadata is.
 
-    Raises UsageError LS241 for anything but a query, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
+    Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their paths, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
     with _root_cause_told(session, secrets):
@@ -204,19 +201,17 @@ def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFr
 
 
 def _require_query(spark: SparkSession, sql: str) -> None:
-    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a query."""
-    jvm: Any = spark._jvm
-    session: Any = spark._jsparkSession
-    plan = session.sessionState().sqlParser().parsePlan(sql)
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    kinds = [jvm.java.lang.Class.forName(name, False, loader) for name in _WRITING]
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        if any(kind.isInstance(node) for kind in kinds):
-            raise not_a_query(str(node.nodeName()))
-        children = node.children()
-        waiting.extend(children.apply(number) for number in range(children.size()))
+    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a query that reads tables alone."""
+    found = objection(spark, sql)
+    if found is None:
+        return
+    raise not_a_query(found.name) if found.reach is Reach.STATEMENT else _reaches_out(found)
+
+
+def _reaches_out(found: Objection) -> UsageError:
+    what, expected = f"the query is refused: {found.reach.value}", "tables, and functions that compute"
+    hint = "a table with a source of files reads them" if found.reach is Reach.FILE else None
+    return UsageError(Problem("LS245", what, None, expected, found.name, hint))
 
 
 def not_a_query(found: str) -> UsageError:

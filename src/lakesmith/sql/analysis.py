@@ -43,7 +43,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 12
+ANALYSIS_VERSION = 13
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 _DEPTH = 20_000
@@ -121,8 +121,6 @@ def _notices(parsed: Parsed) -> tuple[Notice, ...]:
             found.append(Notice("time_travel", table.args["version"].sql("spark"), parsed.line(at)))
         if isinstance(table.this, exp.Func):
             found.append(Notice("table_function", _text(parsed, at).partition("(")[0], parsed.line(at)))
-    for node in parsed.tree.find_all(exp.QueryTransform):
-        found.append(Notice("script", "TRANSFORM", parsed.line(min((s for s, _ in spans(node)), default=0))))
     for item in parsed.tree.selects if not _has_pipe(parsed) else ():
         if outputs(exp.Select(expressions=[item.copy()])) == (Output(),) and not item.is_star:
             at = min((start for start, _ in spans(item)), default=0)

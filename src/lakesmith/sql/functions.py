@@ -6,6 +6,7 @@ from lakesmith.sql.model import FunctionUse
 from lakesmith.sql.tokens import Token, TokenKind, position
 from lakesmith.sql.words import (
     AGGREGATES,
+    CALLS_CODE,
     GENERATORS,
     KEYWORDS,
     NONDETERMINISTIC,
@@ -69,6 +70,11 @@ def _is_call(tokens: tuple[Token, ...], index: int) -> bool:
     if token.upper in _QUANTIFIERS and before in ("LIKE", "ILIKE", "=", "<", ">", "<=", ">=", "<>", "!="):
         return False
     return _plain(token) in _KNOWN or token.upper not in KEYWORDS
+
+
+def calls_code(sql: str, tokens: tuple[Token, ...]) -> FunctionUse | None:
+    """The first call of a function that does more than compute."""
+    return next((_use(sql, tokens[index]) for name, index in calls(tokens) if name in CALLS_CODE), None)
 
 
 def nondeterministic(sql: str, tokens: tuple[Token, ...]) -> tuple[FunctionUse, ...]:

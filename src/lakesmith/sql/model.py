@@ -86,7 +86,7 @@ class FunctionUse:
 class Notice:
     """Something a caller may want to refuse or mention.
 
-    ``kind``: ``time_travel``, ``hint``, ``table_function``, ``script`` or ``unnamed_column``.
+    ``kind``: ``time_travel``, ``hint``, ``table_function`` or ``unnamed_column``.
     """
 
     kind: str

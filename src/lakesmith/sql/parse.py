@@ -17,12 +17,14 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as GlotToken
 from sqlglot.tokenizer_core import TokenType
 
+from lakesmith.sql.functions import calls_code
 from lakesmith.sql.parse_errors import SPARK_MAY, check_commas, parse_error
 from lakesmith.sql.tokens import SqlParseError, Token, TokenKind, error_at, position, tokenize
 
 _STARTS = frozenset({"SELECT", "WITH", "FROM", "("})
 _SWALLOWED = frozenset({"DESCRIBE", "FROM", "JOIN", "LATERAL"})
 """Names of layers that sqlglot takes for keywords, so that it reads another table, or none."""
+_IN_PYTHON = "leave it out: what a table does beyond SQL belongs in a Python table"
 _ONE_SELECT = "write one SELECT (or WITH ... SELECT); a table's settings go into its .yaml file"
 
 
@@ -68,6 +70,7 @@ def parse(sql: str) -> Parsed:
     tokens = tokenize(sql)
     _check_statement(sql, tokens)
     _check_words(sql, tokens)
+    _check_calls(sql, tokens)
     check_commas(sql, tokens)
     tree = _tree(sql, tokens, _glot_tokens(sql, tokens))
     _check_tree(sql, tokens, tree)
@@ -116,6 +119,12 @@ def _check_words(sql: str, tokens: tuple[Token, ...]) -> None:
             raise error_at(
                 sql, token.start, "IDENTIFIER(...) hides which table or column is meant", "write the name"
             )
+
+
+def _check_calls(sql: str, tokens: tuple[Token, ...]) -> None:
+    if (use := calls_code(sql, tokens)) is not None:
+        at = next(token.start for token in tokens if token.text.strip("`").lower() == use.name)
+        raise error_at(sql, at, f"{use.name} calls code, or reads a file by its path", _IN_PYTHON)
 
 
 def _is_name(token: Token) -> bool:
@@ -168,6 +177,9 @@ def _parse_error(sql: str, tokens: tuple[Token, ...], error: ParseError) -> SqlP
 
 
 def _check_tree(sql: str, tokens: tuple[Token, ...], tree: exp.Query) -> None:
+    if (script := tree.find(exp.QueryTransform)) is not None:
+        at = min((start for start, _ in spans(script)), default=0)
+        raise error_at(sql, at, "TRANSFORM ... USING runs a program", _IN_PYTHON)
     if tree.find(exp.Placeholder, exp.Parameter, exp.SessionParameter, exp.Command):
         at = next((token.start for token in tokens if token.text in (":", "?", "$", "{")), 0)
         raise error_at(

@@ -151,8 +151,6 @@ class _QueryPaths:
                 raise _NotRowWiseError(self._at("a window function", "OVER", node))
             if isinstance(node, (exp.Query, exp.Exists)) and node.find(exp.Select):
                 raise _NotRowWiseError(self._at("a subquery", "SELECT", node))
-            if isinstance(node, exp.QueryTransform):
-                raise _NotRowWiseError("TRANSFORM with a script")
 
     def _at(self, text: str, word: str, place: exp.Expr) -> str:
         token = self.parsed.keyword_before(place, word) if word else None

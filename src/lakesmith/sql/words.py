@@ -100,6 +100,9 @@ NONDETERMINISTIC = words(
 )
 """Functions whose value depends on the moment, the machine, the session or chance, not on the row alone."""
 
+CALLS_CODE = words("from_protobuf java_method reflect to_protobuf try_reflect")
+"""Functions that call any method of Java, or read a file by its path. No query may."""
+
 SCALARS = words(
     """
     abs acos acosh add_months aes_decrypt aggregate and approx_top_k_estimate array array_append

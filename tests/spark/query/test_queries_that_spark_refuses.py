@@ -1,4 +1,4 @@
-"""Queries that can be read and that Spark refuses all the same: told at their line in the project."""
+"""Queries that can be read and that Spark refuses all the same: told at their line in the project. And what `query` does not hand to Spark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
+
+from lakesmith.errors import UsageError
+from lakesmith.spark.ask import run_query
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -42,3 +45,74 @@ def test_each_is_told_at_its_line(tmp_path: Path, session: SessionHandle) -> Non
     assert "DATATYPE_MISMATCH" in said[2]
     # Nothing of what stands in for the tables in the text that Spark got.
     assert [text for text in said if "lakesmith" in text or "pos " in text] == []
+
+
+HOME = "('java.lang.System', 'getenv', 'HOME')"
+READING = "SELECT max(value) FROM text.`{file}`"
+HOSTILE = {
+    "LS241": [
+        "FROM VALUES (1) t(a) INSERT OVERWRITE DIRECTORY '{out}' USING csv SELECT *",
+        "FROM VALUES (1) t(a) INSERT OVERWRITE LOCAL DIRECTORY '{out}' USING csv SELECT * WHERE a = 1",
+        "WITH x AS (SELECT 1 AS a) INSERT OVERWRITE DIRECTORY '{out}' USING csv SELECT * FROM x",
+        "EXECUTE IMMEDIATE 'SELECT 1'",
+        "BEGIN SELECT 1; END",
+        "CREATE TABLE x AS SELECT 1",
+    ],
+    "LS245": [
+        f"SELECT reflect{HOME}",
+        f"SELECT system.builtin.`Reflect`/* */{HOME}",
+        f"SELECT java_method{HOME}",
+        f"SELECT try_reflect{HOME}",
+        f"FROM VALUES (1) t(a) |> SELECT reflect{HOME}",
+        f"SELECT * FROM VALUES (1) t(a) LATERAL VIEW explode(array(reflect{HOME})) x AS y",
+        f"SELECT * FROM explode(array(reflect{HOME}))",
+        f"SELECT (SELECT max(reflect{HOME}))",
+        f"SELECT count(*) OVER w FROM VALUES (1) t(a) WINDOW w AS (PARTITION BY reflect{HOME})",
+        f"SELECT transform(array(1), x -> reflect{HOME})",
+        f"VALUES (reflect{HOME})",
+        f"SELECT IDENTIFIER('reflect'){HOME}",
+        "SELECT TRANSFORM(a) USING 'cat' AS (b) FROM VALUES (1) t(a)",
+        "SELECT * FROM csv.`{file}`",
+        "SELECT * FROM `CSV`.`{file}`",
+        "SELECT * FROM parquet.`{file}`",
+        "SELECT * FROM binaryFile.`{file}`",
+        "SELECT * FROM org.apache.spark.sql.execution.datasources.text.`{file}`",
+        "SELECT * FROM `org.apache.spark.sql.execution.datasources.text.TextFileFormat`.`{file}`",
+        "TABLE text.`{file}`",
+        "SELECT * FROM IDENTIFIER('text.`{file}`')",
+        "SELECT * FROM text.`{file}` VERSION AS OF 1",
+        f"WITH x AS ({READING}) SELECT 1",
+        f"SELECT ({READING})",
+        f"SELECT 1 WHERE EXISTS ({READING})",
+        f"SELECT count(*) OVER w FROM VALUES (1) t(a) WINDOW w AS (PARTITION BY ({READING}))",
+        f"SELECT * FROM VALUES (1) t(a), LATERAL ({READING})",
+    ],
+}  # fmt: skip
+HARMLESS = [
+    "SELECT * FROM range(3)",
+    "VALUES (1), (2)",
+    "FROM VALUES (1) t(a) |> WHERE a > 0 |> SELECT a",
+    "SELECT 'reflect(1)' AS reflect, `java_method` FROM VALUES (1) t(java_method)",
+    "WITH csv AS (SELECT 1 AS a) SELECT csv.a FROM csv",
+    "SELECT sum(a) OVER w FROM VALUES (1) t(a) WINDOW w AS (ORDER BY a)",
+    "SELECT * FROM VALUES (1) t(a) LATERAL VIEW OUTER explode(array(1, 2)) x AS y",
+    "SELECT xpath_string('<a>1</a>', 'a'), input_file_name()",
+]
+
+
+def test_a_query_reads_tables_and_computes_and_that_is_all(tmp_path: Path, session: SessionHandle) -> None:
+    """No code is called, no file read by its path or written, wherever in the text it stands."""
+    file, out = tmp_path / "secret.txt", tmp_path / "out"
+    file.write_text("secret\n")
+    for code, texts in HOSTILE.items():
+        for text in texts:
+            with pytest.raises(UsageError) as caught, run_query(session, text.format(file=file, out=out)):
+                pass
+            said = str(caught.value)
+            known = ("LS244",) if "source.text." in text or "datasources.text.`" in text else (code,)
+            assert said.startswith(known), (text, said)
+            assert "/root" not in said
+    assert not out.exists()
+    for text in HARMLESS:
+        with run_query(session, text) as result:
+            assert list(result.rows), text

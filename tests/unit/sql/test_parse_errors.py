@@ -108,3 +108,24 @@ def test_no_mistake_shows_how_it_was_parsed() -> None:
 )
 def test_what_only_looks_like_a_mistake_is_read(sql: str) -> None:
     assert analyse(sql).references
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "said"),
+    [
+        ("SELECT id,\n  `Reflect` /* */ ('a.B', 'c')\nFROM s.o", 2, "reflect calls code"),
+        ("SELECT system.builtin.java_method('a.B', 'c') FROM s.o", 1, "java_method calls code"),
+        ("SELECT id FROM s.o\nWHERE try_reflect('a.B', 'c') = 'x'", 2, "try_reflect calls code"),
+        ("SELECT from_protobuf(v, 'M', '/etc/passwd') FROM s.o", 1, "from_protobuf calls code"),
+        ("SELECT TRANSFORM(a) USING 'cat' AS (b) FROM s.o", 1, "runs a program"),
+    ],
+)
+def test_no_query_calls_code(query: str, line: int, said: str) -> None:
+    with pytest.raises(SqlParseError) as caught:
+        analyse(query)
+    assert (caught.value.line, said in caught.value.message) == (line, True)
+    assert "Python table" in (caught.value.hint or "")
+
+
+def test_names_of_functions_that_call_code_are_names_like_others() -> None:
+    assert analyse("SELECT reflect, 'reflect(1)' AS java_method /* reflect(1) */ FROM s.reflect").references

@@ -56,7 +56,7 @@ def query(
 def query_command(root: Path, target: str | None, options: QueryOptions) -> int:
     """Runs the query and prints its rows; 0.
 
-    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS242 (an unknown format), LS243 (SQL that
+    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS245 (a query that calls code or reads files by their paths), LS242 (an unknown format), LS243 (SQL that
     cannot be followed to the past), LS244 (SQL that Spark refuses), LS230, LS231 (no such point of the past); RunError with Spark's root cause.
     """
     options.shown.require_known()

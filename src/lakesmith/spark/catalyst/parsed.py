@@ -1,0 +1,111 @@
+"""What a person's query does besides reading tables, by what Spark's own parser makes of it, before anything of it is analysed or run.
+
+Analysis alone already opens the files that a query names by their paths, and computes functions of constants. A walk over children does
+not see all of a parsed plan: CTEs, subqueries, named windows and tables of the past hang beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakesmith.quoting import quoted
+from lakesmith.spark.catalyst.tree import items, kind_of, node_kind
+from lakesmith.spark.jvm.gateway import java_class
+from lakesmith.sql.words import CALLS_CODE
+
+_CATALYST: Final = "org.apache.spark.sql.catalyst"
+_WRITING: Final = ("Command", "ParsedStatement", "UnaryCommand")
+"""What Spark's parser makes of most that is no query."""
+_WRITING_NODES: Final = ("InsertInto", "ExecuteImmediate", "UnresolvedExecuteImmediate", "Compound")
+"""How the names of nodes begin that are no query either, and no commands by their classes."""
+
+
+class Reach(Enum):
+    """Why a query is refused."""
+
+    STATEMENT = "it is another statement than a query"
+    CODE = "it calls code"
+    FILE = "it reads a file by its path"
+    HIDDEN = "it names a table or function by a text"
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a query is refused, and the name of what is in the way."""
+
+    reach: Reach
+    name: str
+
+
+def objection(spark: SparkSession, sql: str) -> Objection | None:
+    """The first thing in a query that does more than read tables; None where nothing does. Raises ParseException."""
+    session: Any = spark._jsparkSession
+    jvm: Any = spark._jvm
+    writing = [java_class(jvm, f"{_CATALYST}.plans.logical.{name}") for name in _WRITING]
+    for node in _nodes(jvm, session.sessionState().sqlParser().parsePlan(sql)):
+        kind = node_kind(node)
+        if any(each.isInstance(node) for each in writing) or kind.startswith(_WRITING_NODES):
+            return Objection(Reach.STATEMENT, str(node.nodeName()))
+        if kind == "ScriptTransformation":
+            return Objection(Reach.CODE, "TRANSFORM ... USING")
+        if "UnresolvedIdentifier" in kind_of(node):
+            return Objection(Reach.HIDDEN, "IDENTIFIER(...)")
+        if kind == "UnresolvedRelation" and (path := _path(spark, node)):
+            return Objection(Reach.FILE, path)
+        if kind_of(node) == "UnresolvedFunction" and (name := _code(node)):
+            return Objection(Reach.CODE, name)
+    return None
+
+
+def _path(spark: SparkSession, relation: Any) -> str | None:
+    """``csv.`/a/path```: a name of two parts, the first of which is the name of a format and of no layer."""
+    parts = [str(part) for part in items(relation.multipartIdentifier())]
+    if len(parts) != 2 or not _is_format(spark, parts[0]) or spark.catalog.databaseExists(quoted(parts[0])):
+        return None
+    return ".".join(map(quoted, parts))
+
+
+def _is_format(spark: SparkSession, name: str) -> bool:
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    sources = jvm.org.apache.spark.sql.execution.datasources.DataSource
+    try:
+        sources.lookupDataSource(name, session.sessionState().conf())
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def _code(function: Any) -> str | None:
+    name = str(items(function.nameParts())[-1]).lower()
+    return name if name in CALLS_CODE else None
+
+
+def _nodes(jvm: Any, plan: Any) -> Iterator[Any]:
+    """All nodes and expressions of a parsed plan."""
+    kinds = [
+        java_class(jvm, f"{_CATALYST}.{name}") for name in ("plans.QueryPlan", "expressions.PlanExpression")
+    ]
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_plan, has_plan = (kind.isInstance(node) for kind in kinds)
+        waiting += items(node.children())
+        if is_plan:
+            waiting += [*items(node.innerChildren()), *items(node.expressions()), *_beside(node)]
+        elif has_plan:
+            waiting.append(node.plan())
+
+
+def _beside(plan: Any) -> list[Any]:
+    """What a node has besides its children and expressions."""
+    if kind_of(plan) == "WithWindowDefinition":
+        return items(plan.windowDefinitions().values().toSeq())
+    return [plan.relation()] if kind_of(plan) == "RelationTimeTravel" else []
