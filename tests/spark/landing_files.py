@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import io
 from pathlib import Path
 from typing import Any
 
+import fastavro
 from pyspark.sql import DataFrame, Row
 
 from lakesmith.errors import Place
@@ -46,28 +47,8 @@ def rows(frame: DataFrame) -> list[Row]:
     return sorted(frame.collect(), key=lambda row: (row._source_file, row._source_position))
 
 
-def _zigzag(number: int) -> bytes:
-    number, out = (number << 1) ^ (number >> 63), bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def _avro_text(text: str) -> bytes:
-    return _zigzag(len(text.encode())) + text.encode()
-
-
 def avro_file(rows: list[tuple[int, str | None]]) -> bytes:
-    """An Avro object container file of ``AVRO`` (Avro 1.12 specification), uncompressed, in one block."""
-    meta = (
-        _avro_text("avro.schema")
-        + _avro_text(json.dumps(AVRO))
-        + _avro_text("avro.codec")
-        + _avro_text("null")
-    )
-    sync = bytes(range(16))
-    names = [_zigzag(0) if name is None else _zigzag(1) + _avro_text(name) for _, name in rows]
-    block = b"".join(_zigzag(id_) + name for (id_, _), name in zip(rows, names, strict=True))
-    head = b"Obj\x01" + _zigzag(2) + meta + _zigzag(0) + sync
-    return head + _zigzag(len(rows)) + _zigzag(len(block)) + block + sync
+    """An Avro file of ``AVRO``."""
+    out = io.BytesIO()
+    fastavro.writer(out, AVRO, [{"id": id_, "name": name} for id_, name in rows])
+    return out.getvalue()

@@ -33,8 +33,8 @@ def read_entries(file: BinaryIO) -> dict[str, bytes]:
         if count < 0:
             read_long(file)
         for _ in range(abs(count)):
-            key = read_bytes(file).decode("utf-8", "replace")
-            entries[key] = read_bytes(file)
+            key = _read_bytes(file).decode("utf-8", "replace")
+            entries[key] = _read_bytes(file)
     return entries
 
 
@@ -56,27 +56,25 @@ def with_entries(data: bytes, values: Mapping[str, str]) -> bytes:
     file = io.BytesIO(data)
     entries = read_entries(file) | {key: value.encode() for key, value in values.items()}
     pairs = b"".join(_text(key.encode()) + _text(value) for key, value in entries.items())
-    return _MAGIC + as_long(len(entries)) + pairs + as_long(0) + data[file.tell() :]
+    return _MAGIC + _long(len(entries)) + pairs + _long(0) + data[file.tell() :]
 
 
-def read_bytes(file: BinaryIO, largest: int = _LARGEST) -> bytes:
-    """Bytes with their number before them, at most ``largest``. Raises NotAvro."""
+def _read_bytes(file: BinaryIO) -> bytes:
     size = read_long(file)
-    if not 0 <= size <= largest:
-        raise NotAvro(f"an entry of {size} bytes")
+    if not 0 <= size <= _LARGEST:
+        raise NotAvro(f"a header entry of {size} bytes")
     data = file.read(size)
     if len(data) < size:
-        raise NotAvro("an end that comes too early")
+        raise NotAvro("a header that ends too early")
     return data
 
 
 def _text(data: bytes) -> bytes:
-    return as_long(len(data)) + data
+    return _long(len(data)) + data
 
 
-def as_long(number: int) -> bytes:
-    """A number as ``read_long`` reads it."""
-    value, out = (number << 1) ^ (number >> 63), bytearray()
+def _long(number: int) -> bytes:
+    value, out = number << 1, bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

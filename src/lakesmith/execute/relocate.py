@@ -9,16 +9,17 @@ project is refused as before. Killed in between, the next call finds fewer paths
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.catalog.avro_values import AvroRecords, read_records
 from lakesmith.catalog.entries import Entry, change_entries
 from lakesmith.catalog.home import Away
 from lakesmith.catalog.local import LocalCatalog
@@ -78,9 +79,9 @@ def _rewrite(folder: Path, paths: Paths) -> Iterator[bool]:
     """For each file of a table that has paths, whether one was rewritten."""
     manifests, lists = list[Path](), list[Path]()
     for path in sorted(folder.glob("*.avro")):
-        (lists if _records(path).kind == "manifest_file" else manifests).append(path)
+        (lists if _read_avro(path).schema["name"] == "manifest_file" else manifests).append(path)
     for path in manifests:
-        for entry in _records(path).records:
+        for entry in _read_avro(path).records:
             yield from _rewrite_deletes(entry, paths)
     for path in manifests:
         yield _rewrite_avro(path, lambda record: _entry_here(record, paths))
@@ -90,45 +91,63 @@ def _rewrite(folder: Path, paths: Paths) -> Iterator[bool]:
         yield _rewrite_json(path, paths)
 
 
-def _records(path: Path) -> AvroRecords:
+@dataclass(frozen=True)
+class _Avro:
+    """A manifest or a manifest list: its records, and all that its header says."""
+
+    records: list[dict[str, Any]]
+    schema: dict[str, Any]
+    codec: str
+    entries: dict[str, str]
+
+
+def _read_avro(path: Path) -> _Avro:
+    import fastavro
+
     try:
-        return read_records(path.read_bytes())
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        with path.open("rb") as file:
+            reader: Any = fastavro.reader(file)
+            entries = {key: text for key, text in reader.metadata.items() if not key.startswith("avro.")}
+            return _Avro(list(reader), reader.writer_schema, reader.codec, entries)
+    except (OSError, EOFError, ValueError, LookupError, zlib.error) as error:
         raise _not_whole(path, str(error)) from error
 
 
 def _rewrite_avro(path: Path, change: Callable[[dict[str, Any]], None]) -> bool:
-    content = _records(path)
-    before = json.dumps(content.records, default=repr)
+    import fastavro
+
+    content = _read_avro(path)
+    before = copy.deepcopy(content.records)
     for record in content.records:
         change(record)
-    if json.dumps(content.records, default=repr) == before:
+    if content.records == before:
         return False
-    _replace(path, content.to_bytes())
+    out = io.BytesIO()
+    fastavro.writer(out, content.schema, content.records, codec=content.codec, metadata=content.entries)
+    _replace(path, out.getvalue())
     return True
 
 
 def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
     """A manifest's entry with its file's path here; of a delete file also its size, and the paths that it is about."""
     file = entry["data_file"]
-    file["file_path"] = paths.of_bytes(file["file_path"])
+    file["file_path"] = paths(file["file_path"])
     if file.get("content", _DATA) == _DATA:
         return
-    path = local_path(file["file_path"].decode())
+    path = local_path(file["file_path"])
     if path.is_file():
         file["file_size_in_bytes"] = path.stat().st_size
-    if "referenced_data_file" in file and isinstance(file["referenced_data_file"][1], bytes):
-        branch, referenced = file["referenced_data_file"]
-        file["referenced_data_file"] = (branch, paths.of_bytes(referenced))
+    if referenced := file.get("referenced_data_file"):
+        file["referenced_data_file"] = paths(referenced)
     for name in ("lower_bounds", "upper_bounds"):
-        for bound in file[name][1] or ():
+        for bound in file[name] or ():
             if bound["key"] == _FILE_PATH_FIELD:
                 bound["value"] = paths.of_bytes(bound["value"])
 
 
 def _manifest_here(manifest: dict[str, Any], paths: Paths) -> None:
-    manifest["manifest_path"] = paths.of_bytes(manifest["manifest_path"])
-    path = local_path(manifest["manifest_path"].decode())
+    manifest["manifest_path"] = paths(manifest["manifest_path"])
+    path = local_path(manifest["manifest_path"])
     if path.is_file():
         manifest["manifest_length"] = path.stat().st_size
 
@@ -136,7 +155,7 @@ def _manifest_here(manifest: dict[str, Any], paths: Paths) -> None:
 def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
     """Delete files name the data files whose rows are deleted; those by the values of columns name none."""
     file = entry["data_file"]
-    path = local_path(paths.of_bytes(file["file_path"]).decode())
+    path = local_path(paths(file["file_path"]))
     if file.get("content", _DATA) != 1 or not path.is_file():
         return
     content = path.read_bytes()
@@ -230,11 +249,11 @@ def _require_files(path: Path, lost: _Lost, seen: set[Path]) -> None:
         raise _not_whole(path, "no such file")
     if path.suffix != ".avro" or not path.is_file():
         return
-    for record in _records(path).records:
+    for record in _read_avro(path).records:
         if "manifest_path" in record:
-            _require_files(local_path(record["manifest_path"].decode()), lost, seen)
+            _require_files(local_path(record["manifest_path"]), lost, seen)
         elif record["status"] != _DELETED:
-            _require_files(local_path(record["data_file"]["file_path"].decode()), lost, seen)
+            _require_files(local_path(record["data_file"]["file_path"]), lost, seen)
 
 
 @dataclass(frozen=True, slots=True)
