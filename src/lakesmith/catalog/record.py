@@ -93,7 +93,9 @@ class Record:
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
     ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their
     field ids, as the publish leaves them; older records have none.
-    ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept.
+    ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept, and
+    ``closed_later`` the ends of those that watermarks could not reach yet. ``arrived``: when the rows of the inputs with watermarks had last
+    changed, in milliseconds since the epoch; ``ahead``: by watermark how many rows were too far ahead of that, and their greatest time.
     ``unknown``: by lookup as of arrival how many of the rows that were computed found nothing there.
     ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
     """
@@ -117,6 +119,9 @@ class Record:
     columns: Mapping[str, int] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
     closed: str | None = None
+    closed_later: tuple[str, ...] = ()
+    arrived: Mapping[str, int] = field(default_factory=dict)
+    ahead: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
@@ -143,4 +148,6 @@ class Record:
             data[name] = {key: Pin(**pin) for key, pin in data[name].items()}
         data["notes"] = tuple(data["notes"])
         data["idle"] = tuple(data.get("idle", ()))
+        data["closed_later"] = tuple(data.get("closed_later", ()))
+        data["ahead"] = {key: tuple(found) for key, found in data.get("ahead", {}).items()}
         return cls(**data)

@@ -17,7 +17,6 @@ from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.held import stays_held
-from lakesmith.plan.idle import idle_inputs
 from lakesmith.plan.losses import with_approval
 from lakesmith.plan.planner import plan_derived, plan_sourced
 from lakesmith.plan.python_chance import asked_besides
@@ -26,6 +25,7 @@ from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_setting_notes
 from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, Waiting
+from lakesmith.plan.watermarks import arrivals_of, idle_inputs
 from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import ExternalTable, Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
@@ -90,7 +90,8 @@ class Decider:
             problem := next((inputs[each].problem for each in others if inputs[each].problem), None)
         ) is not None:
             return Refused(table, problem)
-        query = replace(query, idle=idle_inputs(table, inputs, self.now_ms()))
+        idle, arrived = idle_inputs(table, inputs, self.now_ms()), arrivals_of(table, inputs)
+        query = replace(query, idle=idle, arrived=arrived)
         return from_begin(plan_derived(table, query, facts, inputs, full, self.warm), others, inputs)
 
     def _external(self, names: Iterable[TableName]) -> dict[TableName, ExternalTable]:

@@ -17,6 +17,7 @@ from lakesmith.execute.positions import InputChange, InputPosition, input_positi
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.health import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
+from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import TableName
 
 QUARANTINE_PIN = "quarantine"
@@ -169,10 +170,11 @@ def _decision_notes(decision: Decision) -> tuple[str, ...]:
 
 
 def facts_notes(facts: TableFacts) -> Iterator[str]:
-    """What others did to the table since its last batch, and what a batch that did not end left behind."""
+    """What others did to the table since its last batch, which rows move no watermark, and what a batch that did not end left behind."""
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             yield f"another tool changed its rows: snapshot {snapshot.snapshot_id} ({snapshot.operation})"
+    yield from ahead_in_words(facts.base.record.ahead) if facts.base.record else ()
     left = [ref for ref in facts.state.refs if ref.startswith(BRANCH_PREFIX)] if facts.state else []
     if left:
         yield (

@@ -17,7 +17,7 @@ from lakesmith.plan.planner import changed_columns
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.plan.stretches import stretches_of
 from lakesmith.project.definitions import TableName
-from lakesmith.project.windows import with_windows
+from lakesmith.project.windows import Marks, with_windows
 
 
 class Verdict(StrEnum):
@@ -109,7 +109,8 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
         ranges.append(InputRange(upstream, state.uuid, None, pin.snapshot, lookup=upstream in query.lookups))
     if (why := changed_columns(table, query, states, record)) is not None:
         return skipped(name, f"{why}: run it first")
-    table = with_windows(table, frozenset(map(TableName.parse, record.idle)), record.closed)
+    idle = frozenset(map(TableName.parse, record.idle))
+    table = with_windows(table, Marks(idle, record.arrived, record.closed, record.closed_later))
     step = TableStep(table, Strategy.FULL, "to be verified", facts.base, query.fingerprint, tuple(ranges))
     found = _as_looked_up(step, facts, states) if query.lookups else step
     return _from_begin(found, inputs) if isinstance(found, TableStep) else found

@@ -32,6 +32,7 @@ _WORDS: Final = {
     "history": "its history",
     "track": "its tracked columns",
     "lookups": "its lookups",
+    "max_ahead": "its max_ahead",
     "begins": "the point from which its inputs are read",
     "settings": "the target's Spark settings",
 }
@@ -103,6 +104,7 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
         "history": table.history.value,
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
         **({"lookups": _lookups(table)} if table.lookups else {}),
+        **({"max_ahead": table.emit.max_ahead_seconds} if table.emit else {}),
         **({"begins": dict(around.begins)} if around.begins else {}),
         **({"settings": around.deciding} if around.deciding else {}),
     }
@@ -166,6 +168,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
     yield "history", None if table.history is History.TYPE1 else table.history.value
     yield "track", sorted(name.lower() for name in table.track)
     yield "lookups", _lookups(table)
+    yield "max_ahead", table.emit.max_ahead_seconds if table.emit else None
     yield "begins", sorted(around.begins.items())
     yield "settings", around.deciding
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())

@@ -16,11 +16,11 @@ from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.format_version import format_problem
-from lakesmith.plan.idle import newly_idle
 from lakesmith.plan.input_columns import columns_that_count, how_they_differ
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
+from lakesmith.plan.watermarks import newly_idle
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.names import printable
 
@@ -384,6 +384,7 @@ def _step(
         row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
         definition=query.definition,
         idle=query.idle,
+        arrived=query.arrived,
     )
 
 

@@ -19,7 +19,7 @@ class Query:
     it does more with than pass them on; ``named``: all that it names, and ``*`` where others matter too; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
     ``sums``: what its text says of bringing sums forward, None where it says nothing.
     ``lookups``: inputs whose rows are joined as they are when a row of the other input arrives: what changes in them changes nothing.
-    ``idle``: inputs whose watermarks do not count now.
+    ``idle``: inputs whose watermarks do not count now; ``arrived``: when the rows of those with watermarks last changed.
     ``trusted``: its author says that the Python functions in it are deterministic.
     """
 
@@ -36,3 +36,4 @@ class Query:
     trusted: bool = False
     lookups: tuple[TableName, ...] = ()
     idle: tuple[TableName, ...] = ()
+    arrived: Mapping[str, int] = field(default_factory=dict)

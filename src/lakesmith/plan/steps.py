@@ -146,7 +146,7 @@ class TableStep:
     ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
     ``refused``: by strategy, why the query does not allow it, for the record.
     ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
-    ``idle``: inputs whose watermarks do not count.
+    ``idle``: inputs whose watermarks do not count; ``arrived``: when the rows of those with watermarks last changed, since the epoch.
     ``persons``: whose rows are erased.
     ``loses``: what the batch would take away for good, in words, as far as planning can tell; it fails unless that is ``approved``, and
     names the ``readers`` of the table then. ``drops``: columns of a table of files that leave before the batch.
@@ -167,6 +167,7 @@ class TableStep:
     definition: Mapping[str, str] = field(default_factory=dict)
     stretches: tuple[tuple[InputRange, ...], ...] = ()
     idle: tuple[TableName, ...] = ()
+    arrived: Mapping[str, int] = field(default_factory=dict)
     persons: Persons | None = None
     approved: bool = False
     loses: tuple[str, ...] = ()

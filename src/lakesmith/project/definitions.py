@@ -366,6 +366,7 @@ class Emit:
     """Which rows of ``query`` a table has: those whose window, which ends at ``closed``, all of the ``watermarks`` have passed.
 
     ``idle_after_seconds``: of an input to which nothing came for so long, the watermark does not count; None: all count always.
+    ``max_ahead_seconds``: rows whose time is further ahead of their arrival move no watermark.
     """
 
     query: SqlQuery
@@ -373,6 +374,7 @@ class Emit:
     watermarks: tuple[Watermark, ...]
     delay_seconds: float = 0.0
     idle_after_seconds: float | None = None
+    max_ahead_seconds: float = 300.0
 
     def __str__(self) -> str:
         return f"{self.closed} by {', '.join(map(str, self.watermarks))}"

@@ -519,6 +519,11 @@ class EmitSettings(Settings):
         description="Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open until something comes. "
         "Default: it holds them for ever.",
     )
+    max_ahead: str = Field(
+        "5 minutes",
+        description="How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows that are further ahead, such as those of a broken clock, "
+        "move no watermark.",
+    )
 
 
 class ExternalSettings(Settings):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from lakesmith.errors import Place, Problem
 from lakesmith.project.definitions import Emit, SqlQuery, TableDefinition, TableName, Watermark
@@ -30,11 +30,12 @@ def emit_of(query: SqlQuery, own: Level[TableFile], problems: list[Problem]) -> 
     parts = (mark.rpartition(".") for mark in marks)
     watermarks = tuple(Watermark(TableName.parse(table), column) for table, _, column in parts)
     idle_after = seconds(settings.idle_after) if settings.idle_after else None
-    return Emit(query, settings.closed, watermarks, seconds(settings.delay), idle_after)
+    delay, max_ahead = seconds(settings.delay), seconds(settings.max_ahead)
+    return Emit(query, settings.closed, watermarks, delay, idle_after, max_ahead)
 
 
 def _wrong(settings: EmitSettings, own: Level[TableFile]) -> Iterator[Problem]:
-    for name in ("delay", "idle_after"):
+    for name in ("delay", "idle_after", "max_ahead"):
         text, place = getattr(settings, name), own.document.place("emit", name)
         try:
             given = seconds(text) if text is not None else 1
@@ -50,28 +51,62 @@ def _no_duration(name: str, text: str, place: Place) -> Problem:
     return Problem("LS105", f"{name} is no duration", place, expected, repr(text))
 
 
-def closed_windows(emit: Emit, idle: Collection[TableName] = (), until: str | None = None) -> SqlQuery:
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What decides, beside the rows of the inputs, which windows a batch publishes. All of it is in the batch's record.
+
+    ``idle``: inputs whose watermarks do not count. ``arrived``: by input, when its rows last changed (milliseconds since the epoch): no
+    watermark is further ahead of that than ``max_ahead``. ``until``: windows that end by then were published, and stay, as do those
+    that end at ``later``.
+    """
+
+    idle: frozenset[TableName] = frozenset()
+    arrived: Mapping[str, int] = field(default_factory=dict)
+    until: str | None = None
+    later: tuple[str, ...] = ()
+
+
+NO_MARKS: Final = Marks()
+"""Of a table that has not been planned."""
+
+
+def closed_windows(emit: Emit, marks: Marks = NO_MARKS) -> SqlQuery:
     """The rows of windows that the watermarks have passed: in SQL, so that they are what any query gives, late rows and all.
 
-    ``idle``: inputs whose watermarks do not count. ``until``: windows that end by then were published, and stay. The text begins on the line on which the author's
-    does, so that messages name its lines.
+    The text begins on the line on which the author's does, so that messages name its lines.
     """
     closed = quoted(emit.closed)
-    passed = [f"{closed} <= ({_watermark(emit, mark)})" for mark in emit.watermarks if mark.table not in idle]
+    passed = [
+        f"{closed} <= ({_watermark(emit, mark, marks)})"
+        for mark in emit.watermarks
+        if mark.table not in marks.idle
+    ]
     inner = f"SELECT * FROM ({emit.query.text.rstrip().rstrip(';')}\n)"
     if not passed:
         return replace(emit.query, text=inner)
-    kept = f"{closed} <= {literal(until)} OR " if until is not None else ""
-    return replace(emit.query, text=f"{inner} WHERE {kept}{' AND '.join(passed)}")
+    kept = [f"{closed} <= {literal(marks.until)}"] if marks.until is not None else []
+    if marks.later:
+        kept.append(f"CAST({closed} AS STRING) IN ({', '.join(map(literal, marks.later))})")
+    return replace(emit.query, text=f"{inner} WHERE {' OR '.join([*kept, ' AND '.join(passed)])}")
 
 
-def with_windows(table: TableDefinition, idle: Collection[TableName], until: str | None) -> TableDefinition:
+def with_windows(table: TableDefinition, marks: Marks) -> TableDefinition:
     """The table with the query of a batch."""
-    if table.emit is None or not (idle or until):
-        return table
-    return replace(table, query=closed_windows(table.emit, idle, until))
+    return replace(table, query=closed_windows(table.emit, marks)) if table.emit is not None else table
 
 
-def _watermark(emit: Emit, mark: Watermark) -> str:
-    table = f"{quoted(mark.table.layer)}.{quoted(mark.table.name)}"
-    return f"SELECT max({quoted(mark.column)}) - INTERVAL '{emit.delay_seconds:.6f}' SECOND FROM {table}"
+def latest_time(emit: Emit, column: str, arrived_ms: int) -> str:
+    """The greatest value of a column that counts, in SQL: ``max_ahead`` after rows arrived.
+
+    Where the column has no zone, its times may be those of any: up to 14 hours ahead of UTC.
+    """
+    zones = f"IF(typeof({column}) = 'timestamp', INTERVAL '0' SECOND, INTERVAL '{14 * 3600}' SECOND)"
+    ahead = f"INTERVAL '{emit.max_ahead_seconds:.6f}' SECOND"
+    return f"timestamp_millis({arrived_ms}L) + {ahead} + {zones}"
+
+
+def _watermark(emit: Emit, mark: Watermark, marks: Marks) -> str:
+    table, column = f"{quoted(mark.table.layer)}.{quoted(mark.table.name)}", quoted(mark.column)
+    arrived = marks.arrived.get(str(mark.table))
+    counted = "" if arrived is None else f" WHERE {column} <= {latest_time(emit, column, arrived)}"
+    return f"SELECT max({column}) - INTERVAL '{emit.delay_seconds:.6f}' SECOND FROM {table}{counted}"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 import time
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -13,9 +19,12 @@ from harness import ProjectHarness
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
 from lakesmith.execute.decide import Decider
+from lakesmith.execute.status import facts_notes
 from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
+from lakesmith.serve.intake.frames import Frame
+from lakesmith.serve.intake.segments import Segments
 from lakesmith.spark.verify_session import verify_steps
 
 if TYPE_CHECKING:
@@ -37,6 +46,15 @@ FILES = {
         emit: {closed: window_end, watermark: bronze.sales.at, delay: 90 seconds}
         """,
 }
+EMIT = "emit:\n  closed: window_end\n  watermark: bronze.sales.at\n  delay: 90 seconds\n"
+
+
+def assert_verified(shop: ProjectHarness) -> None:
+    """The table of windows is what its definition gives over the inputs that it was computed from."""
+    step = verification_of(Decider(shop.load()[1], shop.lake()), TableName.parse("gold.by_minute"))
+    assert isinstance(step, TableStep), step
+    (found,) = verify_steps(shop.handle, shop.lake(), [step]).values()
+    assert found.verdict is Verdict.SAME, found
 
 
 @pytest.fixture
@@ -47,7 +65,8 @@ def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
 def sell(shop: ProjectHarness, *sales: tuple[str, int]) -> dict[str, int]:
     """Lands sales at times of one morning and runs; the sums of the windows that are there."""
     lines = "".join(f"2024-06-03 08:{at},{price}\n" for at, price in sales)
-    shop.land(f"landing/{len(list(shop.root.glob('landing/*')))}.csv", "at,price\n" + lines)
+    if sales:
+        shop.land(f"landing/{len(list(shop.root.glob('landing/*')))}.csv", "at,price\n" + lines)
     shop.must_run()
     return {f"{start:%H:%M}": total for start, total in shop.rows("gold.by_minute", "window_start", "total")}
 
@@ -60,6 +79,56 @@ def test_a_window_is_there_once_the_watermark_has_passed_it(shop: ProjectHarness
     # A late sale corrects its window, and moves no watermark.
     assert sell(shop, ("00:59", 16)) == {"08:00": 17}
     assert sell(shop, ("09:00", 32)) == {"08:00": 17, "08:01": 2, "08:02": 12}
+
+
+def test_an_event_ahead_of_its_arrival_closes_no_window(shop: ProjectHarness) -> None:
+    """Not the year 9999, nor an hour: the windows of the others are there as if it had not come, and by a rebuild too."""
+    soon = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%d %H:%M:%S}"
+    shop.land("landing/ahead.csv", f"at,price\n9999-12-31 23:59:30,100\n{soon},200\n")
+    assert sell(shop, ("00:10", 1), ("01:20", 2)) == {}
+    assert sell(shop, ("02:30", 8)) == {"08:00": 1}
+    assert sell(shop, ("00:59", 16), ("05:00", 4)) == {"08:00": 17, "08:01": 2, "08:02": 8}
+    said = (
+        "2 rows of bronze.sales with a time further ahead of arrival than max_ahead: at is up to"
+        " 9999-12-31 23:59:30, and moves no watermark"
+    )
+    facts = shop.lake().facts(TableName.parse("gold.by_minute"))
+    assert facts.base.record is not None
+    assert facts.base.record.notes == (said,)
+    assert said in facts_notes(facts)
+    printed = subprocess.run(
+        [sys.executable, "-c", "from lakesmith.cli.main import main; main()", "files", "bronze.sales"],
+        cwd=shop.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"gold.by_minute: {said}" in printed.stdout
+    assert_verified(shop)
+    shop.must_run(full=["gold.by_minute"])
+    assert sell(shop) == {"08:00": 17, "08:01": 2, "08:02": 8}
+    # Who means such times says so: then one of them passes all others.
+    shop.write({"tables/gold/by_minute.yaml": EMIT + "  max_ahead: 2 hours\n"})
+    assert len(sell(shop)) == 4
+    assert_verified(shop)
+
+
+LOCAL = {
+    "tables/bronze/sales.yaml": """
+        source: {files: {path: landing/, format: csv}}
+        columns: {at: timestamp_ntz, price: int}
+        """
+}
+
+
+def test_a_time_without_zone_is_not_ahead_because_of_its_zone(tmp_path: Path, session: SessionHandle) -> None:
+    shop = ProjectHarness(tmp_path / "local", session, {**FILES, **LOCAL})
+    east, ahead = (f"{datetime.now(UTC) + timedelta(hours=hours):%Y-%m-%d %H:%M:%S}" for hours in (13, 16))
+    shop.land("landing/east.csv", f"at,price\n{east},1\n{ahead},2\n")
+    assert sell(shop, ("00:10", 1)) == {"08:00": 1}
+    record = shop.lake().facts(TableName.parse("gold.by_minute")).base.record
+    assert record is not None
+    assert record.ahead == {"bronze.sales.at": (1, ahead)}
 
 
 def test_what_cannot_be_is_told_at_its_line(shop: ProjectHarness) -> None:
@@ -116,12 +185,7 @@ class Sources:
     def windows(self) -> dict[str, int]:
         """Runs; the sums of the windows that are there, which verify has to find in the same inputs."""
         self.shop.must_run()
-        step = verification_of(
-            Decider(self.shop.load()[1], self.shop.lake()), TableName.parse("gold.by_minute")
-        )
-        assert isinstance(step, TableStep)
-        (found,) = verify_steps(self.shop.handle, self.shop.lake(), [step]).values()
-        assert found.verdict is Verdict.SAME, found
+        assert_verified(self.shop)
         rows = self.shop.rows("gold.by_minute", "window_start", "total")
         return {f"{start:%H:%M}": total for start, total in rows}
 
@@ -157,3 +221,57 @@ def test_a_source_that_is_quiet_holds_no_window_open(
     two.now_ms = 0
     two.shop.must_run(full=["gold.by_minute"])
     assert two.windows() == whole
+
+
+def test_a_window_far_ahead_that_was_closed_as_all_were_quiet_closes_no_other_later(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = Sources(ProjectHarness(tmp_path / "two", session, TWO), monkeypatch)
+    two.sell("till", "01:30", 1)
+    two.sell("web", "02:30", 2)
+    two.shop.land("landing/web/ahead.csv", "at,price\n9999-12-31 23:59:30,100\n")
+    assert two.windows() == {}
+    two.minutes_after("bronze.web", 60)
+    assert two.windows() == {"08:01": 1, "08:02": 2, "23:59": 100}
+    two.minutes_after("bronze.web", 1)
+    two.sell("till", "05:30", 4)
+    two.sell("web", "04:30", 8)
+    two.sell("web", "02:40", 16)
+    # What was published stays and is corrected; the windows at 08:04 and 08:05 wait for the watermark.
+    assert two.windows() == {"08:01": 1, "08:02": 18, "23:59": 100}
+    two.sell("web", "05:10", 32)
+    assert two.windows() == {"08:01": 1, "08:02": 18, "08:04": 8, "23:59": 100}
+
+
+def test_the_windows_of_the_guide(tmp_path: Path, session: SessionHandle) -> None:
+    """Its tables as they stand there, over events as the intake leaves them."""
+    guide = (Path(__file__).parents[3] / "docs/live.md").read_text()
+    source = re.search(r"```yaml\n# (tables/bronze/sales_raw.yaml)\n(.*?)```", guide, re.S)
+    windows = guide.partition("\n## Windows\n")[2].partition("\n## ")[0]
+    found = re.findall(r"```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)```", windows, re.S)
+    assert source is not None
+    assert len(found) == 3
+    shop = ProjectHarness(tmp_path / "guide", session, dict([source.groups(), *found]))
+    sales = [
+        ("10:15:10", 7, 1.5),
+        ("10:15:50", 7, 2.25),
+        ("10:15:59", 8, 1),
+        ("10:16:00", 7, 9),
+        ("10:18:00", 7, 9),
+    ]
+    events = [
+        {"price": price, "sale_time": f"2026-11-23T{at}Z", "product_id": product}
+        for at, product, price in sales
+    ]
+    segments = Segments(shop.root / ".lakesmith/intake/bronze.sales_raw/http")
+    segments.open()
+    segments.append([Frame("".join(json.dumps(each) + "\n" for each in events).encode())])
+    segments.seal()
+    segments.close()
+    shop.must_run()
+    columns = ("window_start", "product_id", "sales", "total")
+    rows = shop.rows("gold.sales_aggregated", *columns)
+    assert [(f"{start:%H:%M}", *rest) for start, *rest in rows] == [
+        ("10:15", 7, 2, Decimal("3.75")),
+        ("10:15", 8, 1, Decimal("1.00")),
+    ]

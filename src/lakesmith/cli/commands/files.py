@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ from lakesmith.execute.run import LazyEngine
 from lakesmith.execute.size import table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
+from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.names import printable
@@ -106,7 +107,16 @@ def _sourced(opened: Opened, name: TableName) -> TableDefinition:
 
 
 def _report(opened: Opened, definition: TableDefinition) -> FileReport:
-    return file_report(opened.lake, definition, opened.lake.facts(definition.name))
+    found = file_report(opened.lake, definition, opened.lake.facts(definition.name))
+    return replace(found, notes=(*found.notes, *_ahead(opened, definition.name)))
+
+
+def _ahead(opened: Opened, name: TableName) -> Iterator[str]:
+    """What tables of closed windows that are made from it say of times ahead of their arrival."""
+    for reader in opened.graph.downstream(name):
+        if opened.graph.node(reader).definition.emit is not None:
+            record = opened.lake.facts(reader).base.record
+            yield from (f"{reader}: {said}" for said in ahead_in_words(record.ahead if record else {}))
 
 
 def report_lines(name: TableName, report: FileReport, every: bool) -> list[str]:

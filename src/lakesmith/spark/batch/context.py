@@ -28,6 +28,7 @@ from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName
+from lakesmith.project.windows import NO_MARKS, Marks
 from lakesmith.spark.iceberg.commits import (
     NO_CHANGE,
     JavaTables,
@@ -155,7 +156,7 @@ class Draft:
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
     ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the batch chose it; None: the
-    step's. ``closed``: up to where windows were published before. ``unknown``: by lookup the rows that found
+    step's. ``marks``: what decided which windows there are, and ``ahead`` which rows moved no watermark. ``unknown``: by lookup the rows that found
     nothing there.
     """
 
@@ -168,7 +169,8 @@ class Draft:
     warnings: tuple[str, ...] = ()
     schema: SchemaChange = NO_CHANGE
     done: Strategy | None = None
-    closed: str | None = None
+    marks: Marks = NO_MARKS
+    ahead: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -225,8 +227,16 @@ def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:
     """What decided which windows are there; where no row was computed, as before."""
     base = step.base.record
     if step.strategy is Strategy.ADVANCE and base is not None:
-        return {"idle": base.idle, "closed": base.closed}
-    return {"idle": tuple(map(str, step.idle)), "closed": draft.closed}
+        names = ("idle", "closed", "closed_later", "arrived", "ahead")
+        return {name: getattr(base, name) for name in names}
+    marks = draft.marks
+    return {
+        "idle": tuple(map(str, step.idle)),
+        "closed": marks.until,
+        "closed_later": marks.later,
+        "arrived": step.arrived,
+        "ahead": draft.ahead,
+    }
 
 
 def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:

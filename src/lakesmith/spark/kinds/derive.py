@@ -17,6 +17,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
 from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
@@ -34,7 +35,7 @@ from lakesmith.spark.iceberg.ddl import (
     widen_table,
 )
 from lakesmith.spark.judge.validity import as_rows
-from lakesmith.spark.kinds.window_ends import closed_before
+from lakesmith.spark.kinds.window_ends import marks_of, rows_ahead
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
 from lakesmith.spark.refresh.by_keys import refresh_keys
 from lakesmith.spark.write.plain import write_plain
@@ -48,10 +49,12 @@ _HOW_TO_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     """Writes the batch of a derived table to its branch, creating or widening the table first."""
-    closed = closed_before(batch)
-    table = with_windows(batch.step.table, batch.step.idle, closed)
+    marks = marks_of(batch)
+    table = with_windows(batch.step.table, marks)
     table_uuid, draft = _derive(replace(batch, step=replace(batch.step, table=table)))
-    return table_uuid, replace(draft, closed=closed)
+    ahead = rows_ahead(batch)
+    said = ahead_in_words(ahead)
+    return table_uuid, replace(draft, marks=marks, ahead=ahead, warnings=(*draft.warnings, *said))
 
 
 def _derive(batch: Batch) -> tuple[str, Draft]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakesmith.errors import Place
-from lakesmith.plan.idle import idle_inputs
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Strategy, TableStep, UpToDate
+from lakesmith.plan.watermarks import ahead_in_words, arrivals_of, idle_inputs
 from lakesmith.project.definitions import Emit, SqlQuery, TableDefinition, TableName, Watermark
 
 if TYPE_CHECKING:
@@ -72,3 +72,23 @@ def test_what_has_gone_quiet_is_work_once(customers: Table, orders: Table, citie
     assert isinstance(plan_derived(TABLE, quiet, known, inputs), UpToDate)
     # That it is not quiet any more, without a change, a clock that was set back says: that is nothing.
     assert isinstance(plan_derived(TABLE, query, known, inputs), UpToDate)
+
+
+def test_an_arrival_is_when_rows_last_changed(orders: Table, cities: Table) -> None:
+    """Neither compactions nor empty batches are arrivals."""
+    cities.main = 1
+    orders.add(5)
+    facts = {ORDERS: orders.facts(), CITIES: cities.facts()}
+    expected = {"bronze.orders": (orders.main or 0) * 1000, "bronze.cities": 1000}
+    assert arrivals_of(TABLE, facts) == expected
+    orders.compact()
+    orders.publish()
+    assert arrivals_of(TABLE, {**facts, ORDERS: orders.facts()}) == expected
+    assert arrivals_of(replace(TABLE, emit=None), facts) == {}
+
+
+def test_times_ahead_are_said_by_watermark() -> None:
+    assert ahead_in_words({"bronze.orders.at": (1, "9999-12-31 00:00:00")}) == (
+        "1 row of bronze.orders with a time further ahead of arrival than max_ahead: at is up to 9999-12-31 00:00:00,"
+        " and moves no watermark",
+    )
