@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from lakesmith.errors import EnvironmentProblem, LakesmithError, LockedError, Problem
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
@@ -170,6 +171,9 @@ def around(node: Node, project: Project) -> Around:
     return Around(modules, dict(project.target.spark), begins)
 
 
+_BY_WATERMARK: Final = "emit: closed publishes windows by a watermark, which any new row can move"
+
+
 def query_of(node: Node, besides: Around = NOTHING) -> Query:
     """What planning has to know of a table's query, from its text and what decides its rows ``besides``."""
     table = node.definition
@@ -199,6 +203,16 @@ def _shaped(node: Node, besides: Around) -> Query:
         why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
         return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
     shape, against, named = node.analysis.shape, node.analysis.not_by_keys, node.analysis.named
+    if node.definition.emit is not None:
+        return Query(
+            node.inputs,
+            False,
+            fingerprint,
+            _BY_WATERMARK,
+            computed=named,
+            named=named,
+            not_by_keys=_BY_WATERMARK,
+        )
     if shape.kind is ShapeKind.ROW_WISE:
         computed = node.analysis.computed
         return Query(node.inputs, True, fingerprint, computed=computed, named=named, not_by_keys=against)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,8 @@ from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.plan.facts import TableFacts
-from lakesmith.project.definitions import FileSource, TableDefinition, TableName
+from lakesmith.plan.steps import Decision, UpToDate
+from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
 from lakesmith.sources.model import FileAction
 
 
@@ -34,6 +36,29 @@ def fetch_all(
         except Exception as error:  # noqa: BLE001 - whatever happens to one table, the others go on
             problems[table.name] = unforeseen_of(error, table, lake.project)
     return problems
+
+
+def not_read(
+    project: Project, decision: Decision, environment: Mapping[str, str] = os.environ
+) -> tuple[str, ...]:
+    """What is not known of a table that has nothing to do, because a run would read its sources in PostgreSQL first."""
+    from lakesmith.sources.postgres.position import seconds_since_read
+
+    if not isinstance(decision, UpToDate) or decision.held:
+        return ()
+    found = []
+    for source in decision.table.sources:
+        settings, folder = source.postgres, project.root / source.path
+        if settings is not None and seconds_since_read(folder, time.time()) >= settings.refresh_seconds:
+            unset = (
+                ""
+                if environment.get(settings.connection)
+                else f". {settings.connection} is not set, so that will fail"
+            )
+            found.append(
+                f"a run reads {settings.table} in PostgreSQL first; what changed there is not known before{unset}"
+            )
+    return tuple(found)
 
 
 def _fetch(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute.decide import Decider
+from lakesmith.execute.fetch import not_read
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.changes import Change, changes_of
 from lakesmith.plan.cost import Cost, cost_of
@@ -17,18 +18,23 @@ from lakesmith.project.definitions import TableName
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes`` of its structure."""
+    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes`` of its structure.
+
+    ``not_read``: what a run reads before it plans, so that it is not known here.
+    """
 
     decision: Decision
     cost: Cost | None = None
     outlook: Outlook | None = None
     changes: tuple[Change, ...] = ()
+    not_read: tuple[str, ...] = ()
 
 
 def forecast(decider: Decider, names: Sequence[TableName]) -> tuple[Forecast, ...]:
     """The plan of these tables, from one look at the lake. ``names``: each behind the tables it reads."""
     with decider.one_look(names):
-        return forecasts(decider, decider.decide_all(names))
+        found = forecasts(decider, decider.decide_all(names))
+    return tuple(replace(each, not_read=not_read(decider.lake.project, each.decision)) for each in found)
 
 
 def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast, ...]:

@@ -12,6 +12,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import BRANCH_PREFIX, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
+from lakesmith.execute.fetch import not_read
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.positions import InputChange, InputPosition, input_positions
 from lakesmith.plan.facts import TableFacts
@@ -41,7 +42,7 @@ class TableStatus:
     ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken now;
     ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and ``published_ms`` when it
     was committed (since the epoch); both None when nothing was ever published. ``rows`` and ``quarantined`` are counts
-    now, None where the summaries do not tell. ``notes`` are what else a person should know. ``health``: of its files and its past, as the
+    now, None where the summaries do not tell. ``notes`` are what else a person should know, ``not_read`` those of them that only a run finds out. ``health``: of its files and its past, as the
     summaries tell it; None where it is not there, or another's.
     """
 
@@ -55,6 +56,7 @@ class TableStatus:
     files_waiting: int = 0
     inputs: tuple[InputPosition, ...] = ()
     notes: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
     problem: Problem | None = None
     health: Health | None = None
 
@@ -90,7 +92,7 @@ def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, Ta
         if known[up].standing not in (Standing.UP_TO_DATE, Standing.HELD)
     )
     standing, why = _standing(decision, inputs, late)
-    progress = facts.progress
+    progress, unknown = facts.progress, not_read(lake.project, decision)
     return TableStatus(
         name=name,
         standing=standing,
@@ -101,7 +103,8 @@ def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, Ta
         quarantined=quarantined_rows(lake, name, facts),
         files_waiting=decision.file_count if isinstance(decision, TableStep) else 0,
         inputs=inputs,
-        notes=(*_decision_notes(decision), *facts_notes(facts)),
+        notes=(*_decision_notes(decision), *facts_notes(facts), *unknown),
+        not_read=unknown,
         problem=decision.problem if isinstance(decision, Refused) else None,
         health=_health(decider, name, facts.state),
     )

@@ -280,7 +280,7 @@ def _by_keys_or_full(
     record = facts.base.record
     against = "its lookups would change the rows that are there" if query.lookups else query.not_by_keys
     if record is None or against is not None:
-        reason = f"{why_full}; not by keys: {against}"
+        reason = why_full if against == why_full else f"{why_full}; not by keys: {against}"
         return _step(table, query, facts, _whole(states), Strategy.FULL, reason)
     pins = {name: record.inputs[str(name)].snapshot for name in states}
     for name, pin in pins.items():

@@ -20,9 +20,12 @@ from lakesmith.cli.commands.doctor_target import target_checks
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.serve.intake_process import require_server
+from lakesmith.serve.routes import EventSource, tokens_of
 from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.listing import list_files
+from lakesmith.sources.postgres.fetch import require_readable
 
 
 def project_checks(opened: Opened) -> Iterator[Check]:
@@ -109,21 +112,32 @@ def _writable(db: Path) -> Check | None:
 def _sources(opened: Opened) -> Iterator[Check]:
     for node in opened.graph.nodes:
         for source in node.definition.sources:
-            name = f"{node.name} {'topic' if source.kafka else 'files'}"
+            name = f"{node.name} {_kind(source)}"
             try:
-                if source.kafka is not None:
-                    yield _topic(name, source)
-                    continue
-                listing = list_files(source, opened.project.root, time.time_ns())
+                yield Check(name, Verdict.OK, _found(opened, node.definition, source))
             except LakesmithError as error:
                 yield _problem(name, error)
-            else:
-                yield Check(name, Verdict.OK, f"{source.path}: {count(len(listing.found), 'file')}")
 
 
-def _topic(name: str, source: FileSource) -> Check:
-    found = topic_state(source)
-    return Check(name, Verdict.OK, f"{source.path}: {count(len(found.partitions), 'partition')}")
+def _kind(source: FileSource) -> str:
+    kinds = (("topic", source.kafka), ("table", source.postgres), ("events", source.http))
+    return next((kind for kind, declared in kinds if declared is not None), "files")
+
+
+def _found(opened: Opened, table: TableDefinition, source: FileSource) -> str:
+    """What there is at a source. Raises LakesmithError where it cannot be asked, or lacks what it takes."""
+    if source.kafka is not None:
+        found = topic_state(source)
+        return f"{source.path}: {count(len(found.partitions), 'partition')}"
+    if source.postgres is not None:
+        require_readable(table.name, source)
+        return f"{source.postgres.table} in PostgreSQL can be read"
+    if source.http is not None:
+        require_server()
+        tokens_of(EventSource(table, source, source.http, opened.project.root / source.path), os.environ)
+        return f"lakesmith up takes them at {source.http.path}"
+    listing = list_files(source, opened.project.root, time.time_ns())
+    return f"{source.path}: {count(len(listing.found), 'file')}"
 
 
 def _tables(opened: Opened) -> Iterator[Check]:

@@ -56,6 +56,8 @@ def forecast_as_dict(item: Forecast) -> dict[str, Any]:
         data["expected"] = asdict(item.outlook)
     if item.changes:
         data["changes"] = [asdict(change) for change in item.changes]
+    if item.not_read:
+        data["notes"] = [*data["notes"], *item.not_read]
     return data
 
 

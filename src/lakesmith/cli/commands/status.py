@@ -22,7 +22,7 @@ from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.receipt import Receipts
 from lakesmith.execute.status import Standing, TableStatus, statuses
 from lakesmith.plan.health import signs
-from lakesmith.serve.state import UpState, read_state
+from lakesmith.serve.state import UpState, is_alive, read_state
 
 app = command_app()
 
@@ -108,18 +108,19 @@ def _with_up(found: Sequence[TableStatus], up: UpState | None) -> list[str]:
     now_ms = time.time_ns() // 1_000_000
     names = {str(status.name) for status in found}
     section = ["", *up_lines(up, names, now_ms)] if up is not None else []
-    return [*status_lines(found, now_ms), *section]
+    keeper = "up" if up is not None and is_alive(up) and up.problem is None else "run"
+    return [*status_lines(found, now_ms, keeper), *section]
 
 
-def status_lines(found: Sequence[TableStatus], now_ms: int) -> list[str]:
-    """The tables as a table of text, what to know of them below, and a closing line."""
+def status_lines(found: Sequence[TableStatus], now_ms: int, keeper: str = "run") -> list[str]:
+    """The tables as a table of text, what to know of them below, and a closing line. ``keeper``: the command that brings them up to date."""
     if not found:
         return ["the project has no tables yet"]
     rows = [_row(status, now_ms) for status in found]
     lines = columns_aligned([_HEADER, *rows], right=frozenset({2, 4, 5}))
     notes = [f"note: {status.name}: {note}" for status in found for note in status.notes]
     problems = [line for status in found if status.problem for line in status.problem.lines()]
-    return [*lines, "", *notes, *_health_lines(found), *problems, _closing(found)]
+    return [*lines, "", *notes, *_health_lines(found), *problems, _closing(found, keeper)]
 
 
 def _health_lines(found: Sequence[TableStatus]) -> Iterator[str]:
@@ -145,13 +146,17 @@ def _row(status: TableStatus, now_ms: int) -> tuple[str, ...]:
     )
 
 
-def _closing(found: Sequence[TableStatus]) -> str:
+def _closing(found: Sequence[TableStatus], keeper: str) -> str:
     behind = sum(status.standing is Standing.BEHIND for status in found)
     refused = sum(status.standing is Standing.REFUSED for status in found)
     held = sum(status.standing is Standing.HELD for status in found)
     if not behind and not refused and not held:
+        if any(status.not_read for status in found):
+            return (
+                "nothing is behind that is known here: what there is to read in PostgreSQL, a run finds out"
+            )
         return "everything is up to date"
-    parts = [f"{count(behind, 'table')} behind: lakesmith run brings them up to date"] if behind else []
+    parts = [f"{count(behind, 'table')} behind: lakesmith {keeper} brings them up to date"] if behind else []
     parts += [f"{count(refused, 'table')} refused"] if refused else []
     return "; ".join([*parts, *([f"{count(held, 'table')} held"] if held else [])])
 

@@ -25,6 +25,7 @@ def plan_lines(plan: Sequence[Forecast]) -> list[str]:
         for note in item.decision.notes
     ]
     notes += [f"  note: {item.decision.name}: {note}" for item in plan for note in _later(item)]
+    notes += [f"  note: {item.decision.name}: {note}" for item in plan for note in item.not_read]
     problems = [
         f"  {line}"
         for item in plan
@@ -123,6 +124,8 @@ def _closing(plan: Sequence[Forecast], refused: bool) -> list[str]:
     busy = [item for item in plan if item.cost or item.outlook]
     if not busy:
         waits = any(isinstance(item.decision, Waiting) for item in plan)
+        if any(item.not_read for item in plan) and not refused:
+            return ["nothing else to do: what there is to read in PostgreSQL, a run finds out"]
         return [] if refused else ["nothing to do yet" if waits else "nothing to do"]
     rebuilt = sum(_is_rebuilt(item) for item in busy)
     parts = [f"{count(len(busy), 'table')} to bring up to date: {_sums(busy)} to read"]

@@ -69,6 +69,22 @@ def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
         raise _unreadable(task, settings, error, url) from None
 
 
+def require_readable(
+    table: TableName, source: FileSource, environment: Mapping[str, str] = os.environ
+) -> None:
+    """Raises SourceError LS312, LS438 or LS439 where the table in PostgreSQL cannot be read; nothing is taken."""
+    task, settings = Fetch(table, source, Path(), frozenset(), dict), source.postgres
+    assert settings is not None
+    url = _url(task, settings, environment)
+    try:
+        with read_table(url, settings, None) as reading:
+            next(reading.rows, None)
+    except Exception as error:
+        if not _is_of_psycopg(error):
+            raise
+        raise _unreadable(task, settings, error, url) from None
+
+
 def _waiting(task: Fetch) -> bool:
     """Whether there is a file that no batch has taken yet; those that were taken are removed."""
     waiting = False

@@ -150,3 +150,24 @@ def test_a_sourced_table_without_its_record_is_not_advised_to_be_rebuilt_which_w
     assert "roll main back" in sourced
     assert "landing folders is taken again" in sourced
     assert "--full-refresh silver.customers" in derived
+
+
+def test_a_source_whose_variable_is_not_set(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that cannot be reached with what it says: of a password nothing is repeated."""
+    (shop.root / "tables/bronze/crm.yaml").write_text(
+        "source: {postgres: {connection: CRM_URL, table: customers, key: [id]}}\ncolumns: {id: bigint}\n"
+    )
+    (shop.root / "tables/bronze/sales.yaml").write_text(
+        "source: {http: {path: /sales, tokens: [SALES_TOKEN]}}\ncolumns: {id: bigint}\n"
+    )
+    code, found = checks(cli, "--project", shop.root)
+    assert (code, found["bronze.crm table"]["verdict"]) == (2, "problem")
+    assert "LS439" in found["bronze.crm table"]["text"]
+    assert "LS271" in found["bronze.sales events"]["text"]
+    monkeypatch.setenv("CRM_URL", "postgresql://lake:s3cret@127.0.0.1:1/shop")
+    monkeypatch.setenv("SALES_TOKEN", "t0ken")
+    said = cli("doctor", "--project", shop.root, "--json")
+    found = {check["name"]: check for check in said.data["checks"]}
+    assert "LS438" in found["bronze.crm table"]["text"]
+    assert found["bronze.sales events"]["verdict"] == "ok"
+    assert "s3cret" not in said.out

@@ -21,3 +21,20 @@ def test_of_a_table_that_is_not_built_yet_what_is_declared(cli: Cli, shop: Shop)
     assert "Iceberg format version 2" in cli("explain", "gold.new", "--project", shop.root).out
     new.write_text(query)
     assert "Iceberg format" not in cli("explain", "gold.new", "--project", shop.root).out
+
+
+def test_a_table_of_closed_windows_is_told_why_it_is_computed_as_a_whole(cli: Cli, shop: Shop) -> None:
+    """By its ``emit``, and not by what that adds to the query."""
+    gold = shop.root / "tables/gold/customers_by_city_month"
+    for file in gold.parent.glob("*"):
+        file.unlink()
+    gold.with_name("by_minute.sql").write_text(
+        "SELECT window.end AS window_end, count(*) AS n FROM bronze.orders GROUP BY window(processed_time, '1 minute')"
+    )
+    gold.with_name("by_minute.yaml").write_text(
+        "emit: {closed: window_end, watermark: bronze.orders.processed_time}\n"
+    )
+    said = cli("explain", "gold.by_minute", "--project", shop.root).out
+    assert "why not less: emit: closed publishes windows by a watermark, which any new row can move\n" in said
+    assert "what would allow it: a table of the same windows without emit, which this one reads\n" in said
+    assert "subquery" not in said

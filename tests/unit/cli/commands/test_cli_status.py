@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 
 import pytest
 from shop import T0, Cli, Shop
@@ -13,6 +15,7 @@ from lakesmith.graph.load import load
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.refusals import as_recorded
 from lakesmith.project.definitions import TableName
+from lakesmith.serve.state import Board, this_process
 from lakesmith.sources.model import FileAction
 
 
@@ -405,3 +408,57 @@ def test_accounts_have_no_field_that_history_leaves_out() -> None:
     known = {"read", "inserted", "updated", "deleted", "unchanged", "superseded", "filtered", "quarantined"}
     fields = {field.name for field in dataclasses.fields(Account)}
     assert fields == known | {"absent_deletes", "rounded", "rows_before", "rows_after", "versions"}
+
+
+CRM = """source:
+  postgres: {connection: CRM_URL, table: public.customers, key: [id]}
+columns: {id: bigint, name: string}
+"""
+
+
+def only(shop: Shop, name: str, text: str) -> None:
+    """The project has this table alone."""
+    shutil.rmtree(shop.root / "tables")
+    (shop.root / f"tables/{name}").parent.mkdir(parents=True)
+    (shop.root / f"tables/{name}").write_text(text)
+
+
+def test_a_table_in_postgresql_is_not_called_up_to_date_before_it_is_read(
+    cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(shop, "bronze/crm.yaml", CRM)
+    monkeypatch.setenv("CRM_URL", "postgresql://lake@127.0.0.1:1/shop")
+    said = "a run reads public.customers in PostgreSQL first; what changed there is not known before"
+    for command in ("plan", "status"):
+        found = cli(command, "--project", shop.root)
+        assert f"note: bronze.crm: {said}" in found.out
+        assert found.out.splitlines()[-1] == {
+            "plan": "nothing else to do: what there is to read in PostgreSQL, a run finds out",
+            "status": "nothing is behind that is known here: what there is to read in PostgreSQL, a run finds out",
+        }[command]  # fmt: skip
+        (table,) = cli(command, "--project", shop.root, "--json").data["tables"]
+        assert said in table["notes"]
+    assert said in cli("explain", "bronze.crm", "--project", shop.root).out
+    monkeypatch.delenv("CRM_URL")
+    assert f"{said}. CRM_URL is not set, so that will fail" in cli("plan", "--project", shop.root).out
+    # Read a moment ago: a run would not read it either.
+    folder = shop.root / ".lakesmith/intake/bronze.crm/postgres"
+    folder.mkdir(parents=True)
+    (folder / ".position.json").write_text("{}")
+    assert cli("plan", "--project", shop.root).out.splitlines()[-1] == "nothing to do"
+
+
+def test_tables_that_up_brings_up_to_date_ask_for_no_run(cli: Cli, shop: Shop) -> None:
+    assert cli("status", "--project", shop.root).out.splitlines()[-1] == (
+        "2 tables behind: lakesmith run brings them up to date"
+    )
+    with Board(shop.root / ".lakesmith", this_process(), dict):
+        assert (
+            "2 tables behind: lakesmith up brings them up to date"
+            in cli("status", "--project", shop.root).out
+        )
+    killed = dataclasses.replace(this_process(), born="1", written=this_process().since)
+    (shop.root / ".lakesmith/up.json").write_text(json.dumps(dataclasses.asdict(killed)))
+    assert (
+        "2 tables behind: lakesmith run brings them up to date" in cli("status", "--project", shop.root).out
+    )

@@ -15,7 +15,7 @@ import pytest
 from lakesmith.errors import Place, SourceError
 from lakesmith.project.definitions import FileSource, PostgresTable, TableName
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.postgres.fetch import Fetch, fetch
+from lakesmith.sources.postgres.fetch import Fetch, fetch, require_readable
 from lakesmith.sources.postgres.position import notes_of
 from postgres_server import do
 
@@ -198,6 +198,17 @@ def test_a_server_that_is_not_there_is_told_without_its_password(reader: Reader)
 def test_a_connection_that_nobody_declared_is_told(reader: Reader) -> None:
     with pytest.raises(SourceError, match="LS439"):
         reader.fetch("")
+
+
+def test_what_can_be_read_is_known_without_taking_anything(reader: Reader) -> None:
+    source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=reader.table)
+    require_readable(TableName("bronze", "products"), source, {"SHOP": reader.url})
+    assert not reader.folder.exists()
+    gone = replace(source, postgres=replace(reader.table, columns=("id", "colour")))
+    for each, environment in ((source, {}), (gone, {"SHOP": reader.url})):
+        with pytest.raises(SourceError) as caught:
+            require_readable(TableName("bronze", "products"), each, environment)
+        assert caught.value.problems[0].code == ("LS438" if environment else "LS439")
 
 
 def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
