@@ -13,8 +13,10 @@ from pathlib import Path
 
 from lakesmith import limits
 from lakesmith.execute.quarantine_rows import BadRow
-from lakesmith.project.definitions import TableDefinition
+from lakesmith.project.definitions import FileSource, TableDefinition
 from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.headers import read_shape
+from lakesmith.sources.shape import UnreadableFile
 
 Place = tuple[str, int]
 """A file and a position in it."""
@@ -22,8 +24,7 @@ Place = tuple[str, int]
 
 def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> Mapping[Place, int]:
     """The line, from 1, of each of ``rows`` whose line can be told, by its file and position."""
-    first = _first_line(table)
-    if first is None:
+    if len(table.sources) != 1 or not landing_format(table.sources[0]).has_lines(table.sources[0]):
         return {}
     wanted: dict[tuple[str, int], set[int]] = defaultdict(set)
     for row in rows:
@@ -32,35 +33,36 @@ def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> 
     return {
         (file, position): line
         for (file, modified_ms), positions in wanted.items()
-        for position, line in _lines_of(root / file, modified_ms, positions, first)
+        for position, line in _lines_of(root / file, modified_ms, positions, table.sources[0])
     }
 
 
-def _first_line(table: TableDefinition) -> int | None:
-    """How many lines come before the records; None where the records are no lines."""
-    if len(table.sources) != 1:
-        return None
-    return landing_format(table.sources[0]).lines_before(table.sources[0])
-
-
-def _lines_of(path: Path, modified_ms: int, positions: set[int], first: int) -> Iterator[tuple[int, int]]:
+def _lines_of(
+    path: Path, modified_ms: int, positions: set[int], source: FileSource
+) -> Iterator[tuple[int, int]]:
     try:
         stat = path.stat()
         if stat.st_mtime_ns // 1_000_000 != modified_ms or stat.st_size >= limits.LARGE_FILE_BYTES:
             return
+        layout = read_shape(path, source).layout
+        if layout.is_stream:
+            return
+        first = layout.first_record(source.csv) if landing_format(source).has_header else 0
         opened = gzip.open if path.suffix == ".gz" else open
         # Of any encoding that has ASCII in it; universal newlines are LF, CRLF and CR, as Hadoop's are.
         with opened(path, "rt", encoding="latin-1") as lines:
-            yield from _numbered(lines, positions, first)
-    except OSError:
+            yield from _numbered(lines, positions, first, source.csv.comment)
+    except (OSError, UnreadableFile):
         # The file has gone, or cannot be read now: then the line cannot be told.
         return
 
 
-def _numbered(lines: Iterable[str], positions: set[int], first: int) -> Iterator[tuple[int, int]]:
+def _numbered(
+    lines: Iterable[str], positions: set[int], first: int, comment: str
+) -> Iterator[tuple[int, int]]:
     position, last = 0, max(positions)
     for number, line in enumerate(lines):
-        if number < first or not line.rstrip("\n").strip(" "):
+        if number < first or not line.strip(" \n") or (comment and line.startswith(comment)):
             continue
         position += 1
         if position in positions:

@@ -154,7 +154,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """How CSV and TSV are written. ``null_value`` is the text that stands for null besides the empty one."""
+    """How CSV and TSV are written. ``null_value`` is the text that stands for null besides the empty one.
+
+    ``skip_lines`` at the beginning of each file and ``skip_last`` records at its end are none, and neither are lines that begin with
+    ``comment`` (empty: all are).
+    """
 
     header: bool = True
     delimiter: str = ","
@@ -163,6 +167,9 @@ class CsvOptions:
     encoding: str = "UTF-8"
     null_value: str | None = None
     multiline: bool = False
+    skip_lines: int = 0
+    skip_last: int = 0
+    comment: str = ""
     timestamp_format: str | None = None
     date_format: str | None = None
 
@@ -292,6 +299,11 @@ class FileSource:
     def is_in_store(self) -> bool:
         """Whether the files are objects in S3."""
         return is_object(self.path)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether others write the files: lakesmith writes those of the other kinds of sources."""
+        return self.http is None and self.postgres is None and self.kafka is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@ class FileFormat(StrEnum):
 
 
 _TEXT: Final = ("encoding", "timestamp_format", "date_format")
-_DELIMITED: Final = ("header", "delimiter", "quote", "escape", "null_value", "multiline", *_TEXT)
+_DELIMITED: Final = (
+    *("header", "delimiter", "quote", "escape", "null_value", "multiline"),
+    *("skip_lines", "skip_last", "comment", *_TEXT),
+)
 
 OF_SOME_FORMATS: Final = _DELIMITED
 """The options of a source that not every format has; all others go with each."""
@@ -46,7 +49,7 @@ class FormatSettings:
 FORMATS: Final[Mapping[FileFormat, FormatSettings]] = {
     FileFormat.CSV: FormatSettings((".csv",), _DELIMITED),
     FileFormat.TSV: FormatSettings((".tsv",), _DELIMITED, delimiter="\t"),
-    FileFormat.JSON: FormatSettings((".json", ".jsonl", ".ndjson"), _TEXT),
+    FileFormat.JSON: FormatSettings((".json", ".jsonl", ".ndjson"), ("multiline", *_TEXT)),
     FileFormat.PARQUET: FormatSettings((".parquet",)),
     FileFormat.AVRO: FormatSettings((".avro",)),
 }

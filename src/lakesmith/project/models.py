@@ -65,7 +65,7 @@ class FileOptions(Settings):
 
     format: Annotated[FileFormat | None, Loose] = Field(
         None,
-        description="Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line. "
+        description="Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line, or objects over several lines, glued together or in an array. "
         "Files that end in `.gz` are unpacked. If left out: what the ending of `pattern` or `path` says.",
     )
     header: bool | None = Field(
@@ -97,7 +97,28 @@ class FileOptions(Settings):
         None, description="CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`."
     )
     multiline: bool | None = Field(
-        None, description="CSV and TSV: whether values in quotes may contain line breaks. Default: false."
+        None,
+        description="CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all files as a "
+        "stream of values. Default: the beginning of each file decides.",
+    )
+    skip_lines: int | None = Field(
+        None,
+        description="CSV and TSV: how many lines at the beginning of each file are left out, such as a title or `sep=;`. The header is "
+        "the next line that is not blank. Default: 0.",
+        ge=0,
+        le=1000,
+    )
+    skip_last: int | None = Field(
+        None,
+        description="CSV and TSV: how many rows at the end of each file are left out, such as totals. Default: 0.",
+        ge=0,
+        le=1000,
+    )
+    comment: str | None = Field(
+        None,
+        description="CSV and TSV: the character with which lines begin that are no rows, such as `#`. Default: none.",
+        min_length=1,
+        max_length=1,
     )
     timestamp_format: str | None = Field(
         None, description="CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."

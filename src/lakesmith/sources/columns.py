@@ -46,7 +46,8 @@ Spellings = tuple[tuple[str, ...], ...]
 
 _NO_HEADER = (
     "it names none of the table's columns: if it has no header, write one into it, or leave it out"
-    " (`lakesmith files TABLE --skip FILE`); if it has another delimiter, give such files a source of their own"
+    " (`lakesmith files TABLE --skip FILE`); if other lines come before its header, set `skip_lines`; if it has another delimiter,"
+    " give such files a source of their own"
 )
 
 
@@ -162,8 +163,9 @@ def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
             "its first line names none of the table's columns",
             expected=f"a header with some of {_names(match.missing)}",
             found=_names(names),
-            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); if it has another"
-            " delimiter, give such files a source of their own; or declare its columns, if these are their names",
+            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); if other lines come before its"
+            " header, set `skip_lines`; if it has another delimiter, give such files a source of their own; or declare its columns,"
+            " if these are their names",
         ),
     )
 
@@ -254,4 +256,4 @@ def _columns(extra: Sequence[NewColumn]) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(names)
+    return ", ".join(name if name.strip() else "one without a name" for name in names)

@@ -7,9 +7,10 @@ at all. This count comes from the bytes alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.project.formats import FileFormat
@@ -17,18 +18,32 @@ from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.shape import USUAL, Layout
 from lakesmith.sources.threads import held_of, map_in_threads
 
 
-def count_records(files: Iterable[FileIdentity], source: FileSource, root: Path) -> int | None:
-    """The number of records in the files; None for what cannot be counted so (Avro, values with line breaks, UTF-16).
+def count_records(
+    files: Iterable[FileIdentity],
+    source: FileSource,
+    root: Path,
+    layouts: Mapping[str, Layout] = MappingProxyType({}),
+) -> int | None:
+    """The number of records in the files; None for what cannot be counted so (Avro).
 
-    Raises OSError when a file cannot be read.
+    ``layouts``: of those that have no usual one, by their paths. Raises OSError when a file cannot be read.
     """
-    counter = landing_format(source).counter(source)
+    kinds: dict[Layout, list[FileIdentity]] = {}
+    for file in files:
+        kinds.setdefault(layouts.get(file.path, USUAL), []).append(file)
+    counts = [_count_alike(there, source, root, layout) for layout, there in kinds.items()]
+    return None if None in counts else sum(count for count in counts if count)
+
+
+def _count_alike(there: list[FileIdentity], source: FileSource, root: Path, layout: Layout) -> int | None:
+    counter = landing_format(source).counter(source, layout)
     if counter is None:
         return None
-    count, there = partial(_count, counter=counter, source=source, root=root), list(files)
+    count = partial(_count, counter=counter, source=source, root=root)
     # Of Parquet the footers alone are read.
     held = 1 if source.format is FileFormat.PARQUET else held_of(file.size for file in there)
     return sum(map_in_threads(count, there, source.is_in_store, held))

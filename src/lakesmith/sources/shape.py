@@ -5,8 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from lakesmith.project.definitions import CsvOptions
+
 NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"}
 """Types of files that Spark has none for and reads as a number of nanoseconds: what they are called here, and in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the records of a text file are. ``is_stream``: they are JSON values, not lines. ``lines_before``: the lines before the first
+    record, where they are not just a header, if the source has one."""
+
+    is_stream: bool = False
+    lines_before: int | None = None
+
+    def first_record(self, csv: CsvOptions) -> int:
+        """How many lines come before the first record."""
+        return int(csv.header) if self.lines_before is None else self.lines_before
+
+
+USUAL: Final = Layout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +43,7 @@ class FileShape:
     empty: bool = False
     unreadable: tuple[tuple[str, str], ...] = ()
     together: tuple[tuple[str, ...], ...] | None = None
+    layout: Layout = USUAL
 
 
 class UnreadableFile(Exception):
@@ -44,7 +63,8 @@ def check_names(columns: tuple[str, ...]) -> None:
             "a column has no name",
             "a name for every column",
             f"none for column {number} of {len(columns)}",
-            "name it in the file (a delimiter too many at the end of the header makes one), or set `header: false`",
+            "name it in the file (a delimiter too many at the end of the header makes one); or set `on_new_column: ignore`, which leaves it "
+            "out, `skip_lines` if other lines come before the header, or `header: false`",
         )
     if len(set(columns)) < len(columns):
         twice = next(name for number, name in enumerate(columns) if name in columns[:number])

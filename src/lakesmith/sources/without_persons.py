@@ -17,6 +17,8 @@ from typing import Any, Final
 from lakesmith.project.definitions import FileSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.csv import cells_of
+from lakesmith.sources.formats.json import has_values
+from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import decode
 from lakesmith.sources.shape import UnreadableFile
@@ -56,7 +58,7 @@ def why_not(source: FileSource) -> str | None:
     """Why files of a source cannot be rewritten; None: they can."""
     if source.format not in (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON):
         return f"files of {source.format.value} are not rewritten"
-    if landing_format(source).counter(source) is None:
+    if not landing_format(source).has_lines(source):
         return "its records are not lines"
     return None
 
@@ -67,13 +69,40 @@ def without_persons(content: bytes, suffix: str, source: FileSource, wanted: Wan
     Raises OSError, EOFError or zlib.error where it cannot be unpacked, UnreadableFile for an unknown encoding.
     """
     suffix = suffix.lower()
-    lines = _UNPACK.get(suffix, bytes)(content).splitlines(keepends=True)
+    plain = _UNPACK.get(suffix, bytes)(content)
+    if source.format is FileFormat.JSON and has_values(
+        decode(plain, source.csv.encoding, True), True, source
+    ):
+        left, gone = _values_without(plain, source, wanted)
+        return (_PACK.get(suffix, bytes)(left), gone) if gone else (content, 0)
+    lines = plain.splitlines(keepends=True)
     first = next((at for at, line in enumerate(lines) if line.strip(b" \r\n")), len(lines))
     is_theirs, begin = _judge(lines, first, source, wanted)
     kept = [line for at, line in enumerate(lines) if at < begin or not is_theirs(_text(line, source))]
     if len(kept) == len(lines):
         return content, 0
     return _PACK.get(suffix, bytes)(b"".join(kept)), len(lines) - len(kept)
+
+
+def _values_without(content: bytes, source: FileSource, wanted: Wanted) -> tuple[bytes, int]:
+    """The content of a JSON file whose records are no lines. A value that stays keeps what separates it from the one before it."""
+    text = content.decode(source.csv.encoding, "surrogateescape")
+    kept: list[str] = []
+    end, gone, begins = 0, 0, True
+    for value in json_values([text]):
+        begin = text.find(value, end)
+        if begin < 0:  # it says that the last array is not closed
+            break
+        between, end = text[end:begin], begin + len(value)
+        if not kept or "[" in between or "]" in between:
+            kept.append(between)
+            between, begins = "", True
+        if _is_in_json(value, wanted):
+            gone += 1
+        else:
+            kept += ["" if begins else between, value]
+            begins = False
+    return "".join((*kept, text[end:])).encode(source.csv.encoding, "surrogateescape"), gone
 
 
 def _judge(

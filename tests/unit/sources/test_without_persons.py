@@ -87,6 +87,21 @@ def test_lines_of_json() -> None:
     assert kept(numbers, source(FileFormat.JSON), wanted(("1002",), names=("id",)))[1] == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"email":"ada@b.c"}{"email":"bo@b.c"}{"email":"ada@b.c"}', '{"email":"bo@b.c"}'),
+        ('{"email":"x"} {"email":"ada@b.c"}\n{"email":"y"}\n', '{"email":"x"}\n{"email":"y"}\n'),
+        ('[\n  {"email":"ada@b.c"},\n  {"email":"bo@b.c"}\n]\n', '[\n  {"email":"bo@b.c"}\n]\n'),
+        ('[{"email":"x"}, {\n"email":"ada@b.c"}, {"email":"ada@b.c"}]', '[{"email":"x"}]'),
+        ('[{"email":"ada@b.c"}][{"email":"ada@b.c"}]{"email":"y"}', '[][]{"email":"y"}'),
+        ('[{"email":"x"},{"email":"ada@b.c"},{"email"', '[{"email":"x"},{"email"'),
+    ],
+)
+def test_values_of_json_that_are_no_lines(text: str, expected: str) -> None:
+    assert kept(text, source(FileFormat.JSON)) == (expected, text.count("ada@"))
+
+
 @pytest.mark.parametrize(("suffix", "packed"), [(".gz", gzip), (".bz2", bz2), (".GZ", gzip)])
 def test_packed_files_stay_packed(suffix: str, packed: Any) -> None:
     content = packed.compress(b"id,email\n1,ada@b.c\n2,bo@b.c\n")

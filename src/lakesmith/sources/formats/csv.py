@@ -8,14 +8,24 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import CsvOptions, FileSource, OnNewColumn
+from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.interface import LandingFormat
-from lakesmith.sources.formats.text import decode, line_counter, needs_stream, read_packed, read_start
+from lakesmith.sources.formats.text import (
+    decode,
+    line_counter,
+    needs_stream,
+    read_packed,
+    read_start,
+    record_counter,
+)
 from lakesmith.sources.landing_file import LandingFile
-from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
+from lakesmith.sources.shape import FileShape, Layout, UnreadableFile, check_names
 
 _FIRST = 16 * 1024
 _LARGEST = 8 * 1024 * 1024
@@ -43,27 +53,32 @@ def read_csv_shape(path: LandingFile, source: FileSource) -> FileShape:
 
 def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
     """The shape, None when ``text`` is too short to tell."""
-    lines = itertools.dropwhile(_is_blank, io.StringIO(text, newline=""))
+    lines = _Lines(io.StringIO(text, newline=""))
+    for _ in itertools.islice(lines, source.csv.skip_lines):
+        pass
     columns: tuple[str, ...] = ()
     if source.csv.header:
         header = _header(lines, whole, source)
         if header is None and not whole:
             return None
         columns = header or ()
-    has_row = not all(map(_is_blank, lines))
-    if not has_row and not whole:
+    before = lines.given if lines.given != int(source.csv.header) else None
+    rest = [line for line in lines if not _is_none(line, source)]
+    if not rest and not whole:
         return None
-    return FileShape(columns, (None,) * len(columns), empty=not has_row)
+    _check_titles(columns, rest, source)
+    return FileShape(columns, (None,) * len(columns), empty=not rest, layout=Layout(lines_before=before))
 
 
-def _is_blank(line: str) -> bool:
-    # As Spark's reader sees it: tabs make no line blank.
-    return not line.strip(" \r\n")
+def _is_none(line: str, source: FileSource) -> bool:
+    """Whether a line is no record: blank, as Spark's reader sees it (tabs make no line blank), or a comment."""
+    comment = source.csv.comment
+    return not line.strip(" \r\n") or bool(comment and line.startswith(comment))
 
 
-def _header(lines: Iterator[str], whole: bool, source: FileSource) -> tuple[str, ...] | None:
+def _header(lines: _Lines, whole: bool, source: FileSource) -> tuple[str, ...] | None:
     """The header's cells, None when there is no line or it does not end here; takes its lines off ``lines``."""
-    first = next(lines, None)
+    first = next((line for line in lines if not _is_none(line, source)), None)
     if first is None:
         return None
     record = _Lines(itertools.chain((first,), lines if source.csv.multiline else ()))
@@ -74,21 +89,50 @@ def _header(lines: Iterator[str], whole: bool, source: FileSource) -> tuple[str,
             raise _endless("a quote that is not closed")
         return None
     _check_text(cells, source)
-    check_names(cells)
+    _check_separator(first)
+    # A column without a name is left out like others that the table has not: an index that some program wrote.
+    check_names(cells if source.on_new_column is not OnNewColumn.IGNORE else tuple(filter(str.strip, cells)))
     return cells
 
 
+def _check_separator(line: str) -> None:
+    if re.fullmatch(r'"?sep=(.|\\t)?"?\s*', line, re.IGNORECASE):
+        raise UnreadableFile(
+            "LS435",
+            "its first line is no header",
+            "a header of column names",
+            repr(line.strip()),
+            "it tells spreadsheets the delimiter: set `skip_lines: 1` for this source (and `delimiter` as the line says)",
+        )
+
+
+def _check_titles(columns: tuple[str, ...], rows: list[str], source: FileSource) -> None:
+    """Raises UnreadableFile LS435 where most lines have several values and the header, which would make a column, has one."""
+    if len(columns) != 1 or source.on_new_column is not OnNewColumn.EVOLVE:
+        return
+    most = sum(source.csv.delimiter in row for row in rows)
+    if most >= 2 and most > len(rows) / 2:
+        raise UnreadableFile(
+            "LS435",
+            "its first line has one column, and most others have several",
+            "a header of column names",
+            repr(columns[0]),
+            "set `skip_lines` if there are lines before the header, or `delimiter` as the file has it",
+        )
+
+
 class _Lines(Iterator[str]):
-    """Lines that remember the last one given, and whether one more was asked for than there is."""
+    """Lines that remember how many were given, the last one, and whether one more was asked for than there is."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self.last = ""
+        self.last, self.given = "", 0
         self.ran_out = False
 
     def __next__(self) -> str:
         try:
             self.last = next(self._lines)
+            self.given += 1
         except StopIteration:
             self.ran_out = True
             raise
@@ -147,14 +191,31 @@ def _endless(found: str) -> UnreadableFile:
     )
 
 
-def _lines_before(source: FileSource) -> int | None:
-    return None if needs_stream(source.csv) else int(source.csv.header)
+def splitter(csv: CsvOptions, layout: Layout) -> partial[Iterator[str]]:
+    """What makes records of a file's lines where they are not lines: ``csv_records``."""
+    return partial(
+        csv_records,
+        delimiter=csv.delimiter,
+        quote=csv.quote if csv.multiline else "",
+        escape=csv.escape,
+        comment=csv.comment,
+        skip=layout.first_record(csv),
+    )
+
+
+def _counter(source: FileSource, layout: Layout) -> Callable[[LandingFile], int]:
+    csv = source.csv
+    if needs_stream(csv):
+        counted = record_counter(splitter(csv, layout), csv.encoding)
+    else:
+        counted = line_counter(layout.first_record(csv), csv.comment)
+    return lambda path: max(0, counted(path) - csv.skip_last)
 
 
 CSV: Final = LandingFormat(
     read_csv_shape,
     read_packed,
-    lambda source: line_counter(source, source.csv.header),
-    _lines_before,
+    _counter,
+    lambda source: not needs_stream(source.csv),
     has_header=True,
 )

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.landing_file import LandingFile
-from lakesmith.sources.shape import FileShape
-
-
-def _cannot_be_told(_: FileSource) -> None:
-    return None
+from lakesmith.sources.shape import FileShape, Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +16,14 @@ class LandingFormat:
 
     ``read_shape``: what one file says of its columns. Raises UnreadableFile and OSError.
     ``read_whole``: reads one file, of at least one byte, to its end. Raises UnreadableFile LS422 where it is damaged, and OSError.
-    ``counter``: what counts the records of one file, apart from Spark; None where that cannot be done. What it gives raises
+    ``counter``: what counts the records of one file of that layout, apart from Spark; None where that cannot be done. What it gives raises
     OSError, and EOFError or zlib.error for a damaged file.
-    ``lines_before``: the lines of a file before those that are its records; None where records are no lines.
+    ``has_lines``: whether the records of the source's files are lines, unless a file's layout is another one.
     ``has_header``: a file's first line names its columns, unless the source says otherwise. So it may name what are no columns.
     """
 
     read_shape: Callable[[LandingFile, FileSource], FileShape]
     read_whole: Callable[[LandingFile], None]
-    counter: Callable[[FileSource], Callable[[LandingFile], int] | None] = _cannot_be_told
-    lines_before: Callable[[FileSource], int | None] = _cannot_be_told
+    counter: Callable[[FileSource, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
+    has_lines: Callable[[FileSource], bool] = lambda _: False
     has_header: bool = False

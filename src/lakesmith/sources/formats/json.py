@@ -1,24 +1,57 @@
-"""JSON lines: each line one object. A file names no columns; its records do, each its own."""
+"""JSON: each line one object, or values of another layout. A file names no columns; its records do, each its own.
+
+Lines are the usual layout: they are read in blocks, side by side. The beginning of a file tells whether it has another one
+(``json_values``: objects glued together, over several lines, or in an array), unless ``multiline: true`` says that all files have.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from lakesmith.project.definitions import FileSource
 from lakesmith.sources.formats.interface import LandingFormat
-from lakesmith.sources.formats.text import decode, line_counter, read_packed, read_start
+from lakesmith.sources.formats.json_values import is_stream, json_values
+from lakesmith.sources.formats.text import (
+    decode,
+    is_wide,
+    line_counter,
+    needs_stream,
+    read_packed,
+    read_start,
+    record_counter,
+)
 from lakesmith.sources.landing_file import LandingFile
-from lakesmith.sources.shape import FileShape
+from lakesmith.sources.shape import FileShape, Layout
 
 _FIRST: Final = 16 * 1024
+_LARGEST: Final = 8 * 1024 * 1024
 
 
 def read_json_shape(path: LandingFile, source: FileSource) -> FileShape:
-    """The shape of one file: no columns, and whether it holds anything. Raises as ``read_start`` and ``decode``."""
-    data, whole = read_start(path, _FIRST)
-    return FileShape(empty=whole and not decode(data, source.csv.encoding, whole).strip())
+    """The shape of one file: no columns, whether it holds anything, and whether its records are lines.
+
+    Raises as ``read_start`` and ``decode``.
+    """
+    size = _FIRST
+    while True:
+        data, whole = read_start(path, size)
+        text = decode(data, source.csv.encoding, whole)
+        found = has_values(text, whole, source)
+        if found is not None or size >= _LARGEST:
+            return FileShape(empty=whole and not text.strip(), layout=Layout(bool(found)))
+        size *= 8
+
+
+def has_values(text: str, whole: bool, source: FileSource) -> bool | None:
+    """Whether the records of a file that begins with ``text`` are no lines. None: a longer text is needed."""
+    return source.is_folder and (source.csv.multiline or is_wide(source.csv) or is_stream(text, whole))
+
+
+def _counter(source: FileSource, layout: Layout) -> Callable[[LandingFile], int]:
+    return record_counter(json_values, source.csv.encoding) if layout.is_stream else line_counter(0)
 
 
 JSON: Final = LandingFormat(
-    read_json_shape, read_packed, lambda source: line_counter(source, has_header=False), lambda _: 0
+    read_json_shape, read_packed, _counter, lambda source: not needs_stream(source.csv)
 )

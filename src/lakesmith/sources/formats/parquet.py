@@ -138,4 +138,4 @@ def _rows(path: LandingFile) -> int:
         return int(pyarrow.parquet.read_metadata(file).num_rows)
 
 
-PARQUET: Final = LandingFormat(lambda path, _: read_parquet_shape(path), _read_pages, lambda _: _rows)
+PARQUET: Final = LandingFormat(lambda path, _: read_parquet_shape(path), _read_pages, lambda *_: _rows)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Final
 
 from lakesmith import limits
-from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.project.definitions import CsvOptions
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import UnreadableFile
 
@@ -79,28 +79,55 @@ def decode(data: bytes, encoding: str, whole: bool) -> str:
 
 def needs_stream(csv: CsvOptions) -> bool:
     """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
-    return csv.multiline or csv.encoding.upper().startswith(_WIDE)
+    return csv.multiline or is_wide(csv)
 
 
-def line_counter(source: FileSource, has_header: bool) -> Callable[[LandingFile], int] | None:
-    """What counts the records of a file that are its lines; None where records cannot be told by lines."""
-    return None if needs_stream(source.csv) else partial(_count, has_header=has_header)
+def is_wide(csv: CsvOptions) -> bool:
+    """True for an encoding of wide characters: the bytes of a line end are part of other characters, too."""
+    return csv.encoding.upper().startswith(_WIDE)
 
 
-def _count(path: LandingFile, has_header: bool) -> int:
+def line_counter(before: int, comment: str = "") -> Callable[[LandingFile], int]:
+    """What counts the records of a file that are its lines: as ``count_lines``."""
+
+    def count(path: LandingFile) -> int:
+        with _unpacked(path) as stream:
+            return count_lines(stream, before, comment.encode())
+
+    return count
+
+
+def record_counter(
+    split: Callable[[Iterable[str]], Iterator[str]], encoding: str
+) -> Callable[[LandingFile], int]:
+    """What counts the records that ``split`` makes of a file's lines, which end in LF."""
+
+    def count(path: LandingFile) -> int:
+        with (
+            _unpacked(path) as stream,
+            io.TextIOWrapper(stream, encoding, errors="replace", newline="\n") as lines,
+        ):
+            return sum(1 for _ in split(line.removesuffix("\n") for line in lines))
+
+    return count
+
+
+@contextmanager
+def _unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
     opener = _OPENERS.get(path.suffix.lower())
     with path.open("rb") as raw, opener(raw, "rb") if opener else nullcontext(raw) as stream:
-        return count_lines(stream, has_header)
+        yield stream
 
 
-def count_lines(stream: IO[bytes], has_header: bool) -> int:
-    """The lines that are not blank, without the first one if it is a header."""
+def count_lines(stream: IO[bytes], before: int, comment: bytes = b"") -> int:
+    """The lines that are not blank and do not begin with ``comment``, without the first ``before``."""
     total, first = 0, True
     for chunk in _whole_lines(stream):
-        if first:
-            chunk = _without_first_line(chunk) if has_header else chunk.removeprefix(_BOM)
-            first = False
-        total += _filled_lines(chunk)
+        chunk = chunk.removeprefix(_BOM) if first else chunk
+        first = False
+        while before and chunk:
+            chunk, before = _without_first_line(chunk), before - 1
+        total += _filled_lines(chunk, comment)
     return total
 
 
@@ -122,9 +149,11 @@ def _without_first_line(chunk: bytes) -> bytes:
     return chunk[end.end() :] if end else b""
 
 
-def _filled_lines(chunk: bytes) -> int:
+def _filled_lines(chunk: bytes, comment: bytes) -> int:
     plain = chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
     odd = b"\r" in plain or b"\n\n" in plain or b"\n " in plain or plain.startswith((b"\n", b" "))
+    if comment:
+        return sum(1 for line in _LINE_END.split(plain) if line.strip(b" ") and not line.startswith(comment))
     if not odd:
         return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n"))
     return sum(1 for line in _LINE_END.split(plain) if line.strip(b" "))

@@ -17,7 +17,7 @@ from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.shape import FileShape
+from lakesmith.sources.shape import USUAL, FileShape, Layout
 from lakesmith.sources.told import Holders, Told
 from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch.context import Batch
@@ -61,6 +61,12 @@ class Intake:
     def files(self) -> tuple[FileIdentity, ...]:
         """The files that are read."""
         return tuple(file for group in self.headers for file in group.files)
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """Where the records of the files are that have no usual layout, by their paths."""
+        odd = (group for group in self.headers if group.layout != USUAL)
+        return {file.path: group.layout for group in odd for file in group.files}
 
     def only(self, paths: Collection[str]) -> DataFrame:
         """The rows of the files at ``paths`` alone."""
@@ -289,6 +295,7 @@ def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[Re
             group.shape.columns,
             tuple(kind or "" for kind in group.shape.types),
             _spelt(group.shape, columns),
+            group.shape.layout,
         )
         for group in map(without_unreadable, shapes)
     )

@@ -7,7 +7,7 @@ looked at again after they were read; and the lines count only when the record t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.shape import UnreadableFile
+from lakesmith.sources.shape import Layout, UnreadableFile
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
@@ -215,7 +215,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     )
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
-        counting = beside.submit(_counted, batch)
+        counting = beside.submit(_counted, batch, intake.layouts)
         good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
         counted = counting.result()
     batch.pass_point("after-data")
@@ -263,7 +263,7 @@ def _set_aside(
     return set_aside(batch, intake.with_raw_columns(rows), names, bad)
 
 
-def _counted(batch: Batch) -> int | None:
+def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
     """The records of the batch's files, counted apart from Spark; None where that cannot be done, as of topics.
 
     A file that is gone by now is told of when the files are looked at again.
@@ -272,7 +272,7 @@ def _counted(batch: Batch) -> int | None:
     if any(intake.source.kafka for intake in batch.step.intakes):
         return None
     try:
-        counts = [count_records(intake.files, intake.source, root) for intake in batch.step.intakes]
+        counts = [count_records(intake.files, intake.source, root, layouts) for intake in batch.step.intakes]
     except FileNotFoundError:
         return None
     return None if None in counts else sum(count for count in counts if count)

@@ -22,10 +22,10 @@ from lakesmith import limits
 from lakesmith.project.definitions import OBJECT_SCHEME, CsvOptions, is_object
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.formats.registry import landing_format
-from lakesmith.sources.formats.text import needs_stream
+from lakesmith.sources.formats.text import is_wide
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.threads import map_in_threads
-from lakesmith.spark.frames.sql_text import options
+from lakesmith.spark.read.in_python import Split, in_python
 from lakesmith.spark.read.request import (
     PROVENANCE,
     SOURCE_FILE,
@@ -161,8 +161,8 @@ def union_all(frames: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, frames)
 
 
-def text_records(scan: RecordScan, group: ReadGroup, drop_header: bool) -> DataFrame:
-    """Lines of text files: ``_value`` and the provenance. Blank lines and each file's header line are left out.
+def text_records(scan: RecordScan, group: ReadGroup, before: int, comment: str = "") -> DataFrame:
+    """Lines of text files: ``_value`` and the provenance. Blank lines, comments and each file's lines ``before`` the first record are left out.
 
     Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
     """
@@ -180,40 +180,44 @@ def text_records(scan: RecordScan, group: ReadGroup, drop_header: bool) -> DataF
             f"{_ORDINAL} AS _line",
         )
     )
-    header = "NOT (_start = 0 AND _line = 0) AND " if drop_header else ""
-    return _with_position(lines.where(f"{header}trim({VALUE}) <> ''"))
+    kept = [f"trim({VALUE}) <> ''"]
+    kept += [f"NOT (_start = 0 AND _line < {before})"] if before else []
+    kept += [f"NOT startswith({VALUE}, {literal(comment)})"] if comment else []
+    return _with_position(lines.where(" AND ".join(kept)))
 
 
-def stream_records(scan: RecordScan, group: ReadGroup, drop_header: bool) -> DataFrame:
-    """Records of CSV files whose fields may hold line breaks: as ``text_records``, ``_value`` is the record as found.
-
-    Spark gives a record's text only when the record is bad: so it is asked for a number of fields no record has.
-    """
+def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame:
+    """Records that are no lines: as ``text_records``. ``split`` makes them of each file's lines."""
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
-    csv = scan.request.source.csv
-    asked = 1 if len(group.file_columns) != 1 else 2
-    fields = [f"c{i}" for i in range(asked)]
-    reader = scan.reader("csv", group.files).schema(
-        ", ".join(f"{field} string" for field in (*fields, "_text"))
+    plain = _raw_lines(scan, group).selectExpr(
+        f"CAST({VALUE} AS BINARY)", SOURCE_FILE, f"unix_micros({SOURCE_MODIFIED_AT})"
     )
-    settings = {
-        "columnNameOfCorruptRecord": "_text",
-        "mode": "PERMISSIVE",
-        "multiLine": "true",
-        "header": "false",
-    }
-    frame = reader.options(**settings, **dict(csv_options(csv)), encoding=csv.encoding)
-    # A record that does have that many fields has too many or too few: its text is put together again.
-    written = options(pair for pair in csv_options(csv) if pair[0] != "encoding")
-    again = f"to_csv(struct({', '.join(fields)}), {written})"
-    records = frame.load(absolute_paths(group.files, scan.request)).selectExpr(
-        f"coalesce(_text, {again}) AS {VALUE}",
-        *scan.provenance(group.files),
-        "0L AS _start",
-        f"{_ORDINAL} AS _line",
+    return in_python(plain, split).selectExpr(
+        f"CAST(value AS STRING) AS {VALUE}",
+        f"file AS {SOURCE_FILE}",
+        f"number AS {SOURCE_POSITION}",
+        f"timestamp_micros(at) AS {SOURCE_MODIFIED_AT}",
     )
-    return _with_position(records.where("_line > 0") if drop_header else records)
+
+
+def _raw_lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    """What is between two LF, blank or not."""
+    csv, reader, text = scan.request.source.csv, scan.reader("text", group.files), ""
+    if is_wide(csv):
+        # As CSV of one column, whose delimiter no text has: the reader of texts finds line ends in the middle of wide characters.
+        settings = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_text", "multiLine": "true"}
+        reader = scan.reader("csv", group.files).schema("line string, _text string")
+        reader = reader.options(**settings, sep="\x01", quote="", escape="", encoding=csv.encoding)
+        text = "coalesce(_text, line)"
+    frame = reader.option("lineSep", "\n").load(absolute_paths(group.files, scan.request))
+    return frame.selectExpr(f"{text or _decoded(csv)} AS {VALUE}", *scan.provenance(group.files))
+
+
+def without_last(records: DataFrame, count: int) -> DataFrame:
+    """The records without the last ``count`` of each file."""
+    from_end = f"row_number() OVER (PARTITION BY {SOURCE_FILE} ORDER BY {SOURCE_POSITION} DESC) AS _from_end"
+    return records.selectExpr("*", from_end).where(f"_from_end > {count}").drop("_from_end")
 
 
 def where_last(frame: DataFrame, condition: str) -> DataFrame:
@@ -236,8 +240,7 @@ def undecoded(csv: CsvOptions) -> str:
 
     What is decoded before it is seen here has U+FFFD for such bytes; a file with that character in it cannot be told from it.
     """
-    decoded = csv.encoding.upper() != "UTF-8" or needs_stream(csv)
-    strange = f" OR contains({VALUE}, '\\uFFFD')" if decoded else ""
+    strange = f" OR contains({VALUE}, '\\uFFFD')" if csv.encoding.upper() != "UTF-8" else ""
     return f"NOT is_valid_utf8({VALUE}){strange}"
 
 
@@ -331,17 +334,18 @@ def _with_position(records: DataFrame) -> DataFrame:
 def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
     groups = []
     for group in request.groups:
-        files = tuple(file for file in group.files if file.size > 0 and _portion(file, request) is portion)
+        files = tuple(
+            file for file in group.files if file.size > 0 and _portion(file, group, request) is portion
+        )
         alone = dict.fromkeys(file for file in files if _is_read_alone(_absolute(file.path, request)))
         together = tuple(file for file in files if file not in alone)
         groups += [replace(group, files=part) for part in (together, *((file,) for file in alone)) if part]
     return groups
 
 
-def _portion(file: FileIdentity, request: ReadRequest) -> Portion:
+def _portion(file: FileIdentity, group: ReadGroup, request: ReadRequest) -> Portion:
     """Blocks are of lines: the rows of other formats are numbered from the first of a file to its last."""
-    source = request.source
-    has_lines = landing_format(source).lines_before(source) is not None and not needs_stream(source.csv)
+    has_lines = landing_format(request.source).has_lines(request.source) and not group.layout.is_stream
     plain = has_lines and file.path.lower().endswith(_PLAIN_ENDINGS)
     return Portion.LARGE if plain and file.size >= limits.LARGE_FILE_BYTES else Portion.SMALL
 

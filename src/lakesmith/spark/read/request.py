@@ -15,6 +15,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns import Spellings
 from lakesmith.sources.fields import FieldPath
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.shape import USUAL, Layout
 from lakesmith.spark.frames.sql_text import any_of, case, not_null
 from lakesmith.spark.frames.sql_types import sql_type
 from lakesmith.spark.read.nanoseconds import read_as
@@ -39,12 +40,14 @@ class ReadGroup:
     ``file_columns`` are the names in the files, in their order; empty for JSON, whose rows carry their own names.
     ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
     ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case.
+    ``layout``: where the records of text files are.
     """
 
     files: tuple[FileIdentity, ...]
     file_columns: tuple[str, ...] = ()
     file_types: tuple[str, ...] = ()
     matches: tuple[tuple[str, str], ...] = ()
+    layout: Layout = USUAL
 
     @property
     def types(self) -> str | None:

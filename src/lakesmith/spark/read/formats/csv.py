@@ -16,6 +16,7 @@ from lakesmith import limits
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import Column, CsvOptions
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.formats.csv import splitter
 from lakesmith.sources.formats.text import needs_stream
 from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, reason
@@ -26,10 +27,11 @@ from lakesmith.spark.read.records import (
     RecordScan,
     csv_options,
     read_portions,
-    stream_records,
+    split_records,
     text_records,
     undecoded,
     where_last,
+    without_last,
 )
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -72,7 +74,8 @@ def _refuse_nested(request: ReadRequest) -> None:
 def _infer(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
     """By what the first rows of the first files look like."""
     few = first_files(request)
-    names = tuple(dict.fromkeys(column for group in few.groups for column in group.file_columns))
+    named = (column for group in few.groups for column in group.file_columns if column.strip())
+    names = tuple(dict.fromkeys(named))
     few = replace(few, columns=tuple((column, "string") for column in names))
     texts = _samples(spark, few)
     if texts is None:
@@ -126,8 +129,7 @@ def _parsed(scan: RecordScan, group: ReadGroup) -> DataFrame:
     A record in which nothing is quoted is split at the delimiters, in half the time that Spark's parser takes.
     """
     csv = scan.request.source.csv
-    scanned = stream_records if needs_stream(csv) else text_records
-    records = scan.gathered(scanned(scan, group, csv.header), group)
+    records = scan.gathered(_records(scan, group), group)
     split = records.selectExpr(
         "*", f"IF({_is_plain(csv)}, split({VALUE}, {literal(_pattern(csv.delimiter))}), NULL) AS q"
     )
@@ -141,6 +143,15 @@ def _parsed(scan: RecordScan, group: ReadGroup) -> DataFrame:
         "r.bad AS bad",
         "q IS NULL AS parsed",
     )
+
+
+def _records(scan: RecordScan, group: ReadGroup) -> DataFrame:
+    csv = scan.request.source.csv
+    if needs_stream(csv):
+        records = split_records(scan, group, splitter(csv, group.layout))
+    else:
+        records = text_records(scan, group, group.layout.first_record(csv), csv.comment)
+    return without_last(records, csv.skip_last) if csv.skip_last and scan.request.records is None else records
 
 
 def _is_plain(csv: CsvOptions) -> str:
@@ -225,7 +236,8 @@ def _misfit(group: ReadGroup, csv: CsvOptions) -> str:
     has = f"the header has {expected}" if csv.header else f"{expected} are declared"
     unquoted = _without_quoted(csv)
     found = f"CAST({_count(unquoted, csv.delimiter)} + 1 AS STRING)"
-    counted = f"concat('row has ', {found}, {literal(' fields, ' + has)})"
+    few = " (if other lines come before it, set `skip_lines`)" if csv.header and expected == 1 else ""
+    counted = f"concat('row has ', {found}, {literal(' fields, ' + has + few)})"
     if not csv.quote:
         return counted
     left_open = f"instr({unquoted}, {literal(csv.quote)}) > 0"
@@ -265,7 +277,9 @@ def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]
     """A header in the middle: files were put together. A row of one column may well hold the column's name."""
     if not csv.header or len(group.file_columns) < 2:
         return []
-    same = " AND ".join(f"c{i} <=> {literal(column)}" for i, column in enumerate(group.file_columns))
+    same = " AND ".join(
+        f"c{i} <=> {literal(column) if column else 'NULL'}" for i, column in enumerate(group.file_columns)
+    )
     return [(same, literal("the header again"))]
 
 

@@ -12,7 +12,6 @@ case only (``ReadRequest.keys``) each line takes its own; two of which none is t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,7 +20,8 @@ from lakesmith.project.definitions import OnInexact
 from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, dotted
-from lakesmith.sources.formats.text import needs_stream
+from lakesmith.sources.formats.json_values import json_values
+from lakesmith.sources.formats.text import is_wide
 from lakesmith.spark.frames.sql_text import any_of, case, options
 from lakesmith.spark.read.exact_nested import (
     UNUSUAL,
@@ -42,7 +42,7 @@ from lakesmith.spark.read.records import (
     owned_by,
     read_portions,
     scan_session,
-    stream_records,
+    split_records,
     text_records,
     undecoded,
 )
@@ -68,6 +68,9 @@ _STRICT = (
 _NONE = "CAST(array() AS array<string>)"
 _NUMBER = r"(-?[0-9][0-9.eE+-]*)"
 _ESCAPE = r"\u"
+_BLANK = " \t"
+_GLUED = r"[}][,\s]*[{]"
+_NO_LINE = "not one JSON object; objects over several lines, or several in one, need `multiline: true`"
 _HALF = r"\\u[dD][89a-fA-F]"
 _PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 """An escaped backslash, which may stand before a letter u, or one character of two escapes."""
@@ -142,18 +145,14 @@ def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFra
 
 
 def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Every line, as ``_value`` and the provenance; None when there are no files."""
+    """Every line, or value of a stream, as ``_value`` and the provenance; None when there are no files."""
     return read_portions(spark, request, _lines)
 
 
 def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    csv = scan.request.source.csv
-    if not needs_stream(csv):
-        return text_records(scan, group, drop_header=False)
-    # As CSV whose records are lines: of one field, as no JSON has the delimiter, and all bad, as two are asked for.
-    lines = replace(csv, delimiter="\x01", quote="", escape="")
-    request = replace(scan.request, source=replace(scan.request.source, csv=lines))
-    return stream_records(replace(scan, request=request), replace(group, file_columns=("line",)), False)
+    if group.layout.is_stream or is_wide(scan.request.source.csv):
+        return split_records(scan, group, json_values)
+    return text_records(scan, group, 0)
 
 
 def _types(request: ReadRequest) -> list[tuple[int, SqlType]]:
@@ -265,12 +264,25 @@ def _read_columns(request: ReadRequest) -> list[str]:
     return [f"{value} AS s{i}" for i, value in enumerate(found)]
 
 
+def _not_one(request: ReadRequest) -> str:
+    """Why a record is no object. Of a line that seems to be a part of one, or several, it says what would read it."""
+    plain, text = literal("not one JSON object"), f"trim(BOTH {literal(_BLANK)} FROM {VALUE})"
+    if any(group.layout.is_stream for group in request.groups) or not request.source.is_folder:
+        return plain
+    is_part = f"startswith({text}, {literal('{')}) <> endswith({text}, {literal('}')})"
+    return f"IF({is_part} OR {text} RLIKE {literal(_GLUED)}, {literal(_NO_LINE)}, {plain})"
+
+
 def _fault(request: ReadRequest) -> str:
     csv = request.source.csv
     return case(
         [
             (undecoded(csv), literal(f"not valid {csv.encoding}")),
-            ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", literal("not one JSON object")),
+            (
+                f"{VALUE} = '['",
+                literal("an array that is not closed: the file was cut off, and what came after is missing"),
+            ),
+            ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", _not_one(request)),
             (_half_pair(), literal("half of a surrogate pair, such as \\ud83d alone: no text has it")),
             (f"try_parse_json({VALUE}) IS NULL", literal("a key is given twice in one object")),
             *_rivals(request),
