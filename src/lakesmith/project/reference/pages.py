@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import enum
+import inspect
+import re
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -36,6 +38,9 @@ from lakesmith.project.models import (
     TableFile,
     TargetSettings,
 )
+from lakesmith.quality import predicate
+from lakesmith.quality.model import ColumnLength, ColumnValues, IsComplete, Keyword, Operator
+from lakesmith.quality.rule_types import known_types, refusal
 
 _NOTE: Final = (
     "<!-- generated from the models: python -m lakesmith.project.reference.pages docs/reference -->"
@@ -67,9 +72,36 @@ defaults: {owner: data team}
 ```"""
 
 
+_RULES: Final = (
+    "What `rules` of a [table](table.md) can say: a part of DQDL, the language of AWS Glue Data Quality. Each rule judges one row by itself; `on_bad_row` "
+    "says what becomes of the rows that break one. Rules are put together with `and`, `or` and parentheses, and `where` restricts one to some rows."
+)
+_RULES_EXAMPLE: Final = """```
+Rules = [
+    IsComplete "email",
+    ColumnValues "price" > 0 where "status = 'paid'",
+    (ColumnValues "country" in ["NO", "SE"]) or (ColumnLength "vat_id" between 7 and 15)
+]
+```"""
+_ROW_RULES: Final = {
+    'IsComplete "column"': IsComplete,
+    'ColumnValues "column" CONDITION': ColumnValues,
+    'ColumnLength "column" CONDITION': ColumnLength,
+}
+_OPERANDS: Final = {
+    "between": " 1 and 3",
+    "not between": " 1 and 3",
+    "in": ' ["a", "b"]',
+    "not in": ' ["a", "b"]',
+    "matches": ' "[a-z]+"',
+    "not matches": ' "[a-z]+"',
+}
+
+
 def pages() -> dict[str, str]:
     """File names and the texts the pages must have."""
-    return {"table.md": "\n".join(_table_page()), "project.md": "\n".join(_project_page())}
+    made = {"table.md": _table_page(), "project.md": _project_page(), "rules.md": _rules_page()}
+    return {name: "\n".join(lines) for name, lines in made.items()}
 
 
 def _table_page() -> Iterator[str]:
@@ -107,6 +139,38 @@ def _project_page() -> Iterator[str]:
     yield from ("## _defaults.yaml", "", _doc(DefaultsFile), "")
     yield "It has the settings of a table's [How it is kept](table.md#how-it-is-kept), and:\n"
     yield from _rows(own)
+
+
+def _rules_page() -> Iterator[str]:
+    yield from ("# Rules", "", _NOTE, "", _RULES, "", _RULES_EXAMPLE, "")
+    yield from ("## Rule types", "", "| rule | a row passes where |", "|---|---|")
+    for form, model in _ROW_RULES.items():
+        yield f"| `{form}` | {_sentence(model.__doc__)} |"
+    yield from ("", "A condition is one of:", "")
+    yield from (f"- `{operator}{_OPERANDS.get(operator, ' 1')}`" for operator in get_args(Operator))
+    keywords = ", ".join(f"`{keyword}`" for keyword in get_args(Keyword))
+    yield f"\nValues are numbers, strings in double quotes, or, with `=`, `!=`, `in` and `not in`, {keywords}.\n"
+    yield from ("## What is judged", "", *_terms(predicate.__doc__ or ""), "")
+    yield from (
+        "## Rule types of DQDL that are refused",
+        "",
+        "| rule type | why | instead |",
+        "|---|---|---|",
+    )
+    for name in known_types():
+        if (refused := refusal(name)) is not None:
+            yield f"| `{name}` | {refused[0]} | {refused[1]} |"
+    yield ""
+
+
+def _terms(text: str) -> Iterator[str]:
+    """The terms of a docstring and what they mean, indented below them, as a list."""
+    for found in re.finditer(r"^(\w[\w ]*)\n((?: {4}.*\n)+)", inspect.cleandoc(text) + "\n", re.MULTILINE):
+        yield f"- **{found[1]}** {_sentence(found[2])}"
+
+
+def _sentence(text: str | None) -> str:
+    return re.sub(r":class:`\w+`", "`IsComplete`", " ".join((text or "").split())).replace("``", "`")
 
 
 def _section(title: str, fields: dict[str, FieldInfo]) -> Iterator[str]:
