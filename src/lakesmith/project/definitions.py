@@ -213,8 +213,8 @@ class PostgresTable:
 class KafkaTopic:
     """A topic in Kafka. ``connection``: the environment variable that says how its brokers are reached.
 
-    ``avro_schema``: what its values are written with, as JSON; None: they are JSON objects. ``schema_ids``: the numbers of that schema in a
-    registry, one of which stands before each value; none: values are bare. ``json_keys``: a tombstone's columns are those of its key.
+    ``avro_schema``: what its values are written with, as JSON; None: they are JSON objects. ``schema_ids``: the numbers of their schema in a
+    registry, one of which stands before each value; none: values in Avro are bare, those of JSON may have any. ``json_keys``: a tombstone's columns are those of its key.
     ``from_end``: the first batch leaves out what is there. ``skips_gone`` and ``restarts``: what is done about records that are gone, and
     about a topic that was made again, where it is not to be refused.
     """

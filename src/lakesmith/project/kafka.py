@@ -40,7 +40,5 @@ def kafka_source(
 def _faults(settings: KafkaSettings, avro_schema: str | None) -> Iterator[tuple[str, str]]:
     if settings.values == "avro" and avro_schema is None:
         yield "values in Avro need the schema that they are written with", "avro_schema: a file of the table"
-    if settings.values != "avro" and settings.schema_ids:
-        yield "schema_ids has no meaning for JSON", "values: avro"
     if any(not 0 <= number < 2**31 for number in settings.schema_ids or ()):
         yield "schema_ids has what is no number of a schema", "whole numbers from 0"

@@ -271,8 +271,9 @@ class KafkaSettings(Settings):
     )
     schema_ids: list[int] | None = Field(
         None,
-        description="With `avro`: values begin with the number that a schema registry gave to their schema (a zero byte and four more), and these are the "
-        "numbers of the table's `avro_schema`. Values of another number are bad rows. Default: values are bare.",
+        description="Values begin with the number that a schema registry gave to their schema (a zero byte and four more), and these are the "
+        "numbers that are taken: with `avro`, those of the table's `avro_schema`. Values of another number are bad rows. Default: values in Avro are "
+        "bare; of JSON, such a number is left out, whatever it is.",
         min_length=1,
     )
     keys: Literal["text", "json"] = Field(
@@ -454,8 +455,8 @@ class SharedSettings(Settings):
     )
     rules: str | None = Field(
         None,
-        description="Quality rules in DQDL, `Rules = [ ... ]`. Rows that break one are bad rows. Versions that delete are "
-        "never judged.",
+        description="Quality rules in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break one are bad rows. Versions that "
+        "delete are never judged.",
     )
     on_bad_row: Annotated[OnBadRow | None, Loose] = Field(
         None,

@@ -114,20 +114,53 @@ def test_json(shop: ProjectHarness, server: Server) -> None:
         (1, Decimal("0.10"), "é", '{"id": 1}', headers, False),
         (12345678901234567, Decimal("99999999.99"), None, "k", None, False),
     ]
-    bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in shop.quarantine("bronze.clicks")}
+    kept = shop.quarantine("bronze.clicks")
+    bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in kept}
     assert bad[1] == (None, ["column id is required"])
     assert bad[2] == ("no json", ["not one JSON object"])
-    assert bad[3] == (
-        '{"_key":"0xff00","_headers":null,"_tombstone":false, "id": "1"}',
-        ["id: not a bigint: '1'"],
-    )
-    assert bad[4][1] == ["not valid UTF-8"]
+    assert bad[3] == ('{"id": "1"}', ["id: not a bigint: '1'"])
+    assert bad[4] == ('{"id": 3, "page": "\ufffd\ufffd\ufffd"}', ["not valid UTF-8"])
+    besides = {row["source_position"]: row["row"] for row in kept}
+    assert besides[2] == '{"_key":null,"_headers":null,"_tombstone":false}'
+    assert besides[3] == '{"_key":"0xff00","_headers":null,"_tombstone":false}'
     assert isinstance(decided(shop, "bronze.clicks"), UpToDate)
     server.send("clicks", [('{"id": 1}', None), ("no json", None)])
     record = shop.must_run().published["bronze.clicks"]
     assert (record.account.read, record.account.inserted, record.account.quarantined) == (2, 1, 1)
     assert shop.rows("silver.current", "id") == [(12345678901234567,)]
     assert shop.rows("bronze.clicks", "_source_position", "id", "_tombstone")[-1] == (5, 1, True)
+
+
+def test_json_behind_the_number_of_a_schema(shop: ProjectHarness, server: Server) -> None:
+    """What a registry's clients put before a value is no part of it; with `schema_ids` other numbers, and none, are refused."""
+    server.make("tagged")
+    values = [
+        b'\0\0\0\0\7{"id": 1}',
+        b'\0\0\0\1\54 {"id": 2}',
+        b'\0\0\0\0\x80{"id": 3}',
+        b'{"id": 4}',
+        b'\0\xff\xff\xff\xff{"id": "x"}',
+        b"\0\0\0\0\7",
+        b"\0\0\7",
+    ]
+    server.send("tagged", [(None, value) for value in values])
+    tables = {
+        f"tables/bronze/{name}.yaml": table("tagged", settings)
+        for name, settings in (("any", "values: json"), ("some", "schema_ids: [7, 300]"))
+    }
+    shop.write(tables)
+    shop.must_run("bronze.any", "bronze.some")
+    assert shop.rows("bronze.any", "id") == [(1,), (2,), (3,), (4,)]
+    assert shop.rows("bronze.some", "id") == [(1,), (2,)]
+    bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in shop.quarantine("bronze.any")}
+    assert bad[4] == ('{"id": "x"}', ["id: not a bigint: 'x'"])
+    assert (sorted(bad), bad[5]) == ([4, 5, 6], ("", ["not one JSON object"]))
+    none = "its first bytes are not the number of a schema in `schema_ids`"
+    bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in shop.quarantine("bronze.some")}
+    assert bad == {
+        **{at: ("0x" + values[at].hex().upper(), [none]) for at in (2, 3, 4, 6)},
+        5: ("", ["not one JSON object"]),
+    }
 
 
 def test_killed_between_intent_and_publishing(shop: ProjectHarness, server: Server) -> None:
@@ -242,9 +275,9 @@ def test_avro(shop: ProjectHarness, server: Server) -> None:
     bare = shop.frame("bronze.bare").where("NOT _tombstone").orderBy("id").selectExpr(*names)
     assert bare.collect() == expected
     assert ("d", None, True) in shop.rows("bronze.bare", "_key", "id", "_tombstone")
-    assert [row["raw"] for row in shop.quarantine("bronze.bare")] == [
-        "no record of the schema: 0xFF",
-        "no record of the schema: 0x",
+    assert [(row["raw"], row["reasons"]) for row in shop.quarantine("bronze.bare")] == [
+        ("0xFF", ["not a record of the `avro_schema`"]),
+        ("0x", ["not a record of the `avro_schema`"]),
     ]
     assert [row["source_position"] for row in shop.quarantine("bronze.framed")] == [2, 3, 4]
 

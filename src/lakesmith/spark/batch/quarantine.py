@@ -18,6 +18,7 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.earlier_rows import is_of, require_none_of
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.exact_json import exact_json, types_of
+from lakesmith.spark.read.kafka import kept_apart
 
 REASONS: Final = "_reasons"
 """The column that holds why a row is bad: an array of strings, empty for a good row."""
@@ -35,7 +36,9 @@ COLUMNS: Final = (
     Column("source_modified_at", "timestamp", "when the landing file was last written, where known"),
     Column("raw", "string", "a row that did not parse: its text, or a JSON of it where the file has types"),
     Column("raw_columns", "array<string>", "the columns of the raw text, in its file's order"),
-    Column("row", "string", "a row that parsed, as JSON"),
+    Column(
+        "row", "string", "a row that parsed, as JSON; of a record of Kafka that did not, its key and headers"
+    ),
     Column("row_types", "string", "the types of the JSON's fields, as DDL"),
     Column("quarantined_at", "timestamp", "when the batch began"),
 )
@@ -124,7 +127,9 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
     def known(name: str, kind: str) -> SparkColumn:
         return (F.col(name) if name in present else F.lit(None)).cast(kind)
 
-    raw, (whole, types) = known("_raw", "string"), _as_json(rows, columns)
+    whole, types = _as_json(rows, columns)
+    apart = kept_apart("_raw", "_source_file") if {"_raw", "_source_file"} <= present else ("NULL", "NULL")
+    raw, besides = (F.expr(text).cast("string") for text in apart)
     content = rows.select(
         F.col(REASONS).alias("reasons"),
         known("_source_file", "string").alias("source_file"),
@@ -132,7 +137,7 @@ def _quarantine_rows(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> D
         known("_source_modified_at", "timestamp").alias("source_modified_at"),
         raw.alias("raw"),
         known("_raw_columns", "array<string>").alias("raw_columns"),
-        F.when(raw.isNull(), whole).alias("row"),
+        F.when(raw.isNull(), whole).otherwise(besides).alias("row"),
         F.when(raw.isNull(), types).otherwise(known("_raw_types", "string")).alias("row_types"),
     )
     return with_batch(batch, content)

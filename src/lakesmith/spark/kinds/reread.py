@@ -26,6 +26,7 @@ from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types,
 from lakesmith.spark.kinds.intake_fields import column_keys, record_shape, with_field_keys
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, read_typed
 from lakesmith.spark.read.formats.registry import reader_of
+from lakesmith.spark.read.kafka import put_together
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -132,7 +133,8 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 
 
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
-    records = rows.selectExpr(f"raw AS {VALUE}", *_PROVENANCE)
+    text = put_together("raw", "`row`") if form.source.kafka else "raw"
+    records = rows.selectExpr(f"{text} AS {VALUE}", *_PROVENANCE)
     request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
     if keys := reader_of(form.source).keys:
         shape, _ = record_shape(batch.spark, request, keys, columns)

@@ -1,7 +1,8 @@
 """Slices of a topic, by Spark's own connector, as lines of JSON: what reads JSON lines reads them, and keeps their bad ones.
 
-A value stays the text that it is. Key, headers and whether there is a value at all are put before its first field. A record in Avro is written
-as JSON, which holds all of it but infinities and NaN; what is no record of the schema becomes a text that is no JSON, so a bad row.
+A value stays the text that it is, without the number of its schema that a registry's clients put before it. Key, headers and whether there is a
+value at all are put before its first field, and kept apart from it in quarantine. A record in Avro is written as JSON, which holds all of it but
+infinities and NaN; what is no record of the schema becomes a text that is no JSON, so a bad row.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from lakesmith.project.definitions import TOMBSTONE, KafkaTopic
+from lakesmith.project.definitions import KAFKA_PATH, TOMBSTONE, KafkaTopic
 from lakesmith.quoting import literal
 from lakesmith.sources.kafka.slices import slice_of
 from lakesmith.sources.model import FileIdentity
@@ -34,8 +35,9 @@ _ALWAYS: Final = {
     # All that is asked for is there. Brokers would wait half a second for records behind it, at the end of each read.
     "kafka.fetch.max.wait.ms": "10",
 }
-_OF_SCHEMA: Final = 5
-"""Bytes before a value that say by which schema of a registry it is written: a zero, and the schema's number."""
+_BEGIN: Final = '{"_key":'
+ODD: Final = "0x"
+"""How a value begins that is none of its schema: its bytes in hexadecimal digits."""
 
 
 def read_slices(
@@ -74,20 +76,19 @@ def read_slices(
 
 
 def _text(topic: KafkaTopic) -> SparkColumn:
-    """The value as JSON; null for a tombstone."""
+    """The value as JSON; null for a tombstone. What is no value of the schema is its bytes in hexadecimal digits, as ``0x...``."""
+    is_framed = "hex(substring(value, 1, 1)) = '00' AND length(value) >= 5"
+    known = ", ".join(f"'{each}'" for each in topic.schema_ids)
+    fits = f"{is_framed} AND conv(hex(substring(value, 2, 4)), 16, 10) IN ({known})" if known else "true"
+    bare = "substring(value, 6)"
     if topic.avro_schema is None:
-        return F.col("value").cast("string")
-    value, fits = F.col("value"), F.lit(True)
-    if topic.schema_ids:
-        number = "conv(hex(substring(value, 2, 4)), 16, 10)"
-        known = ", ".join(f"'{each}'" for each in topic.schema_ids)
-        fits = F.expr(f"hex(substring(value, 1, 1)) = '00' AND {number} IN ({known})")
-        value = F.expr(f"substring(value, {_OF_SCHEMA + 1})")
-    options = {"mode": "PERMISSIVE", "avroSchema": _with_mark(topic.avro_schema)}
-    record = from_avro(F.when(fits, value), topic.avro_schema, options)
-    written = F.when(record[_READ], F.to_json(record.dropFields(_READ), _JSON))
-    odd = F.concat(F.lit("no record of the schema: 0x"), F.hex("value"))
-    return F.when(F.col("value").isNotNull(), F.coalesce(written, odd))
+        text = F.expr(f"IF({fits}, CAST(IF({is_framed}, {bare}, value) AS STRING), NULL)")
+    else:
+        options = {"mode": "PERMISSIVE", "avroSchema": _with_mark(topic.avro_schema)}
+        value = F.expr(f"IF({fits}, {bare if known else 'value'}, NULL)")
+        record = from_avro(value, topic.avro_schema, options)
+        text = F.when(record[_READ], F.to_json(record.dropFields(_READ), _JSON))
+    return F.when(F.col("value").isNotNull(), F.coalesce(text, F.concat(F.lit(ODD), F.hex("value"))))
 
 
 def _with_mark(schema: str) -> str:
@@ -116,8 +117,44 @@ def _body(topic: KafkaTopic) -> str:
     return f"trim(LEADING {_BLANK} FROM coalesce(_text, {of_key}))"
 
 
-def _line() -> str:
-    """SQL of both in one object; a body that is none stays what it is. Bytes that are no text are kept for whoever judges them."""
-    rest = f"trim(LEADING {_BLANK} FROM substr(_body, 2))"
-    comma = f"IF(startswith({rest}, {literal('}')}), '', ', ')"
-    return f"IF(startswith(_body, {literal('{')}), concat(_besides, {comma}, {rest}), _body)"
+def _line(body: str = "_body", besides: str = "_besides") -> str:
+    """SQL of both as one object, and of a body that is none behind the object of what it has besides: that is no JSON either."""
+    rest, brace = f"substr({body}, 2)", literal("}")
+    comma = f"IF(startswith(trim(LEADING {_BLANK} FROM {rest}), {brace}), '', ',')"
+    return (
+        f"CASE WHEN trim(BOTH {_BLANK} FROM {body}) = '' THEN {body}"
+        f" WHEN startswith({body}, {literal('{')}) THEN concat({besides}, {comma}, '\n', {rest})"
+        f" ELSE concat({besides}, {brace}, '\n', {body}) END"
+    )
+
+
+def kept_apart(raw: str, file: str) -> tuple[str, str]:
+    """SQL of what ``_line`` put together, where ``raw`` is that of a ``file``: the value as it came, and the object of what it has besides;
+    of any other text, itself and null."""
+    at, brace = f"instr({raw}, '\n')", literal("}")
+    is_line = (
+        f"startswith({file}, {literal(KAFKA_PATH)}) AND startswith({raw}, {literal(_BEGIN)}) AND {at} > 0"
+    )
+    before, rest = f"substr({raw}, 1, {at} - 1)", f"substr({raw}, {at} + 1)"
+    value = f"IF(endswith({before}, {brace}), {rest}, concat({literal('{')}, {rest}))"
+    besides = f"concat(trim(TRAILING ',' FROM trim(TRAILING {brace} FROM {before})), {brace})"
+    return f"IF({is_line}, {value}, {raw})", f"IF({is_line}, {besides}, NULL)"
+
+
+def odd_value(topic: KafkaTopic, otherwise: str) -> str:
+    """SQL of what is wrong with a line whose value is none; ``otherwise``: where it is no value of another schema either."""
+    what = (
+        "its first bytes are not the number of a schema in `schema_ids`"
+        if topic.schema_ids
+        else "not a record of the `avro_schema`"
+    )
+    if not topic.avro_schema and not topic.schema_ids:
+        return otherwise
+    framed = " (if a registry's clients write the values, set `schema_ids`)" if not topic.schema_ids else ""
+    is_framed = f"contains({VALUE}, '\n{ODD}00')"
+    return f"IF(contains({VALUE}, '\n{ODD}'), concat({literal(what)}, IF({is_framed}, {literal(framed)}, '')), {otherwise})"
+
+
+def put_together(raw: str, besides: str) -> str:
+    """SQL of a line again, of what ``kept_apart`` made of it; where ``besides`` is null, of ``raw``."""
+    return f"IF({besides} IS NULL, {raw}, {_line(raw, f'trim(TRAILING {literal(chr(125))} FROM {besides})')})"

@@ -36,6 +36,7 @@ from lakesmith.spark.read.exact_nested import (
     wrong,
 )
 from lakesmith.spark.read.exact_text import TextFormats, reason
+from lakesmith.spark.read.kafka import odd_value
 from lakesmith.spark.read.records import (
     VALUE,
     RecordScan,
@@ -267,6 +268,8 @@ def _read_columns(request: ReadRequest) -> list[str]:
 def _not_one(request: ReadRequest) -> str:
     """Why a record is no object. Of a line that seems to be a part of one, or several, it says what would read it."""
     plain, text = literal("not one JSON object"), f"trim(BOTH {literal(_BLANK)} FROM {VALUE})"
+    if request.source.kafka is not None:
+        return odd_value(request.source.kafka, plain)
     if any(group.layout.is_stream for group in request.groups) or not request.source.is_folder:
         return plain
     is_part = f"startswith({text}, {literal('{')}) <> endswith({text}, {literal('}')})"
