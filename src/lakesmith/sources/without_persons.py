@@ -76,7 +76,10 @@ def without_persons(content: bytes, suffix: str, source: FileSource, wanted: Wan
         left, gone = _values_without(plain, source, wanted)
         return (_PACK.get(suffix, bytes)(left), gone) if gone else (content, 0)
     lines = plain.splitlines(keepends=True)
-    first = next((at for at, line in enumerate(lines) if line.strip(b" \r\n")), len(lines))
+    none = source.csv.comment.encode() or b"\n"
+    before = source.csv.skip_lines if source.format is not FileFormat.JSON else 0
+    filled = (at for at, line in enumerate(lines) if line.strip(b" \r\n") and not line.startswith(none))
+    first = next((at for at in filled if at >= before), len(lines))
     is_theirs, begin = _judge(lines, first, source, wanted)
     kept = [line for at, line in enumerate(lines) if at < begin or not is_theirs(_text(line, source))]
     if len(kept) == len(lines):

@@ -59,6 +59,12 @@ def test_a_file_without_a_header_has_the_declared_columns() -> None:
     assert kept("ada@b.c,1\n", of, wanted(declared=("id", "email"))) == ("ada@b.c,1\n", 0)
 
 
+def test_lines_before_the_header_are_no_rows() -> None:
+    text = "sep=,\nada@b.c wrote this\n# by hand\nid,email\n1,ada@b.c\n2,bo@b.c\n"
+    expected = (text.replace("1,ada@b.c\n", ""), 1)
+    assert kept(text, source(skip_lines=2, comment="#")) == expected
+
+
 def test_all_columns_have_to_have_their_values() -> None:
     theirs = wanted(("1", ADA), ("7", "bo@b.c"), names=("id", "email"))
     text = "id,email\n1,ada@b.c\n2,ada@b.c\n7,bo@b.c\n"

@@ -29,6 +29,7 @@ from lakesmith.sources.shape import FileShape, Layout, UnreadableFile, check_nam
 
 _FIRST = 16 * 1024
 _LARGEST = 8 * 1024 * 1024
+_LOOKED_AT = 20
 _REPLACEMENT = "\ufffd"
 # A character no text file has, in the place of a delimiter of several characters, which the csv module does not know.
 _ONE_DELIMITER = "\x1f"
@@ -63,7 +64,7 @@ def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
             return None
         columns = header or ()
     before = lines.given if lines.given != int(source.csv.header) else None
-    rest = [line for line in lines if not _is_none(line, source)]
+    rest = list(itertools.islice((line for line in lines if not _is_none(line, source)), _LOOKED_AT))
     if not rest and not whole:
         return None
     _check_titles(columns, rest, source)
@@ -106,11 +107,18 @@ def _check_separator(line: str) -> None:
         )
 
 
+def _has_several(line: str, source: FileSource) -> bool:
+    try:
+        return len(cells_of(line, source)) > 1
+    except UnreadableFile:
+        return False
+
+
 def _check_titles(columns: tuple[str, ...], rows: list[str], source: FileSource) -> None:
     """Raises UnreadableFile LS435 where most lines have several values and the header, which would make a column, has one."""
     if len(columns) != 1 or source.on_new_column is not OnNewColumn.EVOLVE:
         return
-    most = sum(source.csv.delimiter in row for row in rows)
+    most = sum(_has_several(row, source) for row in rows)
     if most >= 2 and most > len(rows) / 2:
         raise UnreadableFile(
             "LS435",

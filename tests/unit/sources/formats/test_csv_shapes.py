@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakesmith.project.definitions import CsvOptions, FileSource
+from lakesmith.project.definitions import CsvOptions, FileSource, OnNewColumn
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.csv import read_csv_shape
 from lakesmith.sources.shape import UnreadableFile
@@ -129,3 +129,30 @@ def test_a_header_that_cannot_be_used(bad: Bad, tmp_path: Path, make_source: Mak
         read_csv_shape(path, make_source(csv=bad.options))
     assert caught.value.code == bad.code
     assert bad.says in str(caught.value)
+
+
+TITLED: list[tuple[str, str, OnNewColumn, str | None]] = [
+    ("a line for spreadsheets", "SEP=;\r\nid;name\r\n1;a\r\n", OnNewColumn.FAIL, "`skip_lines: 1`"),
+    ("the same with its delimiter", '"sep=,"\nid,name\n', OnNewColumn.EVOLVE, "`skip_lines: 1`"),
+    ("a title", "Report Q1\n\nid,name\n1,a\n2,b\n", OnNewColumn.EVOLVE, "`skip_lines`"),
+    ("a title in a cell of many", "Report,,\nid,name,x\n", OnNewColumn.EVOLVE, "`skip_lines`"),
+    ("columns without names are left out", ",id,\n1,2,\n", OnNewColumn.IGNORE, None),
+    ("columns without names", ",id,\n1,2,\n", OnNewColumn.EVOLVE, "`on_new_column: ignore`"),
+    ("one column of texts", 'text\n"a, b"\n"c, d"\n', OnNewColumn.EVOLVE, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "setting"), [case[1:] for case in TITLED], ids=[case[0] for case in TITLED]
+)
+def test_what_helps_is_named(
+    text: str, policy: OnNewColumn, setting: str | None, tmp_path: Path, make_source: Make
+) -> None:
+    (tmp_path / "a.csv").write_text(text, newline="")
+    source = make_source(on_new_column=policy)
+    if setting is None:
+        assert read_csv_shape(tmp_path / "a.csv", source).columns == tuple(text.partition("\n")[0].split(","))
+        return
+    with pytest.raises(UnreadableFile) as found:
+        read_csv_shape(tmp_path / "a.csv", source)
+    assert setting in found.value.hint
