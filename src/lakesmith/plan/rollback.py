@@ -1,8 +1,12 @@
-"""Going back: which points of a table's past it can go back to, and what becomes of the tables below. Pure."""
+"""Rollback: which points of a table's past it can go to, and what becomes of the tables below. Pure.
+
+A point is mostly an earlier one. It can also be a later one: of what a rollback has undone, until that expires.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from lakesmith.catalog.family import sidecar_of
@@ -21,9 +25,10 @@ Inputs = Mapping[TableName, Sequence[TableName]]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A table that goes back: main from snapshot ``begin`` to ``to``, whose newest record is ``record``, at snapshot ``recorded``.
+    """A table that goes to another point: main from snapshot ``begin`` to ``to``, whose newest record is ``record``, at snapshot ``recorded``.
 
-    ``undone``: the batches that main had and does not have then. ``at_ms``: when ``to`` was committed (since the epoch).
+    ``undone``: the batches that main had and does not have then. ``at_ms``: when ``to`` was committed (since the epoch). ``is_forward``: main
+    keeps all that it has, and gets what was undone before.
     """
 
     name: TableName
@@ -34,6 +39,7 @@ class Move:
     record: Record
     at_ms: int
     undone: tuple[Record, ...] = ()
+    is_forward: bool = False
 
     @property
     def sidecars(self) -> dict[TableName, int]:
@@ -76,17 +82,18 @@ def _as_of(state: TableState, snapshot: int) -> TableState:
 
 
 def _move(name: TableName, state: TableState, snapshot: int, progress: Progress) -> Move:
-    then = {each.snapshot_id for each in state.ancestors(snapshot)}
-    lost = [each for each in state.ancestors(state.refs[MAIN]) if each.snapshot_id not in then]
+    then, begin = {each.snapshot_id for each in state.ancestors(snapshot)}, state.refs[MAIN]
+    lost = [each for each in state.ancestors(begin) if each.snapshot_id not in then]
     return Move(
         name=name,
         uuid=state.uuid,
-        begin=state.refs[MAIN],
+        begin=begin,
         to=snapshot,
         recorded=progress.snapshot.snapshot_id,
         record=progress.record,
         at_ms=state.snapshots[snapshot].committed_ms,
         undone=tuple(record for each in reversed(lost) if (record := each.record) is not None),
+        is_forward=snapshot != begin and begin in then,
     )
 
 
@@ -121,8 +128,8 @@ def _no_point(state: TableState, snapshot: int) -> StateError:
 def with_below(first: Move, below: Sequence[TableName], inputs: Inputs, tables: Tables) -> Rollback:
     """The move, and those of the tables that were made from what it undoes.
 
-    Each goes back to its newest batch that read no more than is there then. One without such a batch, or that cannot go back, stays: the next run
-    computes it from what its inputs are then.
+    Each goes to its newest batch that read no more than is there then: an earlier one, or, if a table that it reads goes forward, also one
+    that was undone. A table without such a batch, or that cannot go there, stays: the next run computes it from what its inputs are then.
 
     Args:
         below: the tables that are made from it, near or far, each behind those it reads.
@@ -151,6 +158,8 @@ def _newest_fitting(name: TableName, moved: Sequence[Move], tables: Tables) -> M
     progress = find_progress(state)
     if progress is None:
         return None
+    if any(move.is_forward for move in moved):
+        return next((move for move in _past(name, tables) if _fits(move.record, moved, tables)), None)
     if _fits(progress.record, moved, tables):
         return _move(name, state, state.refs[MAIN], progress)
     records = published_records(state, progress.snapshot)
@@ -162,6 +171,15 @@ def _newest_fitting(name: TableName, moved: Sequence[Move], tables: Tables) -> M
         ),
         None,
     )
+
+
+def _past(name: TableName, tables: Tables) -> Iterator[Move]:
+    """The points that the table can go to, undone ones too, the newest first."""
+    snapshots = tables[name].snapshots
+    known = {snapshot for snapshot, _ in points(tables[name])}
+    for snapshot in sorted(known, key=lambda each: snapshots[each].sequence_number, reverse=True):
+        with suppress(LakesmithError):
+            yield move_to(name, snapshot, tables)
 
 
 def _fits(record: Record, moved: Iterable[Move], tables: Tables) -> bool:

@@ -121,10 +121,18 @@ def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: ProjectHarne
     assert verified(shop)
 
 
-def test_tables_below_go_back_with_it(shop: ProjectHarness) -> None:
+def test_tables_below_go_back_with_it_and_forward_again(shop: ProjectHarness) -> None:
+    newest = str(shop.state("bronze.orders").refs["main"])
     plan = back(shop, "bronze.orders", first_batch(shop, "bronze.orders"), downstream=True, hold=True)
     assert [str(move.name) for move in plan.rollback.moves] == list(TABLES)
     assert shop.rows("gold.by_city") == [("Bergen", 7), ("Oslo", 5)]
+    assert shop.must_run().published == {}
+    assert verified(shop)
+    plan = back(shop, "bronze.orders", newest, downstream=True)
+    assert [(str(move.name), move.is_forward) for move in plan.rollback.moves] == [(n, True) for n in TABLES]
+    assert plan.files.again == ()
+    assert shop.rows("gold.by_city") == [("Bergen", 700), ("Oslo", 900 + 5)]
+    release(shop.handle, shop.lake(), TableName.parse("bronze.orders"))
     assert shop.must_run().published == {}
     assert verified(shop)
 

@@ -52,7 +52,7 @@ def rollback(
         str, typer.Option("--to", help="A snapshot, a tag or a moment, as query --as-of takes it.")
     ],
     with_downstream: Annotated[
-        bool, typer.Option("--with-downstream", help="Set the tables below back as well.")
+        bool, typer.Option("--with-downstream", help="Move the tables below as well.")
     ] = False,
     hold: Annotated[bool, typer.Option("--hold", help="Keep it there, until lakesmith release.")] = False,
     lossy: Annotated[
@@ -125,14 +125,15 @@ def _lines(prepared: Prepared, options: RollbackOptions) -> Iterator[str]:
         yield f"{name} stays as it is, and the next run computes it from what is there then: {why}"
     left = [str(name) for name in prepared.readers if name not in moved | prepared.rollback.stay.keys()]
     if left and not options.with_downstream:
-        yield f"made from it: {', '.join(left)}; the next run corrects them (--with-downstream sets them back now)"
+        yield f"made from it: {', '.join(left)}; the next run corrects them (--with-downstream moves them now)"
 
 
 def _back(move: Move) -> str:
     if move.begin == move.to:
         return f"is at snapshot {move.to} already (batch {move.record.batch})"
     rows = f", {count(move.record.account.rows_after, 'row')}"
-    return f"goes back to batch {move.record.batch} of {moment(move.at_ms)} (snapshot {move.to}{rows})"
+    way = "forward" if move.is_forward else "back"
+    return f"goes {way} to batch {move.record.batch} of {moment(move.at_ms)} (snapshot {move.to}{rows})"
 
 
 def _file_lines(prepared: Prepared) -> Iterator[str]:
