@@ -28,15 +28,18 @@ def columns_that_count(
     computed, named = query.computed, query.named
     if computed is None or named is None:
         return tuple(dict.fromkeys((*changed, *added, *others, *moved)))
+    whole, uses = WHOLE_ROW in computed, {*computed, *named}
     # Rules and deletes judge a row by the values of its columns, under whatever name the query gave them.
-    judged = bool(table.checks or table.delete_when)
-    whole = WHOLE_ROW in computed
-    counting = [name for name in changed if judged or whole or name.lower() in computed]
+    if table.checks or table.delete_when:
+        computed = named
+    counting = [name for name in changed if WHOLE_ROW in computed or name.lower() in computed]
     coming = [name for name in added if whole or name.lower() in named]
     # Versions of a key, and which of them wins, are told apart by columns that are passed on as well.
-    gone = [column.name for key, column in old.items() if key not in new and table.key]
-    going = [name for name in gone if WHOLE_ROW in named or name.lower() in named]
-    return tuple(dict.fromkeys((*others, *counting, *coming, *going, *(moved if whole else ()))))
+    going = [column.name for key, column in old.items() if key not in new and table.key]
+    # What a column was called that has another name now.
+    lost = [old[key].name for key, column in new.items() if column.name in others and key in old]
+    used = [name for name in (*others, *lost, *going) if WHOLE_ROW in uses or name.lower() in uses]
+    return tuple(dict.fromkeys((*used, *counting, *coming, *(moved if whole else ()))))
 
 
 def how_they_differ(names: Sequence[str], before: Sequence[ColumnState], now: Sequence[ColumnState]) -> str:

@@ -351,7 +351,7 @@ def changed_columns(
         if before is None and pin.snapshot is not None and had_others:
             return f"which columns {name} had when it was last read is not known any more"
         if names := columns_that_count(table, query, before or state.columns, state.columns):
-            why = "its Python may use" if query.named is None else "it computes with"
+            why = "its Python may use" if query.named is None else "its query uses"
             what = how_they_differ(names, before or state.columns, state.columns)
             return f"its input {name} has {what}, which {why}"
     return None
