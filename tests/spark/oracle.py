@@ -36,7 +36,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Keyed:
-    """A keyed table's settings, as functions and names. ``by_arrival``: False where only values can settle ties."""
+    """A keyed table's settings, as functions and names. ``by_arrival``: False where only values can settle ties. ``newest``: nulls are."""
 
     key: tuple[str, ...]
     latest_by: tuple[str, ...] = ()
@@ -44,6 +44,18 @@ class Keyed:
     good: Callable[[Row], bool] = lambda _row: True
     keep: Callable[[Row], bool] = lambda _row: True
     by_arrival: bool = True
+    newest: bool = False
+
+    def counts(self, row: Row) -> bool:
+        """Whether nothing is wrong with a row that has a key."""
+        if not self.deletes(row):
+            return self.good(row)
+        return self.newest or all(row[name] is not None for name in self.latest_by)
+
+    def version(self, row: Row) -> tuple[Any, ...]:
+        """What ``latest_by`` orders."""
+        nulls = 2 if self.newest else 0
+        return tuple((nulls,) if row[name] is None else (1, row[name]) for name in self.latest_by)
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ def state_of(arrivals: Iterable[Arrival], table: Keyed) -> State:
         if not table.keep(row):
             continue
         key = tuple(row[name] for name in table.key)
-        if None in key or not (table.deletes(row) or table.good(row)):
+        if None in key or not table.counts(row):
             bad += 1
         elif key not in winners or _version(arrival, table) > _version(winners[key], table):
             winners[key] = arrival
@@ -78,7 +90,7 @@ def state_of(arrivals: Iterable[Arrival], table: Keyed) -> State:
 
 
 def _version(arrival: Arrival, table: Keyed) -> tuple[Any, ...]:
-    latest = tuple(_comparable(arrival.row[name]) for name in table.latest_by)
+    latest = table.version(arrival.row)
     if table.by_arrival:
         return (latest, arrival.order)
     settled = {*table.key, *table.latest_by}

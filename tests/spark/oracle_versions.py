@@ -31,8 +31,7 @@ def history_of(arrivals: Iterable[Arrival], table: Keyed, track: Sequence[str]) 
     keys: dict[tuple[Any, ...], list[Arrival]] = {}
     for arrival in arrivals:
         key = tuple(arrival.row[name] for name in table.key)
-        judged = table.deletes(arrival.row) or table.good(arrival.row)
-        if table.keep(arrival.row) and None not in key and judged:
+        if table.keep(arrival.row) and None not in key and table.counts(arrival.row):
             keys.setdefault(key, []).append(arrival)
     return [kept for versions in keys.values() for kept in _past(_that_count(versions, table), table, track)]
 
@@ -41,7 +40,7 @@ def _that_count(versions: Iterable[Arrival], table: Keyed) -> list[Row]:
     """Oldest first; of several at one place the one that came last, or that values put last."""
     last: dict[tuple[Any, ...], Arrival] = {}
     for version in versions:
-        at = tuple(_comparable(version.row[name]) for name in table.latest_by)
+        at = table.version(version.row)
         if at not in last or _settling(version, table) > _settling(last[at], table):
             last[at] = version
     return [last[at].row for at in sorted(last)]

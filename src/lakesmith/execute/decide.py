@@ -14,6 +14,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
+from lakesmith.graph.ties import ties_note
 from lakesmith.plan.begin import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
@@ -61,6 +62,8 @@ class Decider:
         if (held := stays_held(node.definition, facts, name in self.full)) is not None:
             return held
         decision = with_setting_notes(self._decide(node, facts), facts)
+        if isinstance(decision, TableStep) and (ties := ties_note(self.graph, node)) is not None:
+            decision = replace(decision, notes=(*decision.notes, ties))
         given = self._given(node) if isinstance(decision, TableStep) else None
         return with_approval(decision, facts, given, self.graph.readers(name), name in self.approved)
 

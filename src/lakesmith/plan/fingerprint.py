@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from lakesmith.project.definitions import History, PythonQuery, SqlQuery, TableDefinition
+from lakesmith.project.definitions import History, Nulls, PythonQuery, SqlQuery, TableDefinition
 from lakesmith.sql.fingerprint import fingerprint as sql_fingerprint
 
 _MODULE: Final = "module "
@@ -25,6 +25,7 @@ _WORDS: Final = {
     "inputs": "its inputs",
     "key": "its key",
     "latest_by": "its latest_by",
+    "nulls": "its nulls",
     "delete_when": "its delete_when",
     "rules": "its rules",
     "required": "its required columns",
@@ -66,7 +67,7 @@ _NOT_DECIDING: Final = (
 )
 """How the names of those of Spark's SQL settings begin that change how it computes, and not what. All others count: a needless
 difference costs a rebuild, a hidden one costs right results."""
-_MANY: Final = frozenset({"settings", "inputs", "rules", "required", "columns", "track", "lookups"})
+_MANY: Final = frozenset({"settings", "nulls", "inputs", "rules", "required", "columns", "track", "lookups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
         "rules": sorted(rule.predicate for rule in table.checks),
         "columns": _typed(table),
         "history": table.history.value,
+        **({"nulls": table.nulls.value} if table.nulls is Nulls.NEWEST else {}),
         **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
         **({"lookups": _lookups(table)} if table.lookups else {}),
         **({"max_ahead": table.emit.max_ahead_seconds} if table.emit else {}),
@@ -161,6 +163,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
         yield "inputs", [(parameter, str(name)) for parameter, name in query.arguments]
     yield "key", table.key
     yield "latest_by", table.latest_by
+    yield "nulls", None if table.nulls is Nulls.OLDEST else table.nulls.value
     yield "delete_when", _sql(table.delete_when) if table.delete_when else None
     yield "rules", sorted(rule.predicate for rule in table.rules)
     yield "required", sorted(column.name for column in table.columns if column.required)

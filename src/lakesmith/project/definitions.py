@@ -437,6 +437,13 @@ FORMAT_VERSION_DEFAULT: Final = 3
 """Of Iceberg tables: it gives rows ids, and one deletion vector to each data file."""
 
 
+class Nulls(StrEnum):
+    """What NULL in ``latest_by`` counts as."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """One table as declared. Sourced (``sources``), derived (``query``) or of others (``external``): just one of them.
@@ -456,6 +463,7 @@ class TableDefinition:
     columns: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
     latest_by: tuple[str, ...] = ()
+    nulls: Nulls = Nulls.OLDEST
     delete_when: str | None = None
     rules: tuple[Rule, ...] = ()
     on_bad_row: OnBadRow = OnBadRow.QUARANTINE

@@ -14,6 +14,7 @@ from lakesmith.project.definitions import (
     AsOf,
     FileOrder,
     History,
+    Nulls,
     OnBadFile,
     OnBadRow,
     OnChangedFile,
@@ -446,6 +447,11 @@ class SharedSettings(Settings):
         None,
         description="With `key`: the columns that order the versions of a key. The newest version wins, whenever it "
         "arrives; ties are settled by the order of arrival.",
+    )
+    nulls: Annotated[Nulls | None, Loose] = Field(
+        None,
+        description="With `latest_by`: what NULL in its columns counts as. `oldest` (the default): older than any value; a version that deletes "
+        "must have none, or is a bad row. `newest`: newer than any value, for deletes too; not with `history: type2`.",
     )
     delete_when: str | None = Field(
         None,

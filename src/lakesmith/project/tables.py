@@ -20,6 +20,7 @@ from lakesmith.project.definitions import (
     ExternalTable,
     FileSource,
     History,
+    Nulls,
     OnBadRow,
     OnUnknown,
     PythonQuery,
@@ -45,7 +46,7 @@ from lakesmith.project.windows import closed_windows, emit_of
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
 
-_KEYED_ONLY: Final = ("key", "latest_by", "delete_when", "track")
+_KEYED_ONLY: Final = ("key", "latest_by", "nulls", "delete_when", "track")
 _OWN_ONLY: Final = (
     "description",
     "columns",
@@ -380,6 +381,7 @@ class TableBuilder:
             return {
                 "key": key,
                 "latest_by": latest_by,
+                "nulls": self._nulls(),
                 "delete_when": found,
                 **self._history((*key, *latest_by)),
             }
@@ -389,6 +391,15 @@ class TableBuilder:
             if self._is_sourced or name != "key":
                 self._unkeyed(name, setting)
         return {}
+
+    def _nulls(self) -> Nulls:
+        setting, history = self._find("nulls"), self._find("history")
+        if setting is None or setting.value is not Nulls.NEWEST:
+            return Nulls.OLDEST
+        if history is not None and history.value is History.TYPE2:
+            what = f"nulls: newest of {self._draft.files.name} is not for history: type2, where each version needs its time"
+            self._problem("LS121", what, setting.place, expected="nulls: oldest")
+        return Nulls.NEWEST
 
     def _history(self, ordering: Sequence[str]) -> dict[str, Any]:
         """``ordering``: the columns of key and latest_by, which make a version what it is."""

@@ -74,7 +74,7 @@ def analyse(sql: str) -> SqlAnalysis:
 
 def _analysed(sql: str) -> SqlAnalysis:
     from lakesmith.sql.adding import sums_of
-    from lakesmith.sql.by_keys import why_not_by_keys
+    from lakesmith.sql.by_keys import what_merges, why_not_by_keys
     from lakesmith.sql.parse import parse
     from lakesmith.sql.result_columns import outputs
     from lakesmith.sql.row_wise import driven_by_one, shape_of
@@ -82,7 +82,7 @@ def _analysed(sql: str) -> SqlAnalysis:
     from lakesmith.sql.used_columns import computed_columns, named_columns
 
     parsed = parse(sql)
-    shape, select_lists = shape_of(parsed)
+    shape = shape_of(parsed)
     return SqlAnalysis(
         digest=digest_of(sql),
         references=references(parsed),
@@ -91,12 +91,12 @@ def _analysed(sql: str) -> SqlAnalysis:
         nondeterministic=nondeterministic(sql, parsed.tokens),
         notices=_notices(parsed),
         qualifiers=qualifiers(parsed),
-        select_lists=select_lists,
         computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
         named=None if _has_pipe(parsed) else named_columns(parsed.tree),
         not_by_keys=why_not_by_keys(parsed),
         sums=None if _has_pipe(parsed) else sums_of(parsed),
         driven=driven_by_one(parsed) if shape.kind is ShapeKind.OTHER else None,
+        merges=what_merges(parsed.tree),
     )
 
 

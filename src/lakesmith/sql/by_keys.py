@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from lakesmith.sql.functions import nondeterministic
 from lakesmith.sql.parse import Parsed
+from lakesmith.sql.scope import cte_of, is_function
 
 _CUT = {"limit": "LIMIT", "offset": "OFFSET", "sample": "TABLESAMPLE", "pivots": "PIVOT"}
 
@@ -26,6 +27,40 @@ def why_not_by_keys(parsed: Parsed) -> str | None:
         for reason in _against(node):
             return reason
     return None
+
+
+def what_merges(node: exp.Expr) -> str | None:
+    """What makes one row of several on every way from the inputs to this query's, or table's, rows; None where nothing does.
+
+    The text of ``spark.catalyst.arrival``, whose walk over Spark's plan decides.
+    """
+    if isinstance(node, exp.Subquery):
+        return what_merges(node.this)
+    if isinstance(node, exp.Table) and not is_function(node):
+        cte = cte_of(node)
+        if cte is None:
+            return None
+        return "WITH RECURSIVE" if cte.parent and cte.parent.args.get("recursive") else what_merges(cte.this)
+    if isinstance(node, exp.Union) and not node.args.get("distinct"):
+        parts = [what_merges(node.this), what_merges(node.expression)]
+        return parts[0] if None not in parts else None
+    return _select_merges(node) if isinstance(node, exp.Select) else node.key.upper()
+
+
+def _select_merges(select: exp.Select) -> str | None:
+    for name, word in (("group", "GROUP BY"), ("distinct", "DISTINCT"), *_CUT.items()):
+        if select.args.get(name):
+            return word
+    if any(_aggregates(select, item) for item in select.expressions):
+        return "an aggregate of all rows"
+    joined = (
+        join.this
+        for join in select.args.get("joins") or ()
+        if (join.kind or "").upper() not in ("SEMI", "ANTI")
+    )
+    from_ = select.args.get("from_")
+    found = [what_merges(source) for source in (*([from_.this] if from_ else []), *joined)]
+    return None if None in found else next(iter(found), "a SELECT that reads no table")
 
 
 def _against(node: exp.Expr) -> Iterator[str]:

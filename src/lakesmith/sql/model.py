@@ -96,19 +96,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SelectList:
-    """A SELECT list on the way from an input to the result, where a column can be added at character ``at``.
-
-    ``source``: the quoted alias of what the SELECT reads, empty when it has none. ``reads_table``: that is the input
-    itself. ``names``: what the list names already, in lower case. ``star``: it passes everything on, except
-    ``excluded`` (lower case).
-    """
+    """A SELECT list on the way from an input to the result, where a column can be added at character ``at``. ``star``: it passes everything
+    on."""
 
     at: int
-    source: str
-    reads_table: bool
-    names: tuple[str, ...] = ()
     star: bool = False
-    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +134,11 @@ class Joined:
 @dataclass(frozen=True, slots=True)
 class Driven:
     """A query that is row-wise but for its joins: each row of its first table gives one row, or none, for each match in those that are
-    ``joined``. ``select_lists``: as those of the analysis."""
+    ``joined``. ``select_lists``: those on the way from that table to the result, the innermost first; None where a column cannot be added
+    safely."""
 
     joined: tuple[Joined, ...]
-    select_lists: tuple[tuple[SelectList, ...], ...] | None = None
+    select_lists: tuple[SelectList, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +146,10 @@ class SqlAnalysis:
     """Everything known of one query. ``digest`` ties it to its text: offsets mean nothing in another.
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
-    replaced. ``select_lists``: one path (innermost list first) for each part of a union; None when not row-wise or when
-    a column cannot be added safely. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
+    replaced. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
     a refresh by keys, None when nothing does. ``sums``: what is known of bringing sums forward; None when it does not group.
-    ``driven``: what its joins are, where those alone keep it from being row-wise.
+    ``driven``: what its joins are, where those alone keep it from being row-wise. ``merges``: what makes one row of several on every way from
+    its inputs to its result, so that a row has no arrival of its own; None where nothing does.
     """
 
     digest: str
@@ -166,12 +159,12 @@ class SqlAnalysis:
     nondeterministic: tuple[FunctionUse, ...] = ()
     notices: tuple[Notice, ...] = ()
     qualifiers: tuple[Edit, ...] = ()
-    select_lists: tuple[tuple[SelectList, ...], ...] | None = None
     computed: tuple[str, ...] | None = None
     named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
     sums: SqlSums | None = None
     driven: Driven | None = None
+    merges: str | None = None
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
@@ -204,7 +197,6 @@ class SqlAnalysis:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
         """The inverse of ``to_dict``, from JSON too. Raises KeyError, TypeError or ValueError on anything else."""
-        paths = data["select_lists"]
         return cls(
             digest=str(data["digest"]),
             references=tuple(_made(TableReference, item) for item in data["references"]),
@@ -213,21 +205,19 @@ class SqlAnalysis:
             nondeterministic=tuple(_made(FunctionUse, item) for item in data["nondeterministic"]),
             notices=tuple(_made(Notice, item) for item in data["notices"]),
             qualifiers=tuple(_made(Edit, item) for item in data["qualifiers"]),
-            select_lists=_paths(paths),
             computed=None if data["computed"] is None else tuple(data["computed"]),
             named=None if data["named"] is None else tuple(data["named"]),
             not_by_keys=data["not_by_keys"],
             sums=None if data["sums"] is None else _made(SqlSums, data["sums"]),
             driven=None if data["driven"] is None else _driven(data["driven"]),
+            merges=data["merges"],
         )
 
 
-def _paths(data: Any) -> tuple[tuple[SelectList, ...], ...] | None:
-    return None if data is None else tuple(tuple(_made(SelectList, item) for item in path) for path in data)
-
-
 def _driven(data: Mapping[str, Any]) -> Driven:
-    return Driven(tuple(_made(Joined, item) for item in data["joined"]), _paths(data["select_lists"]))
+    path = data["select_lists"]
+    lists = None if path is None else tuple(_made(SelectList, item) for item in path)
+    return Driven(tuple(_made(Joined, item) for item in data["joined"]), lists)
 
 
 def _made(kind: type[T], data: Mapping[str, Any]) -> T:

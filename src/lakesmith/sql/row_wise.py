@@ -10,13 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from lakesmith.quoting import quoted
 from lakesmith.sql.functions import nondeterministic, not_scalar
 from lakesmith.sql.joined import joined_tables
 from lakesmith.sql.model import Driven, Joined, SelectList, Shape, ShapeKind
 from lakesmith.sql.parse import Parsed, spans
-from lakesmith.sql.result_columns import outputs
-from lakesmith.sql.scope import cte_of, implied_alias, is_function, tables
+from lakesmith.sql.scope import cte_of, is_function, tables
 from lakesmith.sql.tokens import Token, position
 
 _Path = tuple[SelectList, ...]
@@ -98,7 +96,7 @@ class _QueryPaths:
             level = None if below[0] is None else len(below[0])
             found = joined_tables(select) or ()
             self.joined += ((table, replace(joined, level=level)) for table, joined in found)
-        here = _select_list(self.parsed, select, source)
+        here = _select_list(self.parsed, select)
         return [None if path is None or here is None else (*path, here) for path in below]
 
     def _of_source(self, source: exp.Expr) -> list[_Path | None]:
@@ -171,17 +169,15 @@ def _clause(parsed: Parsed, opening: Token) -> str:
     return text if len(text) <= 50 else text[:47] + "..."
 
 
-def shape_of(parsed: Parsed) -> tuple[Shape, tuple[_Path, ...] | None]:
-    """The shape, and where columns can be added (one path for each part of a union; None where that is not safe)."""
+def shape_of(parsed: Parsed) -> Shape:
+    """The shape of a query's text."""
     walk = _QueryPaths(parsed)
     try:
         paths = walk.paths(parsed.tree)
         _check_text(parsed, walk)
     except _NotRowWiseError as reason:
-        return Shape(ShapeKind.OTHER, str(reason)), None
-    kind = ShapeKind.ROW_WISE if len(paths) == 1 else ShapeKind.ROW_WISE_UNION
-    known = tuple(path for path in paths if path is not None)
-    return Shape(kind), known if len(known) == len(paths) else None
+        return Shape(ShapeKind.OTHER, str(reason))
+    return Shape(ShapeKind.ROW_WISE if len(paths) == 1 else ShapeKind.ROW_WISE_UNION)
 
 
 def driven_by_one(parsed: Parsed) -> Driven | None:
@@ -194,8 +190,7 @@ def driven_by_one(parsed: Parsed) -> Driven | None:
         return None
     if len(paths) != 1 or not walk.joined:
         return None
-    known = tuple(path for path in paths if path is not None)
-    return Driven(tuple(found for _, found in walk.joined), known if len(known) == len(paths) else None)
+    return Driven(tuple(found for _, found in walk.joined), paths[0])
 
 
 def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
@@ -218,26 +213,10 @@ def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
         )
 
 
-def _select_list(parsed: Parsed, select: exp.Select, source: exp.Expr) -> SelectList | None:
+def _select_list(parsed: Parsed, select: exp.Select) -> SelectList | None:
     """Where this SELECT's list ends, if that can be told from the text."""
     at = _list_end(parsed, select)
-    if at is None:
-        return None
-    is_input = isinstance(source, exp.Table) and cte_of(source) is None
-    name = source.alias or (implied_alias(source) if isinstance(source, exp.Table) else "")
-    found = SelectList(at, quoted(name) if name else "", is_input)
-    return _with_names(found, select)
-
-
-def _with_names(found: SelectList, select: exp.Select) -> SelectList:
-    stars = [item for item in select.expressions if item.is_star]
-    named = exp.Select(expressions=[item.copy() for item in select.expressions if not item.is_star])
-    names = tuple((output.name or "").lower() for output in outputs(named))
-    if not stars:
-        return replace(found, names=names)
-    plain = [star if isinstance(star, exp.Star) else star.this for star in stars]
-    dropped = [{item.name.lower() for item in star.args.get("except_") or []} for star in plain]
-    return replace(found, names=names, star=True, excluded=tuple(sorted(set.intersection(*dropped))))
+    return None if at is None else SelectList(at, any(item.is_star for item in select.expressions))
 
 
 def _list_end(parsed: Parsed, select: exp.Select) -> int | None:

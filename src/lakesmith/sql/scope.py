@@ -96,12 +96,6 @@ def _alias(table: exp.Table) -> str | None:
     return alias.name or None if alias is not None else None
 
 
-def implied_alias(table: exp.Table) -> str:
-    """What columns call a table without an alias: its last part, or all parts where something else of the same SELECT is called
-    so (``bronze.orders`` beside ``silver.orders``), or of a SELECT inside it that names columns of the table."""
-    return _Scopes(table.root()).implied_alias(table)
-
-
 @dataclass(frozen=True, slots=True)
 class _Owner:
     """The table without an alias that a column names by its first ``parts`` names. ``hidden``: on the way out to it, a SELECT has
@@ -127,7 +121,8 @@ class _Scopes:
         self._hidden = {id(owner.table) for owner in owners if owner is not None and owner.hidden}
 
     def implied_alias(self, table: exp.Table) -> str:
-        """As the function."""
+        """What columns call a table without an alias: its last part, or all parts where something else of the same SELECT is called
+        so (``bronze.orders`` beside ``silver.orders``), or of a SELECT inside it that names columns of the table."""
         select = table.find_ancestor(exp.Select)
         others = [node for node in self._read_by(select) if node is not table]
         taken = id(table) in self._hidden or table.name.lower() in map(_called, others)

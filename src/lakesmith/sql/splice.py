@@ -27,41 +27,16 @@ def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements, more: It
     return _apply(sql, analysis, (*_table_edits(analysis, replacements), *more))
 
 
-def add_projection(
-    sql: str,
-    analysis: SqlAnalysis,
-    columns: Sequence[str],
-    prefix: str = "",
-    replacements: Replacements | None = None,
-    more: Iterable[Edit] = (),
-) -> str | None:
-    """``sql`` with ``columns`` of its input (of each input of a union) added at the end of its SELECT list, each
-    called ``prefix`` + its name; and spliced, if ``replacements`` are given.
-
-    Returns None when it cannot be done safely: the query is not row-wise, or one of the names is taken. A star already
-    passes on a column that keeps its name; with a ``prefix``, it comes a second time under the new one.
-
-    Raises:
-        As ``splice``.
-    """
-    paths = analysis.select_lists
-    if paths is None or not all(_is_safe(path, columns, prefix, len(paths)) for path in paths):
-        return None
-    added = (edit for path in paths for edit in _path_edits(path, columns, prefix))
-    tables = () if replacements is None else _table_edits(analysis, replacements)
-    return _apply(sql, analysis, (*tables, *added, *more))
-
-
 def mark_projection(analysis: SqlAnalysis, joined: Mapping[str, str], prefix: str) -> tuple[Edit, ...]:
     """The edits that have the query give a column of tables that it joins: by the table's name the column, which no other table has.
 
     In the result it is called ``prefix`` + its name. A table that is joined twice, or at a place that is not told, has none.
     """
     driven = analysis.driven
-    if driven is None or driven.select_lists is None or len(driven.select_lists) != 1:
+    if driven is None or driven.select_lists is None:
         return ()
     names = [each.table.lower() for each in driven.joined]
-    (path,), edits = driven.select_lists, list[Edit]()
+    path, edits = driven.select_lists, list[Edit]()
     for each in driven.joined:
         column = joined.get(each.table.lower())
         if column is not None and each.level is not None and names.count(each.table.lower()) == 1:
@@ -104,30 +79,3 @@ def _apply(sql: str, analysis: SqlAnalysis, edits: Iterable[Edit]) -> str:
         pieces += [sql[at : edit.start], edit.text]
         at = edit.end
     return "".join([*pieces, sql[at:]])
-
-
-def _is_safe(path: Sequence[SelectList], columns: Sequence[str], prefix: str, parts: int) -> bool:
-    """No name is taken, and the parts of a union keep the same columns in the same places."""
-    names = {(prefix + column).lower() for column in columns}
-    if any(names & set(select.names) for select in path):
-        return False
-    passing = [select for select in path if select.star and not (select.reads_table and prefix)]
-    return parts == 1 or not passing
-
-
-def _path_edits(path: Sequence[SelectList], columns: Sequence[str], prefix: str) -> Iterator[Edit]:
-    for select in path:
-        items = [_item(select, column, prefix) for column in columns if not _passes(select, column, prefix)]
-        yield Edit(select.at, select.at, "".join(f", {item}" for item in items))
-
-
-def _passes(select: SelectList, column: str, prefix: str) -> bool:
-    """Whether the list's star brings the column under the name wanted already."""
-    name = column if select.reads_table else prefix + column
-    return select.star and not (select.reads_table and prefix) and name.lower() not in select.excluded
-
-
-def _item(select: SelectList, column: str, prefix: str) -> str:
-    qualifier = f"{select.source}." if select.source else ""
-    read = column if select.reads_table else prefix + column
-    return f"{qualifier}{quoted(read)} AS {quoted(prefix + column)}"

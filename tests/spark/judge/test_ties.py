@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from foreign_rows import insertion
-from harness import ProjectHarness
+from harness import ProjectHarness, refresh_by_keys
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
@@ -35,6 +35,62 @@ def kind(shop: ProjectHarness, table: str = "silver.t") -> str:
     return shop.record(table).kind
 
 
+THROUGH = {
+    "union": "SELECT * FROM bronze.a WHERE w = 'D' UNION ALL SELECT * FROM bronze.a WHERE w <> 'D'",
+    "tables": "SELECT id, at, v, w FROM bronze.b UNION ALL (SELECT id, at, v, w FROM bronze.a)",
+    "join": "SELECT a.id, a.at, a.v, a.w, n.v AS name FROM bronze.a LEFT JOIN bronze.names n ON n.id = a.id",
+    "windows": "SELECT id, at, v, w, count(*) OVER (PARTITION BY id) AS n FROM bronze.a",
+    "ctes": "WITH x AS (SELECT * FROM bronze.a), y AS (SELECT * FROM x WHERE id > 0)"
+    " SELECT y.id, y.at, y.v, y.w FROM y LEFT SEMI JOIN x ON x.id = y.id AND x.at = y.at",
+    "groups": "SELECT a.id, a.at, a.v, a.w, g.n FROM bronze.a JOIN"
+    " (SELECT id, count(*) AS n FROM bronze.a GROUP BY id) g ON g.id = a.id",
+    "exploded": "SELECT id, at, v, w, e FROM (SELECT * FROM bronze.a ORDER BY v) LATERAL VIEW explode(array(1)) AS e",
+}
+"""Queries that give each row of a once, in the words of which no order of arrival stands."""
+
+
+@pytest.mark.parametrize("history", ["type1", "type2"])
+def test_arrival_settles_ties_through_any_query_that_it_passes(
+    shop: ProjectHarness, history: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one file, between files of one batch, and between batches: the row that came last counts, by keys and in a rebuild."""
+    refresh_by_keys(monkeypatch)
+    settings = KEYED + f"delete_when: w = 'D'\nhistory: {history}\n"
+    shop.write({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in ("b", "names")})
+    shop.write({f"tables/silver/{name}.sql": query for name, query in THROUGH.items()})
+    shop.write({f"tables/silver/{name}.yaml": settings for name in THROUGH})
+    python = "def py(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
+    shop.write({"tables/silver/py.py": python, "tables/silver/py.yaml": settings})
+    names = [f"silver.{name}" for name in (*THROUGH, "py")]
+    land(shop, "names", 1, "1,0,one,")
+    land(shop, "b", 1, "4,10,z,I")
+    land(shop, "a", 1, "1,10,z,I", "1,10,y,U", "2,10,z,D", "2,10,a,I", "3,10,z,I")
+    land(shop, "a", 2, "1,10,x,U", "3,10,a,D", "5,10,z,I")
+    shop.must_run()
+    first = [(1, "x"), (2, "a"), (5, "z")]
+    for name in names:
+        there = [*first[:2], (4, "z"), (5, "z")] if name == "silver.tables" else first
+        assert current(shop, name, history) == there, name
+    land(shop, "a", 3, "1,10,c,U", "2,10,z,D", "3,10,b,I")
+    land(shop, "b", 2, "5,10,b,U")
+    shop.must_run("bronze.b")
+    land(shop, "a", 4, "5,10,a,U", "1,10,b,U")
+    shop.must_run()
+    then = [(1, "b"), (3, "b"), (5, "a")]
+    assert {kind(shop, name) for name in names} >= {"keys", "upsert"}
+    incremental = {name: shop.rows(name) for name in names}
+    for name in names:
+        there = [*then[:2], (4, "z"), (5, "a")] if name == "silver.tables" else then
+        assert current(shop, name, history) == there, name
+    shop.must_run(full=names)
+    assert {name: shop.rows(name) for name in names} == incremental
+
+
+def current(shop: ProjectHarness, name: str, history: str) -> list[tuple[object, ...]]:
+    where = "" if history == "type1" else " WHERE is_current"
+    return sorted(map(tuple, shop.spark.sql(f"SELECT id, v FROM lake.{name}{where}").collect()))
+
+
 @pytest.mark.parametrize(
     ("first", "then", "history"), [("p", "q", "type1"), ("q", "p", "type1"), ("q", "p", "type2")]
 )
@@ -47,12 +103,16 @@ def test_where_arrival_is_not_known_maps_settle_ties_as_well(
         def t(bronze__a):
             return bronze__a.select("id", "at", F.create_map(F.lit("v"), "v").alias("m"))
     """
+    python = python.replace("bronze__a", "silver__plain")
+    shop.write({"tables/silver/plain.sql": "SELECT id, at, v FROM bronze.a"})
     shop.write({"tables/silver/t.py": python, "tables/silver/t.yaml": KEYED + f"history: {history}\n"})
     land(shop, "a", 1, f"1,5,{first},")
     shop.must_run()
     land(shop, "a", 2, f"1,5,{then},")
     shop.must_run()
     assert kind(shop) == "upsert"
+    said = "1 tie of latest_by was settled by the values, as arrival does not tell the rows apart"
+    assert said in shop.record("silver.t").notes
     assert shop.rows("silver.t", "m") == [({"v": "q"},)]
     land(shop, "a", 3, "1,5,q,")
     assert "silver.t" in shop.must_run().published

@@ -16,7 +16,7 @@ from lakesmith.sql import words
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.fingerprint import fingerprint
 from lakesmith.sql.functions import nondeterministic
-from lakesmith.sql.splice import add_projection, splice
+from lakesmith.sql.splice import splice
 from lakesmith.sql.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -122,24 +122,6 @@ def test_a_version_can_be_spliced_in(lake: SparkSession) -> None:
     lake.sql("INSERT INTO silver.cities VALUES ('Bern', 'CH')")
     name = f"lake.silver.cities VERSION AS OF {old[0]}"
     assert _rows(lake, splice(query, analyse(query), {"silver.cities": name})) == expected
-
-
-@pytest.mark.parametrize(
-    ("query", "by_hand"),
-    [
-        ("SELECT upper(city) AS c FROM bronze.orders WHERE id > 1", "SELECT upper(city) AS c, _source AS h_source FROM v_orders WHERE id > 1"),
-        ("SELECT * EXCEPT (s, v) FROM bronze.orders", "SELECT id, city, items, _source, _source AS h_source FROM v_orders"),
-        ("WITH c AS (SELECT id FROM bronze.orders), d AS (SELECT * FROM c) SELECT id + 1 AS k FROM d q WHERE id > 2",
-         "SELECT id + 1 AS k, _source AS h_source FROM v_orders WHERE id > 2"),
-        ("SELECT id FROM (SELECT id FROM bronze.orders)", "SELECT id, _source AS h_source FROM v_orders"),
-        ("SELECT id FROM bronze.orders UNION ALL SELECT id + 1 FROM bronze.orders o",
-         "SELECT id, _source AS h_source FROM v_orders UNION ALL SELECT id + 1, _source FROM v_orders"),
-    ],
-)  # fmt: skip
-def test_hidden_columns_go_along(lake: SparkSession, query: str, by_hand: str) -> None:
-    projected = add_projection(query, analyse(query), ["_source"], "h", VIEWS)
-    assert projected is not None
-    assert _rows(lake, projected) == _rows(lake, by_hand)
 
 
 def _parsed(spark: SparkSession, text: str) -> Any:

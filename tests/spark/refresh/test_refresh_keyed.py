@@ -50,7 +50,8 @@ FILES = {
     "tables/bronze/names.yaml": NAMES,
     "tables/silver/now.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}",
     "tables/silver/past.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}history: type2\n",
-    "tables/silver/by_value.yaml": f"inputs: {{events: bronze.events}}\nkey: [id]\nlatest_by: [seq]\n{DELETES}",
+    "tables/silver/plain.yaml": QUERY,
+    "tables/silver/by_value.yaml": f"inputs: {{events: silver.plain}}\nkey: [id]\nlatest_by: [seq]\n{DELETES}",
     "tables/silver/by_value.py": "def by_value(events):\n"
     "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",
     "tables/silver/joined.yaml": JOINED,
@@ -69,7 +70,7 @@ def _is_good(row: Row) -> bool:
 
 NOW = Keyed(("id",), ("seq", "seq2"), _deletes, _is_good)
 BY_VALUE = Keyed(("id",), ("seq",), _deletes, by_arrival=False)
-KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys", "silver.joined": "keys",
+KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys", "silver.joined": "keys", "silver.plain": "keys",
          "silver.joined_past": "keys", "gold.counted": "keys"}  # fmt: skip
 
 
@@ -132,7 +133,7 @@ class Shop:
         by_value = state_of(self.arrived, BY_VALUE)
         self._expect("silver.by_value", by_value.rows.values())
         assert self._buried("silver.by_value", set(by_value.rows)) == by_value.deleted
-        joined = Keyed(("id",), ("seq",), by_arrival=False)
+        joined = Keyed(("id",), ("seq",))
         self._expect("silver.joined", state_of(self.joined(), joined).rows.values())
         self._expect_past("silver.joined_past", history_of(self.joined(), joined, ("val",)))
         counts = Counter(arrival.row["seq"] for arrival in self.arrived)
@@ -169,7 +170,7 @@ class Shop:
 
 
 def _is_bad(row: Row) -> bool:
-    return row["id"] is None or not (_deletes(row) or _is_good(row))
+    return row["id"] is None or not NOW.counts(row)
 
 
 def _text(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lakesmith.errors import Place, ProjectError, UsageError
 from lakesmith.graph.columns import known_columns
 from lakesmith.graph.graph import Graph, build_graph
 from lakesmith.graph.selection import select
+from lakesmith.graph.ties import ties_note
 from lakesmith.project.definitions import (
     Column,
     FileSource,
@@ -232,3 +234,29 @@ def test_every_unknown_name_is_told_with_the_nearest() -> None:
             "the tables are bronze.customers, bronze.orders, bronze.z_report, gold.a_cities, silver.customers, silver.orders",
         ),
     ]
+
+
+def keyed(name: str, text: str) -> TableDefinition:
+    return replace(sql(name, text), key=("id",), latest_by=("at",))
+
+
+TIES = {
+    "SELECT * FROM bronze.a": None,
+    "SELECT * FROM silver.stars": None,
+    "SELECT id, at FROM silver.plain": "silver.plain does not say when its rows arrived",
+    "SELECT id, max(at) AS at FROM bronze.a GROUP BY id": "GROUP BY makes one row of several",
+    "SELECT id, at FROM bronze.b UNION ALL SELECT id, at FROM bronze.a": "in the order bronze.b, bronze.a",
+}
+
+
+@pytest.mark.parametrize("query", TIES)
+def test_what_settles_ties_where_it_is_not_arrival_in_one_input(query: str) -> None:
+    graph = graph_of(
+        sourced("bronze.a"),
+        sourced("bronze.b"),
+        sql("silver.stars", "SELECT * EXCEPT (x) FROM bronze.a"),
+        sql("silver.plain", "SELECT * EXCEPT (_batch) FROM bronze.a"),
+        keyed("gold.t", query),
+    )
+    note = ties_note(graph, graph.node(TableName("gold", "t")))
+    assert (note is None) if TIES[query] is None else (TIES[query] in (note or "")), note

@@ -46,3 +46,22 @@ def test_what_stands_against_it(query: str) -> None:
     found = analyse(query)
     assert found.not_by_keys == CASES[query]
     assert type(found).from_dict(found.to_dict()).not_by_keys == CASES[query]
+
+
+MERGING = {
+    "SELECT a FROM silver.x UNION ALL SELECT b FROM silver.y JOIN silver.z USING (c)": None,
+    "WITH c AS (SELECT a, row_number() OVER (PARTITION BY b ORDER BY a) AS n FROM silver.x) SELECT * FROM c WHERE n = 1": None,
+    "SELECT x.a, g.n FROM silver.x LEFT JOIN (SELECT b, count(*) AS n FROM silver.y GROUP BY b) g ON g.b = x.b": None,
+    "SELECT DISTINCT a FROM silver.x": "DISTINCT",
+    "SELECT a FROM silver.x UNION SELECT a FROM silver.y": "UNION",
+    "SELECT a FROM silver.x EXCEPT SELECT a FROM silver.y": "EXCEPT",
+    "WITH g AS (SELECT a, max(b) AS b FROM silver.x GROUP BY a) SELECT g.* FROM g LEFT SEMI JOIN silver.y USING (a)": "GROUP BY",
+    "SELECT max(a) AS a FROM silver.x": "an aggregate of all rows",
+}
+
+
+@pytest.mark.parametrize("query", MERGING)
+def test_what_makes_one_row_of_several_on_every_way(query: str) -> None:
+    found = analyse(query)
+    assert found.merges == MERGING[query]
+    assert type(found).from_dict(found.to_dict()).merges == MERGING[query]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakesmith.sql.analysis import SqlParseError, analyse
-from lakesmith.sql.splice import add_projection, splice
+from lakesmith.sql.splice import splice
 
 NEW = {
     "bronze.orders": "v1",
@@ -67,43 +67,6 @@ SPLICES = [
 @pytest.mark.parametrize(("query", "expected"), [c[1:] for c in SPLICES], ids=[c[0] for c in SPLICES])
 def test_splice(query: str, expected: str) -> None:
     assert splice(query, analyse(query), NEW) == expected
-
-
-# title, query, columns and prefix, result
-PROJECTIONS: list[tuple[str, str, tuple[str, ...], str, str | None]] = [
-    ("at the end of the list", "SELECT a, b FROM s.t WHERE c", ("_x", "_y"), "", "SELECT a, b, `t`.`_x` AS `_x`, `t`.`_y` AS `_y` FROM s.t WHERE c"),
-    ("before a comment", "SELECT a -- last\nFROM s.t o", ("_x",), "", "SELECT a, `o`.`_x` AS `_x` -- last\nFROM s.t o"),
-    ("FROM in functions", "SELECT extract(year FROM d) AS y, a IS DISTINCT FROM b AS z FROM s.t", ("_x",), "",
-     "SELECT extract(year FROM d) AS y, a IS DISTINCT FROM b AS z, `t`.`_x` AS `_x` FROM s.t"),
-    ("a star brings it already", "SELECT * FROM s.t", ("_x",), "", "SELECT * FROM s.t"),
-    ("a star that leaves it out", "SELECT * EXCEPT (_x) FROM s.t", ("_x",), "", "SELECT * EXCEPT (_x), `t`.`_x` AS `_x` FROM s.t"),
-    ("a star and a prefix", "SELECT * FROM s.t", ("_x",), "__", "SELECT *, `t`.`_x` AS `___x` FROM s.t"),
-    ("a taken name", "SELECT a AS _X FROM s.t", ("_x",), "", None),
-    ("a taken name and a prefix", "SELECT a AS _x FROM s.t", ("_x",), "__", "SELECT a AS _x, `t`.`_x` AS `___x` FROM s.t"),
-    ("through a subquery", "SELECT a FROM (SELECT a FROM s.t) q", ("_x",), "", "SELECT a, `q`.`_x` AS `_x` FROM (SELECT a, `t`.`_x` AS `_x` FROM s.t) q"),
-    ("through a CTE and a star", "WITH c AS (SELECT a FROM s.t) SELECT * FROM c", ("_x",), "", "WITH c AS (SELECT a, `t`.`_x` AS `_x` FROM s.t) SELECT * FROM c"),
-    ("each part of a union", "SELECT a FROM s.t UNION ALL SELECT b FROM s.u", ("_x",), "",
-     "SELECT a, `t`.`_x` AS `_x` FROM s.t UNION ALL SELECT b, `u`.`_x` AS `_x` FROM s.u"),
-    ("stars in a union keep their order", "SELECT * FROM s.t UNION ALL SELECT b FROM s.u", ("_x",), "", None),
-    ("a star above a union", "SELECT * FROM (SELECT a FROM s.t UNION ALL SELECT b FROM s.u)", ("_x",), "", None),
-    ("a CTE read twice", "WITH c AS (SELECT a FROM s.t) SELECT a FROM c UNION ALL SELECT a FROM c", ("_x",), "", None),
-    ("columns renamed by position", "SELECT p FROM (SELECT a FROM s.t) AS q(p)", ("_x",), "", None),
-    ("FROM first", "FROM s.t SELECT a", ("_x",), "", None),
-    ("not row-wise", "SELECT DISTINCT a FROM s.t", ("_x",), "", None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("query", "columns", "prefix", "expected"), [c[1:] for c in PROJECTIONS], ids=[c[0] for c in PROJECTIONS]
-)
-def test_add_projection(query: str, columns: tuple[str, ...], prefix: str, expected: str | None) -> None:
-    assert add_projection(query, analyse(query), columns, prefix) == expected
-
-
-def test_projection_and_splice_in_one() -> None:
-    query = "SELECT bronze.orders.a FROM bronze.orders"
-    expected = "SELECT `orders`.a, `orders`.`_x` AS `h_x` FROM v1 AS `orders`"
-    assert add_projection(query, analyse(query), ["_x"], "h", NEW) == expected
 
 
 def test_each_reference_may_have_a_replacement_of_its_own() -> None:

@@ -24,6 +24,7 @@ from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node
+from lakesmith.graph.ties import ties_note
 from lakesmith.plan.format_version import what_it_costs
 from lakesmith.plan.planner import types_of
 from lakesmith.plan.steps import Strategy
@@ -41,6 +42,7 @@ class Explained:
     state: TableState | None
     refresh: Refresh
     readers: tuple[str, ...]
+    ties: str | None = None
 
     @property
     def table(self) -> TableDefinition:
@@ -77,7 +79,7 @@ def _explained(opened: Opened, text: str) -> Explained:
     node = opened.graph.node(name)
     besides, types = around(node, opened.lake.project), types_of(_states(opened, node))
     refresh = refresh_of(opened.graph, name, status.record, besides, types)
-    return Explained(node, status, state, refresh, readers)
+    return Explained(node, status, state, refresh, readers, ties_note(opened.graph, node))
 
 
 def _states(opened: Opened, node: Node) -> dict[TableName, TableState]:
@@ -255,6 +257,8 @@ def _notes(explained: Explained) -> Iterator[str]:
     if isinstance(explained.table.query, PythonQuery) and not explained.table.query.deterministic:
         yield "its Python is taken to give the same rows for the same input: a clock or chance in it breaks that"
     yield from explained.status.notes
+    if explained.ties is not None and explained.ties not in explained.status.notes:
+        yield explained.ties
     if explained.status.problem is not None:
         yield from explained.status.problem.lines()
 

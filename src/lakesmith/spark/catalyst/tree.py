@@ -172,6 +172,14 @@ class Plans:
             raise NeverIncremental("a subquery in it cannot be made a join by itself") from error
         return plan
 
+    def without_ctes(self, plan: Any) -> Any:
+        """The plan with each CTE put where it is read, but for one that gives other rows each time."""
+        return self._catalyst.optimizer.InlineCTE(False, False).apply(plan)
+
+    def project(self, columns: Any, child: Any) -> Any:
+        """These columns of a plan: a Scala Seq of attributes, or expressions with a name."""
+        return self._catalyst.plans.logical.Project(columns, child)
+
     def _rule(self, name: str) -> Any:
         """A Scala object, which the gateway does not reach by its name."""
         found = java_class(self._jvm, f"org.apache.spark.sql.catalyst.optimizer.{name}$")

@@ -4,29 +4,32 @@ The order of a row's fate: no key -> quarantine; ``delete_when`` -> a delete; ``
 ``latest_by`` -> the newest version of its key. A key that is deleted leaves a *tombstone* (key and ``latest_by``), so that
 an older version that arrives later does not come back.
 
-Ties of ``latest_by`` are settled by arrival: batch, file, position. Between a row that is there and one that comes, the one
+Ties of ``latest_by`` are settled by arrival (``catalyst.arrival``). Between a row that is there and one that comes, the one
 that comes has the later batch, so it wins; that is the order a rebuild finds too (where it has not, as rows may that others
-wrote, only a rebuild tells). Where arrival is not known (a Python function dropped the columns, or the input has none), and
-between rows of one arrival, the values themselves settle them, in the same order always.
+wrote, only a rebuild tells). Where arrival is not known (the query makes one row of several, or no input tells), and
+between rows of one arrival, the values themselves settle them, in the same order always; such ties are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
+from pyspark.sql.window import WindowSpec
 
-from lakesmith.project.definitions import TableDefinition
+from lakesmith.project.definitions import Nulls, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.quarantine import REASONS
+from lakesmith.spark.catalyst.arrival import batch_of
 from lakesmith.spark.frames.comparable import comparable, has_equality
-from lakesmith.spark.frames.row_counts import RowCounts
+from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.judge.rule_misfits import add_reasons, delete_condition
 from lakesmith.spark.judge.rules import rule_counts, rule_reasons
 from lakesmith.spark.query.table_query import QueryRows
@@ -39,6 +42,7 @@ ARRIVED: Final = "_lakesmith_arrived"
 
 _RANK: Final = "_lakesmith_rank"
 _WINS: Final = "_lakesmith_wins"
+_BY_VALUES: Final = "_lakesmith_by_values"
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Judged:
     columns: tuple[str, ...]
     hidden: tuple[str, ...]
     marks: tuple[tuple[str, str], ...] = ()
+    settled: RowCounts = field(default_factory=RowCounts)
 
     @property
     def good(self) -> DataFrame:
@@ -80,20 +85,22 @@ class Judged:
 
     def winners(self) -> DataFrame:
         """The newest good version of each key: the table's columns, ``DELETE`` and ``ARRIVED``."""
-        window = Window.partitionBy(*map(quoted, self.table.key)).orderBy(
-            *map(F.desc_nulls_last, self._newness())
-        )
-        arrived = F.col(quoted(self.hidden[0])) if self.hidden else F.lit(None).cast("bigint")
-        good = self.good.withColumn(_RANK, F.row_number().over(window)).where(F.col(_RANK) == 1)
+        arrived = batch_of(F.col(self.hidden[0])) if self.hidden else F.lit(None).cast("bigint")
+        ranked = {_RANK: F.row_number().over(self._newest_first), _BY_VALUES: self._by_values()}
+        good = self._counting(self.good.withColumns(ranked).where(F.col(_RANK) == 1))
         return good.select(*map(quoted, self.columns), DELETE, arrived.alias(ARRIVED))
 
     def versions(self) -> DataFrame:
         """All good versions of each key: the query's columns and ``DELETE``. Of those that tie in ``latest_by`` the winner."""
-        window = Window.partitionBy(*map(quoted, self.table.key))
         order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
-        following = F.lead(order).over(window.orderBy(*map(F.asc_nulls_first, self._newness())))
-        good = self.good.withColumn(_WINS, ~following.eqNullSafe(order))
-        return good.where(_WINS).select(*map(quoted, self.columns), DELETE)
+        newer = F.lag(order).over(self._newest_first)
+        good = self.good.withColumns({_WINS: ~newer.eqNullSafe(order), _BY_VALUES: self._by_values()})
+        return self._counting(good.where(_WINS)).select(*map(quoted, self.columns), DELETE)
+
+    @property
+    def ties_by_values(self) -> int:
+        """How many ties were settled by values, once the winners or versions were computed."""
+        return counts_of(self.settled)[_BY_VALUES]
 
     @property
     def ties(self) -> tuple[str, ...]:
@@ -114,10 +121,33 @@ class Judged:
         names = (name for name in self.columns if name.lower() not in settled)
         return (DELETE, *(name for name in names if has_equality(kinds[name.lower()])))
 
-    def _newness(self) -> list[SparkColumn]:
-        """What the versions of a key are ordered by. Their values come last: a query may give several rows of one arrival."""
-        names, kinds = (*self.table.latest_by, *self.hidden, *self._settling), self.kinds
-        return [comparable(F.col(quoted(name)), kinds[name.lower()]) for name in names]
+    @property
+    def _newest_first(self) -> WindowSpec:
+        """The versions of a key in their order. Values come last: a query may give several rows of one arrival."""
+        newness = self._compared((*self.table.latest_by, *self.hidden, *self._settling))
+        return Window.partitionBy(*map(quoted, self.table.key)).orderBy(*map(F.desc_nulls_last, newness))
+
+    def _by_values(self) -> SparkColumn:
+        """Whether nothing but its values puts a version before the next one."""
+        parts = (self.table.latest_by, self.hidden), (self._settling,)
+        tied, values = (F.struct(F.lit(0), *self._compared(chain(*names))) for names in parts)
+        window = self._newest_first
+        return F.lead(tied).over(window).eqNullSafe(tied) & ~F.lead(values).over(window).eqNullSafe(values)
+
+    def _counting(self, versions: DataFrame) -> DataFrame:
+        return self.settled.observe(versions, F.count_if(_BY_VALUES).alias(_BY_VALUES))
+
+    def _compared(self, names: Iterable[str]) -> list[SparkColumn]:
+        kinds = self.kinds
+        return [newness(F.col(quoted(name)), kinds[name.lower()], name, self.table) for name in names]
+
+
+def note_of_ties(count: int) -> tuple[str, ...]:
+    """What to say of so many ties that were settled by values."""
+    if not count:
+        return ()
+    ties, verb = ("1 tie", "was") if count == 1 else (f"{count:,} ties", "were")
+    return (f"{ties} of latest_by {verb} settled by the values, as arrival does not tell the rows apart",)
 
 
 def judge(rows: QueryRows, table: TableDefinition) -> Judged:
@@ -131,21 +161,42 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
             *(F.when(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key)
         )
     )
-    nothing = F.array().cast("array<string>")
-    reasons = (
-        F.when(F.size(no_key) > 0, no_key).when(F.col(DELETE), nothing).otherwise(rule_reasons(table.checks))
-    )
+    deletes = F.when(F.col(DELETE), _no_time(table))
+    reasons = F.when(F.size(no_key) > 0, no_key).otherwise(F.coalesce(deletes, rule_reasons(table.checks)))
     return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
 
 
-def version(alias: str, columns: Sequence[str], kinds: Mapping[str, DataType]) -> SparkColumn:
-    """A row's version as one comparable value; nulls are the oldest. Without columns all versions are equal.
+def _no_time(table: TableDefinition) -> SparkColumn:
+    """What is wrong with a delete that does not say when: it would lose against every version that does."""
+    named = () if table.nulls is Nulls.NEWEST else table.latest_by
+    said = "it deletes, and latest_by column {} is null (nulls: newest lets such a delete win)"
+    missing = (F.when(F.col(quoted(name)).isNull(), F.lit(said.format(name))) for name in named)
+    return F.array_compact(F.array(*missing).cast("array<string>"))
 
-    ``kinds``: the columns' types by their names in lower case.
+
+def version(
+    alias: str, columns: Sequence[str], kinds: Mapping[str, DataType], table: TableDefinition
+) -> SparkColumn:
+    """A row's version as one comparable value. Without columns all versions are equal.
+
+    ``kinds``: the columns' types by their names in lower case. ``table``: says what nulls are.
     """
-    parts = (comparable(F.col(f"{alias}.{quoted(name)}"), kinds[name.lower()]) for name in columns)
-    named = [part.alias(f"v{number}") for number, part in enumerate(parts)]
+    parts = (newness(F.col(f"{alias}.{quoted(name)}"), kinds[name.lower()], name, table) for name in columns)
+    named = [part.alias(name) for part, name in zip(parts, version_parts(columns), strict=True)]
     return F.struct(*named) if named else F.struct(F.lit(0).alias("none"))
+
+
+def newness(value: SparkColumn, kind: DataType, name: str, table: TableDefinition) -> SparkColumn:
+    """The value of the column ``name`` as versions are ordered by it: NULL, which is the oldest, is the newest where the table says so."""
+    found = comparable(value, kind)
+    if table.nulls is Nulls.OLDEST or name.lower() not in map(str.lower, table.latest_by):
+        return found
+    return F.struct(value.isNull().alias("none"), found.alias("value"))
+
+
+def version_parts(columns: Sequence[str]) -> list[str]:
+    """The names of a version's fields, for so many columns."""
+    return [f"v{number}" for number in range(len(columns))]
 
 
 def same_key(left: str, right: str, table: TableDefinition) -> SparkColumn:

@@ -21,6 +21,8 @@ from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition, TableName
 from lakesmith.redaction import redacted
 from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.catalyst.arrival import ARRIVAL
+from lakesmith.spark.catalyst.arrival import with_arrival as with_arrival_of
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.catalyst.proofs import NO_PROOFS, Proofs, proofs_of
@@ -31,15 +33,12 @@ from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
 from lakesmith.sql.analysis import analyse
-from lakesmith.sql.splice import add_projection, mark_projection, splice
-
-ARRIVAL: Final = ("_batch", "_source_file", "_source_position")
-"""The columns of a sourced table that say when a row arrived: they settle ties of ``latest_by``."""
+from lakesmith.sql.splice import mark_projection, splice
 
 _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 """How Spark ends what it has against a text."""
 
-_HIDDEN: Final = "_arrival"
+_HIDDEN: Final = "_hidden"
 """What the names of carried columns begin with, so that they meet none of the query's own."""
 
 _MARK: Final = "_lakesmith_known_"
@@ -69,8 +68,8 @@ class Retyped:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """The rows a query gives. ``hidden`` are columns that were carried along and do not belong to the table; so are ``marks``, by the
-    lookups whose rows they tell of: NULL where a row found none there.
+    """The rows a query gives. ``hidden``: the columns that say when a row arrived, if that is known; they do not belong to the table. Nor do
+    ``marks``, by the lookups whose rows they tell of: NULL where a row found none there.
 
     ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
     the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called. ``proofs``: what was proved
@@ -109,16 +108,17 @@ def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
 def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     """Runs the table's query (lazily) over the step's input ranges.
 
-    ``with_arrival`` carries the arrival columns along where the query is row-wise and its input has them.
+    ``with_arrival``: with the column that says when a row arrived, where that is known (see ``catalyst.arrival``).
     Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
     if batch.step.stretches:
         return _rows_by_stretches(batch, with_arrival)
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
-    rows = rows_over(batch, at_occurrences(batch, whole), with_arrival)
+    rows = rows_over(batch, at_occurrences(batch, whole))
     if rows.acted and batch.step.strategy is not Strategy.FULL:
         raise NeverIncremental("its function has Spark compute something while it is called")
-    return _proved(batch, replace(rows, proofs=proofs_of(batch.spark, batch.step.table.query, whole)))
+    proved = _proved(batch, replace(rows, proofs=proofs_of(batch.spark, batch.step.table.query, whole)))
+    return _arriving(batch, proved) if with_arrival and not batch.step.strategy.is_by_keys else proved
 
 
 def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
@@ -167,7 +167,7 @@ def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival:
         views = {occurrence: _apart(rows, occurrence) for occurrence, rows in views.items()}
     named = {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
     if isinstance(query, SqlQuery):
-        rows = _sql_rows(batch, query, named, with_arrival)
+        rows = _sql_rows(batch, query, named)
     elif isinstance(query, PythonQuery):
         rows = _python_rows(batch, query, named)
     else:
@@ -175,7 +175,14 @@ def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival:
     rows = replace(rows, occurrences={name: occurrence for occurrence, name in names.items()})
     if isinstance(query, PythonQuery):
         _require_own_inputs(batch, rows)
-    return rows
+    return _arriving(batch, rows) if with_arrival else rows
+
+
+def _arriving(batch: Batch, rows: QueryRows) -> QueryRows:
+    """The rows with the column that says when each arrived, if that is known."""
+    driving = tuple(item.table for item in batch.step.driving)
+    found = with_arrival_of(rows.frame, rows.occurrences, driving)
+    return rows if found is None else replace(rows, frame=found, hidden=(ARRIVAL,))
 
 
 def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
@@ -183,9 +190,7 @@ def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
     return rows.toDF(*rows.columns) if occurrence.number else rows
 
 
-def _sql_rows(
-    batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame], with_arrival: bool
-) -> QueryRows:
+def _sql_rows(batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
     names: dict[str, tuple[str, ...]] = {}
     marked = {str(name): f"{_MARK}{number}" for number, name in enumerate(batch.step.table.lookups)}
     for number, (occurrence, frame) in enumerate(views.items()):
@@ -194,20 +199,15 @@ def _sql_rows(
         names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
     marks = mark_projection(analysis, marked, _HIDDEN)
-    if batch.step.table.lookups and analysis.driven is not None:
-        analysis = replace(analysis, select_lists=analysis.driven.select_lists)
-    carried = _carried(batch, views) if with_arrival else ()
-    carrying = add_projection(query.text, analysis, carried, _HIDDEN, names, marks) if carried else None
     try:
-        frame = batch.spark.sql(splice(query.text, analysis, names, marks) if carrying is None else carrying)
+        frame = batch.spark.sql(splice(query.text, analysis, names, marks))
     except AnalysisException as error:
         raise _refused(batch, query, error) from error
     finally:
         for view in chain.from_iterable(names.values()):
             batch.spark.catalog.dropTempView(view)
-    hidden = () if carrying is None else tuple(_HIDDEN + name for name in carried)
     given = tuple((name, _HIDDEN + mark) for name, mark in marked.items() if _HIDDEN + mark in frame.columns)
-    return QueryRows(frame, hidden, marks=given)
+    return QueryRows(frame, marks=given)
 
 
 def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:
@@ -223,15 +223,6 @@ def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunErro
             hint="try it out with `lakesmith query`",
         )
     )
-
-
-def _carried(batch: Batch, views: Mapping[Occurrence, DataFrame]) -> tuple[str, ...]:
-    """The arrival columns, when there is one input and it has them and the query does not give them itself."""
-    driving = {item.table for item in batch.step.driving}
-    if len(driving) != 1:
-        return ()
-    frame = next(frame for occurrence, frame in views.items() if occurrence.table in driving)
-    return ARRIVAL if set(ARRIVAL) <= set(frame.columns) else ()
 
 
 def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:

@@ -32,7 +32,7 @@ from lakesmith.spark.frames.comparable import has_equality, holds_maps
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
-from lakesmith.spark.judge.key_versions import Judged
+from lakesmith.spark.judge.key_versions import Judged, note_of_ties
 from lakesmith.spark.judge.outcome import judged_rows, outcome_of
 from lakesmith.spark.jvm.failures import wrong_value
 from lakesmith.spark.query.table_query import QueryRows, rows_over
@@ -159,7 +159,8 @@ def _compute(batch: Batch, judged: Judged, touched: Touched, kept: Kept) -> Draf
     batch.pass_point("after-data")
     buried = refresh_tombstones(batch, outcome.deletes, touched, kept) if table.key else {}
     account = replace(_account(touched, differing), quarantined=aside.bad)
-    return Draft(account, by_row=False, sidecars={**aside.pins, **buried}, checks=aside.checks)
+    ties = note_of_ties(judged.ties_by_values) if table.key else ()
+    return Draft(account, by_row=False, sidecars={**aside.pins, **buried}, checks=aside.checks, warnings=ties)
 
 
 def _account(touched: Touched, differing: Difference) -> Account:

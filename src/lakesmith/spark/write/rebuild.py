@@ -14,7 +14,7 @@ from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.judge.key_versions import Judged, judge
+from lakesmith.spark.judge.key_versions import Judged, judge, note_of_ties
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.outcome import Placed, placed_of
 from lakesmith.spark.judge.rules import checks_of
@@ -66,6 +66,7 @@ def _draft(
         sidecars=pins,
         checks=checks_of(judged.table.checks, counts),
         unknown=judged.unknown(counts),
+        warnings=note_of_ties(judged.ties_by_values),
     )
 
 

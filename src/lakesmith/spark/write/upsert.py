@@ -20,14 +20,15 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
+from lakesmith.spark.catalyst.arrival import BATCH
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
-from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
+from lakesmith.spark.judge.key_versions import DELETE, Judged, judge, note_of_ties
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.rules import checks_of
-from lakesmith.spark.query.table_query import ARRIVAL, QueryRows
+from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_rows
 from lakesmith.spark.write.upsert_fates import (
     FATE,
@@ -63,6 +64,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
             sidecars=pins,
             checks=checks_of(judged.table.checks, counts),
             unknown=judged.unknown(counts),
+            warnings=note_of_ties(judged.ties_by_values + fates.settled),
         )
 
 
@@ -92,7 +94,7 @@ def _require_later(batch: Batch, fates: Fates) -> None:
         gone = f"snapshot {item.start} of {item.table}, up to which it was read, has expired"
         raise NotIncremental(f"versions tie with known ones, and {gone}")
     consumed = read_version(batch.spark, item.table, item.start)
-    last = consumed.agg(F.max(ARRIVAL[0])).collect()[0][0]
+    last = consumed.agg(F.max(BATCH)).collect()[0][0]
     if last is not None and (fates.oldest or 0) <= last:
         raise NotIncremental("versions tie with known ones, and did not come after them")
 

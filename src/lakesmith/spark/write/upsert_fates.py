@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
@@ -15,7 +17,7 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.tombstones import read_tombstones, tombstone_columns
 from lakesmith.spark.frames.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg.snapshots import read_version
-from lakesmith.spark.judge.key_versions import ARRIVED, DELETE, Judged, same_key, version
+from lakesmith.spark.judge.key_versions import ARRIVED, DELETE, Judged, same_key, version, version_parts
 from lakesmith.spark.write.replace_rows import place
 
 FATE: Final = "_lakesmith_fate"
@@ -26,6 +28,7 @@ PLACES: Final = "_lakesmith_places"
 
 _THERE = "_lakesmith_there"
 _TIE = "_lakesmith_tie"
+_SETTLED = "_lakesmith_settled"
 _VERSION = "_lakesmith_version"
 
 
@@ -33,6 +36,7 @@ _VERSION = "_lakesmith_version"
 class Fates:
     """How many of the winning versions meet which fate; ``ties`` have the version that is known.
 
+    ``settled``: how many of them are told from it by their values alone.
     ``oldest``: the first batch that took one of these ties, 0 where that is not known of each; None without any.
     ``places``: where the rows are that are to be updated or deleted, where that was asked for.
     """
@@ -44,6 +48,7 @@ class Fates:
     older: int
     absent: int
     ties: int
+    settled: int
     oldest: int | None
     places: list[Row]
 
@@ -71,16 +76,19 @@ def find_fates(batch: Batch, judged: Judged, winners: Winners, with_places: bool
     known = _known_versions(batch, judged.ties, with_places)
     hits = known.alias("k").join(sent(keys.alias("w"), winners.count), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
-        F.max(version("k", order, judged.kinds)).alias(_VERSION),
+        F.max(version("k", order, judged.kinds, table)).alias(_VERSION),
         F.max(_THERE).alias(_THERE),
         *([F.collect_list(PLACES).alias(PLACES)] if with_places else []),
     )
     hit = sent(newest, winners.count).alias("k")
     joined = winners.frame.alias("n").join(hit, same_key("n", "k", table), "left")
     places = [F.col(f"k.{PLACES}")] if with_places else []
-    new, there = version("n", order, judged.kinds), F.col(f"k.{_VERSION}")
+    new, there = version("n", order, judged.kinds, table), F.col(f"k.{_VERSION}")
     ties = F.coalesce(new == there, F.lit(False))
-    return joined.select("n.*", *places, _fate(new < there).alias(FATE), ties.alias(_TIE))
+    parts = [new[name].eqNullSafe(there[name]) for name in version_parts(table.latest_by)]
+    settled = reduce(and_, parts, there.isNotNull() & ~ties) if judged.ties else F.lit(False)
+    fate = _fate(new < there).alias(FATE)
+    return joined.select("n.*", *places, fate, ties.alias(_TIE), settled.alias(_SETTLED))
 
 
 def settle_ties(batch: Batch, fated: DataFrame, judged: Judged, rows: int) -> DataFrame:
@@ -109,7 +117,8 @@ def count_fates(fated: DataFrame) -> Fates:
     counts = [F.count_if(F.col(FATE) == name).alias(name) for name in names]
     oldest = F.min(F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(0)))).alias("oldest")
     ties = F.count_if(F.col(_TIE)).alias("ties")
-    row: Row = fated.agg(*counts, ties, oldest, _gathered(fated)).collect()[0]
+    settled = F.count_if(F.col(_SETTLED)).alias("settled")
+    row: Row = fated.agg(*counts, ties, settled, oldest, _gathered(fated)).collect()[0]
     return Fates(**row.asDict())
 
 

@@ -28,7 +28,7 @@ from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
-from lakesmith.spark.judge.key_versions import DELETE, judge, same_key
+from lakesmith.spark.judge.key_versions import DELETE, judge, note_of_ties, same_key
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.judge.validity import (
@@ -101,7 +101,12 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         }
         account = _account(task, counts, standings.counts, fates)
         account = replace(account, inserted=changes.insert, updated=changes.update, deleted=changes.delete)
-        return Draft(account, sidecars=pins, checks=checks_of(judged.table.checks, counts))
+        return Draft(
+            account,
+            sidecars=pins,
+            checks=checks_of(judged.table.checks, counts),
+            warnings=note_of_ties(max(each.ties_by_values for each in (judged, *task.whole))),
+        )
 
 
 def _account(
@@ -147,6 +152,7 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     rows = {item.table: read_version(batch.spark, item.table, item.end)}
     whole = rows_over(batch, at_occurrences(batch, rows), with_arrival=True)
     judged = judge(whole, table)
+    task.whole.append(judged)
     versions = as_rows(task.typed(replace(judged, frame=only(judged.frame, late, table)).versions()), table)
     # Where values settle ties, a new version may have lost to an earlier one: then that one is there, and not new.
     by = tuple(dict.fromkeys((*table.latest_by, *task.ties)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
 
@@ -20,7 +20,7 @@ from lakesmith.spark.batch.tombstones import read_tombstones
 from lakesmith.spark.frames.comparable import equal_in
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
-from lakesmith.spark.judge.key_versions import DELETE, same_key
+from lakesmith.spark.judge.key_versions import DELETE, Judged, same_key
 from lakesmith.spark.write.replace_rows import place
 
 STANDING: Final = "_lakesmith_standing"
@@ -40,7 +40,7 @@ class Task:
     """A batch of such a table.
 
     ``columns`` are the query's, ``tracked`` those that tell its versions apart, ``ties`` what settles ties where arrival is
-    not known.
+    not known. ``whole``: the versions of late keys, once they are read.
     """
 
     batch: Batch
@@ -48,6 +48,7 @@ class Task:
     tracked: tuple[str, ...]
     ties: tuple[str, ...]
     kept: Kept
+    whole: list[Judged] = field(default_factory=list)
 
     @property
     def table(self) -> TableDefinition:
