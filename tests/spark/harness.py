@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
-from lakesmith.catalog.record import Record
+from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished
+from lakesmith.execute.file_report import file_report
 from lakesmith.execute.lake import Lake
+from lakesmith.execute.ledger_step import ledger_step
 from lakesmith.execute.run import Run
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
@@ -161,6 +163,15 @@ class ProjectHarness:
         result = self.run(*patterns, full=full, approve=approve)
         assert result.code == 0, "\n".join(line for problem in result.problems for line in problem.lines())
         return result
+
+    def forget(self, table: str, *paths: str) -> Account:
+        """What ``lakesmith files TABLE --forget PATHS`` does."""
+        lake, graph = self.lake(), self.load()[1]
+        definition = graph.node(TableName.parse(table)).definition
+        facts = lake.facts(definition.name)
+        lines = [line for line in file_report(lake, definition, facts).lines if line.path in paths]
+        step = ledger_step(definition, "", facts, (), lines)
+        return SparkEngine(self.handle, lake).run_step(step, lambda _event: None).record.account
 
     # What is there
 

@@ -58,6 +58,10 @@ def refresh_of(
         return Refresh(
             Strategy.FULL, "the query reads no table, so it runs once, and again when its definition changes"
         )
+    if node.definition.exports is not None:
+        (source,) = query.inputs
+        how = f"whenever an export comes, all that {source} has are compared, each with the one before it, and the result is swapped in"
+        return Refresh(Strategy.FULL, how, "an export that comes late changes what the one after it deletes")
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:

@@ -265,6 +265,31 @@ class ObjectStore:
 
 
 @dataclass(frozen=True, slots=True)
+class FullExport:
+    """Files each of which is the whole table. Their time is in ``column``, or in the path: the group of the regular expression ``path``, of
+    Spark's pattern ``format`` (None: ISO 8601); with neither it is that of their arrival.
+
+    ``max_deletes``: the part of the keys (1: all) that may be deleted by one batch without approval.
+    """
+
+    column: str | None = None
+    path: str | None = None
+    format: str | None = None
+    max_deletes: float = 0.5
+
+    def __str__(self) -> str:
+        by = (
+            f"by {self.column}" if self.column else f"by the path: {self.path}" if self.path else "by arrival"
+        )
+        return f"{by}, at most {self.max_deletes:.0%} deleted"
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether exports say what time they are of."""
+        return self.column is not None or self.path is not None
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
 
@@ -273,7 +298,7 @@ class FileSource:
     ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
     ``kafka``: there are none: records are read from a topic, and slices of its partitions stand for files.
     ``store``: how objects are reached, where ``path`` is in S3. ``since``: where the names below ``path`` begin that count: what comes
-    before it, in the order of characters, is not looked at.
+    before it, in the order of characters, is not looked at. ``snapshot``: each file is the whole table.
     """
 
     name: str
@@ -294,6 +319,7 @@ class FileSource:
     kafka: KafkaTopic | None = None
     store: ObjectStore | None = None
     since: str | None = None
+    snapshot: FullExport | None = None
 
     @property
     def is_in_store(self) -> bool:
@@ -452,7 +478,7 @@ class TableDefinition:
     query's columns. With ``history`` of type 2 each version is kept that differs from the one before it in the columns
     ``track``; empty: in any column but those of ``key`` and ``latest_by``. ``lookups``: the inputs whose values
     stay as they were when a row of the other input arrived. ``emit`` is in ``query`` already. ``schedule`` is None for a table that ``lakesmith up``
-    brings up to date as soon as something arrived; it and ``maintenance`` are no part of what its rows are. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    brings up to date as soon as something arrived; it and ``maintenance`` are no part of what its rows are. ``exports``: the full exports of which ``query`` makes its versions. ``settings_from`` says for each setting where it was written (``explain`` shows it).
     """
 
     name: TableName
@@ -472,6 +498,7 @@ class TableDefinition:
     history: History = History.TYPE1
     track: tuple[str, ...] = ()
     lookups: tuple[TableName, ...] = ()
+    exports: FullExport | None = None
     emit: Emit | None = None
     description: str | None = None
     owner: str | None = None

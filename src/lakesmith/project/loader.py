@@ -14,7 +14,8 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from lakesmith.errors import Problem, ProjectError
-from lakesmith.project.definitions import Project, TableDefinition, TableName, Target
+from lakesmith.project.definitions import FullExport, Project, TableDefinition, TableName, Target
+from lakesmith.project.exports import export_of_source
 from lakesmith.project.externals import unknown_catalogs
 from lakesmith.project.files import FolderFiles, ProjectFiles
 from lakesmith.project.layout import Layout, TableFiles, layout
@@ -121,11 +122,15 @@ class _Tables:
         """All tables that have no problem, sorted by name, each name once."""
         levels = {path: self._level(path, DefaultsFile) for path in self._layout.defaults}
         drafts = [draft for table in self._layout.tables if (draft := self._draft(table, levels)) is not None]
-        sourced = frozenset(draft.files.name for draft in drafts if draft.settings.source is not None)
+        sourced = {
+            draft.files.name: export_of_source(draft.settings.source)
+            for draft in drafts
+            if draft.settings.source is not None
+        }
         built = {draft.files.name: self._build(draft, sourced) for draft in reversed(drafts)}
         return tuple(sorted((table for table in built.values() if table), key=lambda table: table.name))
 
-    def _build(self, draft: Draft, sourced: frozenset[TableName]) -> TableDefinition | None:
+    def _build(self, draft: Draft, sourced: Mapping[TableName, FullExport | None]) -> TableDefinition | None:
         filler = self._filler()
         builder = TableBuilder(draft, self._files, filler, sourced)
         try:

@@ -170,6 +170,30 @@ class FileOptions(Settings):
     )
 
 
+class ExportSettings(Settings):
+    """Where a full export says of what time it is: see [full exports](../exports.md)."""
+
+    column: ColumnName | None = Field(
+        None, description="A column of the files that tells it, the same in all rows of an export."
+    )
+    path: str | None = Field(
+        None,
+        description="A regular expression with one group, which tells it in the file's path, such as `_(\\d{8})\\.csv$`.",
+        min_length=1,
+    )
+    format: str | None = Field(
+        None,
+        description="With `path`: Spark's pattern of the group, such as `yyyyMMdd`. Default: ISO 8601.",
+        min_length=1,
+    )
+    max_deletes: str = Field(
+        "50%",
+        description="The part of the keys that a batch may delete; above it the table waits for `lakesmith run --approve TABLE` (LS524). "
+        "Default: `50%`.",
+        pattern=r"^(100|\d{1,2}) ?%$",
+    )
+
+
 class FilesSettings(FileOptions):
     """Files in a folder; each file is taken exactly once."""
 
@@ -190,6 +214,12 @@ class FilesSettings(FileOptions):
         "in the order of their characters are never looked at, and no folder or page of S3 with such files alone is listed. `lakesmith files` tells "
         "of those that are there. Default: all count.",
         min_length=1,
+    )
+    snapshot: bool | ExportSettings | None = Field(
+        None,
+        description="Whether each file is the whole table (a full export). A table with a `key` and `from:` this one then deletes the keys that "
+        "an export does not have any more: see [full exports](../exports.md). `true`: exports count in the order in which they arrive; or what "
+        "tells their time. Default: false.",
     )
 
 

@@ -26,6 +26,7 @@ from lakesmith.project.definitions import (
 from lakesmith.project.durations import seconds
 from lakesmith.project.encodings import usual_name
 from lakesmith.project.endpoint import http_endpoint
+from lakesmith.project.exports import export_of, wrong_settings
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
 from lakesmith.project.kafka import kafka_source
 from lakesmith.project.models import (
@@ -76,7 +77,7 @@ def source_settings(
     """Where each option of each source was written: ``source.files.min_age`` and the line."""
     above = [found for level in defaults if (found := level.below("source", "files")) is not None]
     for name, level in _levels(own):
-        for option in ("path", "pattern", "since", *_OPTIONS):
+        for option in ("path", "pattern", "since", "snapshot", *_OPTIONS):
             levels = [level, *above] if option in _OPTIONS else [level]
             if (setting := find(levels, option)) is not None:
                 yield f"source.{name}.{option}", setting.place
@@ -194,6 +195,7 @@ def _source(
     _check_options(levels[0], file_format, problems)
     _check_header(levels, file_format, declared, problems)
     _check_patterns(levels, problems)
+    problems += wrong_settings(own.snapshot, levels[0].document.place(*levels[0].path, "snapshot"))
     return FileSource(
         name=name,
         path=own.path,
@@ -201,6 +203,7 @@ def _source(
         place=place,
         pattern=own.pattern or "*",
         since=own.since,
+        snapshot=export_of(own.snapshot),
         csv=_csv(levels, file_format),
         min_age_seconds=_seconds(age, problems) if age else 0.0,
         on_new_column=_value(levels, "on_new_column", OnNewColumn.FAIL if declared else OnNewColumn.EVOLVE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from lakesmith.project.definitions import (
     Column,
     ExternalTable,
     FileSource,
+    FullExport,
     History,
     Nulls,
     OnBadRow,
@@ -30,6 +31,7 @@ from lakesmith.project.definitions import (
     TableName,
     is_taken,
 )
+from lakesmith.project.exports import DELETED, EXPORTED_AT, keyed_query
 from lakesmith.project.externals import external_table
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
@@ -90,10 +92,14 @@ class Draft:
 
 
 class TableBuilder:
-    """Makes the definition of one draft. ``sourced`` are the names of all sourced tables of the project."""
+    """Makes the definition of one draft. ``sourced``: all sourced tables of the project, with the full exports that they take."""
 
     def __init__(
-        self, draft: Draft, files: ProjectFiles, filler: Filler, sourced: frozenset[TableName]
+        self,
+        draft: Draft,
+        files: ProjectFiles,
+        filler: Filler,
+        sourced: Mapping[TableName, FullExport | None],
     ) -> None:
         self._draft = draft
         self._files = files
@@ -120,9 +126,10 @@ class TableBuilder:
             emit=emit,
             columns=(*columns, *self._read_columns(sources, columns)),
             lookups=self._lookups(),
+            exports=self._exports(),
             **self._versions(),
             rules=self._rules(),
-            on_bad_row=self._value("on_bad_row", OnBadRow.QUARANTINE),
+            on_bad_row=self._on_bad_row(sources),
             partition_by=self._partitions(),
             format_version=self._value("format_version", FORMAT_VERSION_DEFAULT),
             description=own.description,
@@ -263,8 +270,11 @@ class TableBuilder:
     def _copy(self, table: TableName, place: Place) -> SqlQuery:
         """``from:``: all columns, those of a source that evolves included, but not what lakesmith adds to a sourced table.
 
-        A copy is a table of data; when and from which file a row came stays with the table it came to.
+        A copy is a table of data; when and from which file a row came stays with the table it came to. With a key over full exports, what
+        they changed.
         """
+        if (exports := self._exports()) is not None:
+            return keyed_query(table, self._names("key"), exports, place)
         left_out = f" EXCEPT ({', '.join(ADDED_COLUMNS)})" if table in self._sourced else ""
         # In backticks: layers and tables may be called as words of SQL are.
         return SqlQuery(f"SELECT *{left_out} FROM `{table.layer}`.`{table.name}`", place)
@@ -376,21 +386,50 @@ class TableBuilder:
         """The settings of keyed tables. Those that were written for a whole folder do not concern the others in it."""
         key = () if self._is_sourced else self._names("key")
         if key:
-            latest_by = self._names("latest_by")
-            found = self._value("delete_when", None)
-            return {
-                "key": key,
-                "latest_by": latest_by,
-                "nulls": self._nulls(),
-                "delete_when": found,
-                **self._history((*key, *latest_by)),
-            }
+            if self._exports() is not None:
+                ordered = self._ordered_by_exports()
+            else:
+                ordered = {
+                    "latest_by": self._names("latest_by"),
+                    "nulls": self._nulls(),
+                    "delete_when": self._value("delete_when", None),
+                }
+            return {"key": key, **ordered, **self._history((*key, *ordered["latest_by"]))}
         for name in (*_KEYED_ONLY, "history"):
             if (setting := find([self._draft.own], name)) is None or setting.value is History.TYPE1:
                 continue
             if self._is_sourced or name != "key":
                 self._unkeyed(name, setting)
         return {}
+
+    def _exports(self) -> FullExport | None:
+        """The full exports that a table with a key is made from."""
+        own = self._draft.settings
+        if own.from_ is None or self._find("key") is None:
+            return None
+        return self._sourced.get(TableName.parse(own.from_))
+
+    def _on_bad_row(self, sources: Sequence[FileSource]) -> OnBadRow:
+        """A row that is set aside would be taken for one that is not in its export."""
+        setting = self._find("on_bad_row")
+        if not any(source.snapshot for source in sources):
+            return OnBadRow.QUARANTINE if setting is None else OnBadRow(setting.value)
+        if setting is not None and setting.value is not OnBadRow.FAIL:
+            what = f"a row in quarantine would count as deleted: the files of {self._draft.files.name} are full exports"
+            self._problem("LS105", what, setting.place, expected="on_bad_row: fail", found=str(setting.value))
+        if len(sources) > 1:
+            what = (
+                f"the files of {self._draft.files.name} are full exports, and it has {len(sources)} sources"
+            )
+            self._problem("LS105", what, self._draft.place, expected="one source, or snapshot: false")
+        return OnBadRow.FAIL
+
+    def _ordered_by_exports(self) -> dict[str, Any]:
+        for name in ("latest_by", "nulls", "delete_when"):
+            if (setting := find([self._draft.own], name)) is not None:
+                what = f"{name} of {self._draft.files.name} is not to be set: full exports tell it"
+                self._problem("LS112", what, setting.place, hint="leave it out")
+        return {"latest_by": (EXPORTED_AT,), "delete_when": DELETED}
 
     def _nulls(self) -> Nulls:
         setting, history = self._find("nulls"), self._find("history")
@@ -410,7 +449,7 @@ class TableBuilder:
                 what = f"track of {table} is for tables that keep versions"
                 self._problem("LS121", what, own_track.place, expected="history: type2")
             return {}
-        if self._find("latest_by") is None:
+        if not ordering[len(self._names("key")) :]:
             what = f"history: type2 of {table} needs latest_by, whose first column tells the times"
             self._problem("LS121", what, setting.place, expected="latest_by: [column, …]")
         return {"history": History.TYPE2, "track": self._tracked(ordering)}

@@ -9,17 +9,12 @@ import pytest
 from harness import ProjectHarness
 
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.file_report import file_report
-from lakesmith.execute.ledger_step import ledger_step
-from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.batch import earlier_rows
-from lakesmith.spark.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakesmith.catalog.record import Account
     from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
@@ -60,7 +55,7 @@ def test_files_with_dollars_in_their_names_are_replaced_and_forgotten(
         NAMES
     )
 
-    forgotten = _forget(shop, *(f"landing/orders/{name}" for name in NAMES[:3]))
+    forgotten = shop.forget("bronze.orders", *(f"landing/orders/{name}" for name in NAMES[:3]))
     assert (forgotten.deleted, shop.count("bronze.orders"), len(shop.quarantine("bronze.orders"))) == (
         6,
         2,
@@ -68,16 +63,6 @@ def test_files_with_dollars_in_their_names_are_replaced_and_forgotten(
     )
     shop.must_run()
     assert (shop.count("bronze.orders"), len(shop.quarantine("bronze.orders"))) == (8, 4)
-
-
-def _forget(shop: ProjectHarness, *paths: str) -> Account:
-    """What ``lakesmith files bronze.orders --forget PATHS`` does."""
-    lake, graph = shop.lake(), shop.load()[1]
-    table = graph.node(TableName("bronze", "orders")).definition
-    facts = lake.facts(table.name)
-    lines = [line for line in file_report(lake, table, facts).lines if line.path in paths]
-    step = ledger_step(table, "", facts, (), lines)
-    return SparkEngine(shop.handle, lake).run_step(step, lambda _event: None).record.account
 
 
 def test_rows_of_a_file_that_are_not_found_stop_the_batch(
@@ -93,7 +78,7 @@ def test_rows_of_a_file_that_are_not_found_stop_the_batch(
         patch.setattr(earlier_rows, "literal", lambda text: f"'no {text}'")
         assert [problem.code for problem in shop.run().problems] == ["LS619"]
         with pytest.raises(LakesmithError, match="LS619"):
-            _forget(shop, "landing/orders/plain.csv")
+            shop.forget("bronze.orders", "landing/orders/plain.csv")
     assert shop.state("bronze.orders").head == before
     assert shop.must_run().published["bronze.orders"].account.deleted == 8
 

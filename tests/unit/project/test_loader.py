@@ -30,6 +30,7 @@ from lakesmith.project.definitions import (
 from lakesmith.project.files import MemoryFiles
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.loader import load_project, parse_project
+from lakesmith.sql.analysis import analyse
 
 ORDERS = "source: {files: {path: landing/orders/, format: csv}}\n"
 
@@ -125,6 +126,44 @@ def test_an_overlap_is_a_number_or_an_interval(written: str, overlap: str) -> No
     settings = f"{{connection: SHOP, table: t, key: [id], growing: id, overlap: {written}}}"
     postgres = table(f"source: {{postgres: {settings}}}\ncolumns: {{id: int}}\n").sources[0].postgres
     assert postgres is not None and postgres.overlap == overlap
+
+
+EXPORTS = "source: {{files: {{path: landing/orders/, format: csv, snapshot: {}}}}}\n"
+
+
+def test_a_keyed_copy_of_full_exports_has_a_query_that_finds_deletes() -> None:
+    files = {
+        "tables/bronze/orders.yaml": EXPORTS.format("{column: day, max_deletes: 20%}"),
+        "tables/silver/now.yaml": "from: bronze.orders\nkey: [id]\n",
+        "tables/silver/log.yaml": "from: bronze.orders\n",
+    }
+    project = loaded(files)
+    now, log = (project.table(TableName("silver", name)) for name in ("now", "log"))
+    assert (now.latest_by, now.delete_when) == (("_exported_at",), "_change = 'delete'")
+    assert now.exports == project.table(TableName("bronze", "orders")).sources[0].snapshot
+    assert str(now.exports) == "by day, at most 20% deleted"
+    assert isinstance(now.query, SqlQuery)
+    assert not analyse(now.query.text).nondeterministic and log.exports is None
+
+
+@pytest.mark.parametrize(
+    ("bronze", "silver", "said"),
+    [
+        ("{column: day, path: (x)}", "", "in a column, or in its path"),
+        ("{format: yyyy}", "", "format is that of a time in the path"),
+        ("{path: 'a.csv'}", "", "does not tell a time"),
+        ("true, on_new_column: ignore}}\non_bad_row: quarantine #", "", "would count as deleted"),
+        ("true", "latest_by: [at]\n", "full exports tell it"),
+    ],
+)
+def test_what_does_not_go_with_full_exports(bronze: str, silver: str, said: str) -> None:
+    files = {
+        "lakesmith.yaml": "name: shop\n",
+        "tables/bronze/orders.yaml": EXPORTS.format(bronze),
+        "tables/silver/now.yaml": f"from: bronze.orders\nkey: [id]\n{silver}",
+    }
+    problems = parse_project(MemoryFiles(files), None, {}).problems
+    assert [said in problem.what for problem in problems] == [True], problems
 
 
 def test_several_sources_each_with_its_name() -> None:

@@ -34,6 +34,7 @@ from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
+from lakesmith.sources.names import printable
 from lakesmith.sources.shape import Layout, UnreadableFile
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
@@ -99,8 +100,25 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         checks=draft.checks,
         files=sum(not is_slice(file.path) for file in files),
         ledger_hash=intent.lines_hash,
-        warnings=(*slice_notes(batch), *warnings, *draft.warnings, *ledger_notes(batch.step)),
+        warnings=(
+            *slice_notes(batch),
+            *warnings,
+            *draft.warnings,
+            *ledger_notes(batch.step),
+            *_empty_exports(batch),
+        ),
     )
+
+
+def _empty_exports(batch: Batch) -> Iterator[str]:
+    """What to say of full exports without a row: no row tells of them, so they change nothing."""
+    exports = [each for each in batch.step.intakes if each.source.snapshot is not None]
+    if not exports:
+        return
+    rows = batch.spark.table(batch.target).where(F.col("_batch") == batch.number)
+    told = {row[0] for row in rows.select("_source_file").distinct().collect()}
+    for file in (file for intake in exports for file in intake.files if file.path not in told):
+        yield f"{printable(file.path)} has no rows: as a full export it would delete every key, so it is left out"
 
 
 @contextmanager

@@ -9,11 +9,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Versions
+from lakesmith.errors import Problem, RunError
+from lakesmith.plan.losses import WAITS
+from lakesmith.project.definitions import IS_CURRENT, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.judge.key_versions import Judged, judge, note_of_ties
 from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.judge.outcome import Placed, placed_of
@@ -33,11 +37,37 @@ def rebuild(batch: Batch, rows: QueryRows) -> Draft:
     kept = placed.frame.persist(StorageLevel.DISK_ONLY) if batch.step.table.delete_when else placed.frame
     try:
         fates = _write(batch, kept, placed, rows)
+        _require_few_deletes(batch, kept.where(placed.rows))
         counts = counts_of(seen)
         stop_if_asked(batch, counts["bad"], judged.bad)
         return _draft(batch, judged, kept.where(placed.deletes), counts, fates)
     finally:
         kept.unpersist()
+
+
+def _require_few_deletes(batch: Batch, rows: DataFrame) -> None:
+    """Raises RunError LS524 where the rows lack more keys than full exports may delete without approval: one may be cut short."""
+    table, base = batch.step.table, batch.step.base.snapshot
+    if table.exports is None or base is None or batch.step.approved:
+        return
+    there, now = (_current(frame, table) for frame in (read_version(batch.spark, batch.name, base), rows))
+    before = there.count()
+    gone = there.join(now, list(table.key), "left_anti").count()
+    if gone > before * table.exports.max_deletes:
+        raise RunError(
+            Problem(
+                WAITS,
+                f"{table.name} waits for approval: full exports would delete {gone:,} of its {before:,} keys",
+                place=table.place,
+                expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve {table.name}",
+                hint="if an export was cut short, bring a whole one, or take it out: lakesmith files --forget; until then the table stays as it is",
+            )
+        )
+
+
+def _current(rows: DataFrame, table: TableDefinition) -> DataFrame:
+    """The keys that have a row now."""
+    return (rows.where(IS_CURRENT) if table.keeps_versions else rows).select(*map(quoted, table.key))
 
 
 def _write(batch: Batch, versions: DataFrame, placed: Placed, rows: QueryRows) -> Mapping[str, int]:
