@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import places
 import pytest
 from harness import in_order
 from shared_project import grown
@@ -30,6 +31,8 @@ from small_shop import (
     sums,
     versions,
 )
+
+from lakesmith.execute import faults
 
 if TYPE_CHECKING:
     from conftest import Make
@@ -142,3 +145,26 @@ def test_no_file_of_positions_has_an_empty_part_in_its_name(make: Make) -> None:
     found = shop.sql("SELECT file_path FROM {silver.newest}.delete_files")
     assert found
     assert not [path for (path,) in found if "//" in path.partition("://")[2]]
+
+
+def test_a_batch_that_fails_leaves_the_columns_as_they_were(make: Make) -> None:
+    shop = grown(make, ORDERS | NEWEST, FIRST)
+    text = ORDERS["tables/bronze/orders.yaml"].replace(
+        "customer: string", "buyer: {type: string, renamed_from: customer}"
+    )
+    before = shop.state("bronze.orders")
+    shop.write({"tables/bronze/orders.yaml": text})
+    shop.land("orders/1.csv", csv(*SECOND).replace("customer", "buyer"))
+    faults.arrange("before-swap", _pull_the_plug, "bronze.orders")
+    assert shop.run("bronze.orders").code == 1
+    faults.clear()
+    there = [column.name for column in shop.state("bronze.orders").columns]
+    if shop.place.kind != places.REST:
+        assert there == [column.name for column in before.columns]
+    shop.must_run("bronze.orders")
+    assert "buyer" in [column.name for column in shop.state("bronze.orders").columns]
+    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
+
+
+def _pull_the_plug() -> None:
+    raise OSError("pulled the plug")

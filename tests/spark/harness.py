@@ -38,6 +38,7 @@ from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
+from lakesmith.spark.start.settings import drafts_conf
 
 if TYPE_CHECKING:
     import pytest
@@ -104,7 +105,10 @@ class ProjectHarness:
         state_dir = self.root / ".lakesmith"
         spark = self.session.spark.newSession()
         interpreted = {} if self.compiled else INTERPRETED
-        catalog = local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
+        catalog = {
+            **local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
+            **drafts_conf(state_dir / "drafts.db"),
+        }
         for key, value in {**catalog, **interpreted}.items():
             spark.conf.set(key, value)
         Lake.open(self.load()[0]).catalog.prepare()  # type: ignore[attr-defined]

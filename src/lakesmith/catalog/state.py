@@ -17,6 +17,9 @@ RECORD_TAG = "lakesmith_record"
 BRANCH_PREFIX = "lakesmith_work_"
 """Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
 
+DRAFT_PROPERTY: Final = "lakesmith.draft"
+"""The table property of metadata files that are a batch's draft of the table, and never were its state: the attempt's UUID."""
+
 DELETE_GRANULARITY: Final = "write.delete.granularity"
 """Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made as version 2 have it."""
 

@@ -1,4 +1,5 @@
-"""A table whose inputs moved on without a change of rows: its positions move with them, without a JVM where that can be done.
+"""A table whose inputs moved on without a change of rows, or whose declaration has changed: positions and metadata follow, without a JVM
+where that can be done.
 
 Maintenance leaves all readers of a table so, and a run after it would start Spark for a commit without rows.
 """
@@ -7,16 +8,19 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
+from lakesmith.catalog.metadata import read_metadata
 from lakesmith.catalog.record import Record
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.execute.record_publish import Ground, ground_of, publish_record
+from lakesmith.execute.structure import columns_of, restructured
 from lakesmith.plan.refusals import as_recorded
-from lakesmith.plan.settings import renamings
+from lakesmith.plan.settings import still_ahead, structure_changes
 from lakesmith.plan.steps import Decision, Strategy, TableStep
 
 
@@ -30,18 +34,24 @@ def publish_advance(lake: Lake, step: TableStep) -> BatchReport | None:
 
     Raises Outdated when the table is not where the step was planned, and what writing to the catalog raises.
     """
-    ground = _ground(lake, step)
+    found = _ground(lake, step)
+    if found is None:
+        return None
+    ground, after = found
+    done = structure_changes(step.table, ground.state)
+    record = replace(_record(step, ground), columns=columns_of(after), notes=done)
+    head = publish_record(ground.catalog, step, record, restructured)
+    return BatchReport(record, head, (*still_ahead(step.notes, done), *done))
+
+
+def _ground(lake: Lake, step: TableStep) -> tuple[Ground, Mapping[str, Any]] | None:
+    """And the table's metadata as it will be. Columns are dropped by Spark."""
+    moves_alone = step.strategy is Strategy.ADVANCE and not step.drops
+    ground = ground_of(lake, step) if moves_alone else None
     if ground is None:
         return None
-    record = _record(step, ground)
-    return BatchReport(record, publish_record(ground.catalog, step, record), step.notes)
-
-
-def _ground(lake: Lake, step: TableStep) -> Ground | None:
-    ground = ground_of(lake, step) if step.strategy is Strategy.ADVANCE else None
-    # Columns are renamed and dropped by Spark, as the first thing in a batch of any kind.
-    is_sparks = step.drops or (ground is not None and renamings(step.table, ground.state))
-    return None if is_sparks else ground
+    after = restructured(step.table, ground.state, read_metadata(ground.state.metadata_location))
+    return None if after is None else (ground, after)
 
 
 def _record(step: TableStep, ground: Ground) -> Record:
@@ -61,9 +71,7 @@ def _record(step: TableStep, ground: Ground) -> Record:
         files=0,
         ledger_hash=None,
         checks={},
-        notes=(),
         refused=as_recorded(step.refused, step.table.trusts_python),
         definition=step.definition or (base.definition if same else {}),
-        columns=ground.columns,
         unknown={},
     )

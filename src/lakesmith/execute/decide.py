@@ -25,7 +25,7 @@ from lakesmith.plan.python_chance import asked_besides
 from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
-from lakesmith.plan.settings import with_setting_notes
+from lakesmith.plan.settings import with_structure
 from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, Waiting
 from lakesmith.plan.watermarks import arrivals_of, idle_inputs
 from lakesmith.plan.without_bad import without_bad_files
@@ -61,7 +61,7 @@ class Decider:
             return of_others(node.definition, facts)
         if (held := stays_held(node.definition, facts, name in self.full)) is not None:
             return held
-        decision = with_setting_notes(self._decide(node, facts), facts)
+        decision = with_structure(self._decide(node, facts), facts)
         if isinstance(decision, TableStep) and (ties := ties_note(self.graph, node)) is not None:
             decision = replace(decision, notes=(*decision.notes, ties))
         given = self._given(node) if isinstance(decision, TableStep) else None
@@ -122,8 +122,18 @@ class Decider:
                 if isinstance(decisions.get(upstream), TableStep | Waiting)
             )
             definition = self.graph.node(name).definition
-            decisions[name] = Waiting(definition, busy) if busy else self.decide_or_refuse(name)
+            decisions[name] = self._waiting(definition, busy) if busy else self.decide_or_refuse(name)
         return tuple(decisions.values())
+
+    def _waiting(self, definition: TableDefinition, upstream: tuple[TableName, ...]) -> Decision:
+        """A table that waits; refused where what is there of it cannot be read."""
+        try:
+            self.lake.facts(definition.name)
+        except (LockedError, EnvironmentProblem):
+            raise
+        except LakesmithError as error:
+            return Refused(definition, error.problems[0])
+        return Waiting(definition, upstream)
 
     def decide_or_refuse(self, name: TableName) -> Decision:
         """One of many: what is wrong with it does not keep the others from being planned."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.metadata import read_metadata
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.record_commit import can_be_written, write_commit
@@ -14,8 +16,12 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import TableDefinition
 
 _TRIES: Final = 30
+
+MetadataChange = Callable[[TableDefinition, TableState, Mapping[str, Any]], Mapping[str, Any] | None]
+"""Makes metadata, which a state was read from, what it has to be; None where that cannot be done so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,25 @@ def ground_of(lake: Lake, step: TableStep) -> Ground | None:
     return Ground(catalog, base, state, rows) if rows is not None and can_be_written(state) else None
 
 
-def publish_record(catalog: LocalCatalog, step: TableStep, record: Record) -> int:
-    """Swaps the record's snapshot in as main's head; its number. Whatever else came between is looked at again: Outdated when main has moved."""
+def publish_record(
+    catalog: LocalCatalog,
+    step: TableStep,
+    record: Record,
+    change: MetadataChange = lambda _table, _state, data: data,
+) -> int:
+    """Swaps the record's snapshot in as main's head, with the metadata as ``change`` has it; its number. Whatever else came between is
+    looked at again: Outdated when main has moved, or the change cannot be made any more.
+    """
     name = step.name
     for _ in range(_TRIES):
         state = catalog.table(name.layer, name.name)
         _require_unmoved(state, step)
         if state is None or not can_be_written(state):
             raise Outdated("another writer changed the table since it was planned")
-        commit = write_commit(state, record.to_summary())
+        data = change(step.table, state, read_metadata(state.metadata_location))
+        if data is None:
+            raise Outdated("another writer changed the table since it was planned")
+        commit = write_commit(state, record.to_summary(), data)
         reach("before-swap", str(name))
         if catalog.swap(name.layer, name.name, commit):
             reach("after-publish", str(name))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakesmith.catalog.family import family
 from lakesmith.catalog.history import resolve_as_of
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, StateError, UsageError
 from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report
 from lakesmith.execute.lake import LEDGER_PIN, Lake
@@ -31,11 +32,14 @@ class UndoneFiles:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A rollback, the files it undoes, and the tables below that read what it undoes."""
+    """A rollback, the files it undoes, the tables below that read what it undoes, and in words the ``columns`` of the table that do not go
+    back with its rows.
+    """
 
     rollback: Rollback
     files: UndoneFiles = UndoneFiles()
     readers: tuple[TableName, ...] = field(default=())
+    columns: tuple[str, ...] = ()
 
     @property
     def first(self) -> Move:
@@ -70,7 +74,22 @@ def prepare(
     files = (
         _undone(lake, file_report(lake, definition, facts), first) if definition.is_sourced else UndoneFiles()
     )
-    return Prepared(rollback, files, below)
+    return Prepared(rollback, files, below, _columns_that_stay(first.record.columns, facts.state))
+
+
+def _columns_that_stay(then: Mapping[str, int], state: TableState) -> tuple[str, ...]:
+    """``then``: the columns that the batch left, with their ids; none: that is not known."""
+    names, now = (
+        {number: name for name, number in then.items()},
+        {each.field_id: each.name for each in state.columns},
+    )
+    if not then:
+        return ()
+    renamed = [
+        f"{now[each]} (then {names[each]})" for each in now if each in names and names[each] != now[each]
+    ]
+    new = [f"{name} (then not there, so NULL)" for each, name in now.items() if each not in names]
+    return (*renamed, *new, *(f"{name} (dropped since)" for each, name in names.items() if each not in now))
 
 
 def _undone(lake: Lake, report: FileReport, move: Move) -> UndoneFiles:

@@ -11,9 +11,8 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.format_version import FormatUpgrade
 from lakesmith.plan.losses import gone_columns, lost_columns, undeclared_columns
 from lakesmith.plan.outlook import Outlook, is_rebuilt
-from lakesmith.plan.settings import Partitioning, changed_settings, with_renamings
+from lakesmith.plan.settings import Partitioning, changed_settings, declared_changes, with_renamings
 from lakesmith.plan.steps import Decision, TableStep, Waiting
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import TableDefinition
 
 
@@ -59,23 +58,12 @@ def changes_of(
 
 
 def _of_structure(table: TableDefinition, state: TableState) -> Iterator[Change]:
-    yield from (Change(what, ChangeCost.METADATA) for what in _declared(table, state))
+    yield from (Change(what, ChangeCost.METADATA) for what in declared_changes(table, state))
     for setting in changed_settings(table, state):
         later = isinstance(setting, Partitioning | FormatUpgrade)
         yield Change(str(setting), ChangeCost.NEW_DATA if later else ChangeCost.METADATA)
     for column in undeclared_columns(table, state):
         yield Change(f"column {column.name} is not declared", ChangeCost.METADATA, lost_columns([column], ()))
-
-
-def _declared(table: TableDefinition, state: TableState) -> Iterator[str]:
-    """Columns of a table of files that are declared and not there yet, or wider than they are there."""
-    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
-    for column in table.columns if table.is_sourced else ():
-        old = there.get(column.name.lower())
-        if old is None:
-            yield f"column {column.name} {column.type or ''} was added".replace("  ", " ")
-        elif column.type is not None:
-            yield from map(str, type_changes(old, column.type, column.name) or ())
 
 
 def _rebuild(decision: Decision) -> tuple[Change, ...]:

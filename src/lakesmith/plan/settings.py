@@ -11,11 +11,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import TableState
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.format_version import FormatUpgrade, format_change
-from lakesmith.plan.steps import Decision, TableStep, UpToDate
-from lakesmith.project.definitions import TableDefinition
+from lakesmith.plan.grown_types import remembered
+from lakesmith.plan.refusals import still_refused
+from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpToDate
+from lakesmith.plan.widening import type_changes
+from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.partitions import partition_field
 from lakesmith.quoting import quoted_if_odd
 
@@ -103,6 +107,31 @@ def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]
     )
 
 
+def not_renamed(table: TableDefinition, state: TableState) -> tuple[str, ...]:
+    """In words, the columns that are declared as renamed and cannot be: the table has one of either name."""
+    there = {column.name.lower(): column.name for column in with_renamings(table, state).columns}
+    return tuple(
+        f"column {column.name} is declared as renamed from {there[earlier]}, and the table has both: nothing is renamed, and each keeps"
+        " its values"
+        for column in table.columns
+        if (earlier := (column.renamed_from or "").lower()) in there and column.name.lower() in there
+    )
+
+
+def declared_changes(table: TableDefinition, state: TableState) -> tuple[str, ...]:
+    """In words, the columns of a table of files that are declared and not there yet, or wider than they are there."""
+    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
+    found = list[str]()
+    for column in table.columns if table.is_sourced else ():
+        old, new = there.get(column.name.lower()), column.type or ""
+        if old is None:
+            found.append(f"column {column.name} {new} was added".replace("  ", " "))
+        elif new:
+            new = remembered(new, old) if "<" in new else new
+            found += map(str, type_changes(old, new, column.name) or ())
+    return tuple(found)
+
+
 def with_renamings(table: TableDefinition, state: TableState) -> TableState:
     """The table as it is once its columns are renamed."""
     names = {change.found: change.wanted for change in renamings(table, state)}
@@ -121,12 +150,40 @@ def _renamed_field(text: str, names: Mapping[str, str]) -> str:
     return f"{before}{quoted_if_odd(names[column])}{after}"
 
 
-def with_setting_notes(decision: Decision, facts: TableFacts) -> Decision:
-    """The decision, with a note for each setting that the next batch of the table changes."""
-    if facts.state is None or not isinstance(decision, TableStep | UpToDate):
+def structure_changes(table: TableDefinition, state: TableState) -> tuple[str, ...]:
+    """In words, what metadata alone has to change for the table to be as it is declared."""
+    return (*map(str, changed_settings(table, state)), *declared_changes(table, state))
+
+
+def with_structure(decision: Decision, facts: TableFacts) -> Decision:
+    """The decision, with a note for each setting that the batch changes. A table with nothing else to do has a step for what is declared
+    of its structure and is not so yet.
+    """
+    state, record = facts.state, facts.base.record
+    if state is None or not isinstance(decision, TableStep | UpToDate):
         return decision
-    changes = changed_settings(decision.table, facts.state)
-    return replace(decision, notes=(*decision.notes, *(f"{_AHEAD}{change}" for change in changes)))
+    ahead = (f"{_AHEAD}{change}" for change in changed_settings(decision.table, state))
+    notes = (*decision.notes, *ahead, *not_renamed(decision.table, state))
+    changes = structure_changes(decision.table, state)
+    if isinstance(decision, TableStep) or not changes or record is None:
+        return replace(decision, notes=notes)
+    more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
+    return TableStep(
+        table=decision.table,
+        strategy=Strategy.ADVANCE,
+        reason=f"it is not yet as declared: {changes[0]}{more}",
+        base=facts.base,
+        fingerprint=record.fingerprint,
+        inputs=tuple(_as_before(name, pin) for name, pin in record.inputs.items()),
+        notes=notes,
+        row_wise=True,
+        refused=still_refused(record, decision.table.trusts_python),
+    )
+
+
+def _as_before(name: str, pin: Pin) -> InputRange:
+    """An input of which nothing is read."""
+    return InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
 
 
 def still_ahead(notes: tuple[str, ...], done: Collection[str]) -> tuple[str, ...]:

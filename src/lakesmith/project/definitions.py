@@ -647,6 +647,11 @@ class Project:
         return self.root / STATE_DIR
 
     @property
+    def drafts_db(self) -> Path:
+        """The catalog of drafts: of tables as batches under way will leave them."""
+        return self.state_dir / "drafts.db"
+
+    @property
     def has_topics(self) -> bool:
         """Whether a table takes a topic in Kafka: Spark needs more jars then."""
         return any(source.kafka for table in self.tables for source in table.sources)

@@ -345,7 +345,10 @@ class TableBuilder:
         if also or earlier.lower() == name.lower():
             what = f"the column {name!r} cannot have been {earlier!r}"
             found = f"{earlier!r} is what {also[0]!r} is or was called" if also else "its own name"
-            self._problem("LS105", what, place, expected="a name that no column has now", found=found)
+            hint = "two columns change names in two runs: give one a third name first" if also else None
+            self._problem(
+                "LS105", what, place, expected="a name that no column has now", found=found, hint=hint
+            )
 
     def _type(self, text: str, place: Place) -> str | None:
         try:

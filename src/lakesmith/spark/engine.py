@@ -17,7 +17,7 @@ from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
-from lakesmith.plan.settings import still_ahead
+from lakesmith.plan.settings import renamings, still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
@@ -25,8 +25,8 @@ from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
 from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
-from lakesmith.spark.kinds.change_ledger import change_ledger
-from lakesmith.spark.kinds.derive import advance, derive
+from lakesmith.spark.kinds.change_ledger import advance, change_ledger
+from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
 from lakesmith.spark.kinds.replay import drop, replay
 from lakesmith.spark.kinds.take_files import landing_file, take_files
@@ -91,6 +91,8 @@ class SparkEngine:
             raise
         except (Py4JError, PySparkException, OSError) as error:
             raise self._moved(batch, error) or self._told(step, error) from error
+        finally:
+            batch.end_draft()
         ahead = still_ahead(step.notes, report.warnings)
         return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
@@ -147,6 +149,8 @@ def _alter_columns(batch: Batch) -> list[str]:
     state = batch.there()
     if state is None or state.uuid != batch.step.base.uuid:
         return []
+    if drops or renamings(table, state):
+        batch.begin_draft(state)
     renamed = rename_columns(batch.spark, table, state)
     drop_columns(batch.spark, table, drops, batch.java.partition_columns(table.name) if drops else ())
     return [*renamed, *(f"column {name} is not declared any more and was dropped" for name in drops)]

@@ -17,7 +17,7 @@ from lakesmith.catalog.open import iceberg_properties
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
-from lakesmith.project.definitions import Project, Target
+from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
 from lakesmith.spark.iceberg.others import others_conf
@@ -25,7 +25,8 @@ from lakesmith.spark.start.cluster import is_cluster, require_shared
 from lakesmith.spark.start.given import over_given
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
-from lakesmith.spark.start.target_conf import jars_of, objects_conf, target_conf
+from lakesmith.spark.start.settings import drafts_conf
+from lakesmith.spark.start.target_conf import drafts_of, jars_of, objects_conf, target_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
     """
     return SessionSettings(
         catalogs={
-            **(_local_conf(project) if project.target.is_local else _conf(project.target)),
+            **(_local_conf(project) if project.target.is_local else _conf(project)),
             **others_conf(project.target),
         },
         log_path=scratch_folder(project.root) / "logs" / "spark.log",
@@ -62,11 +63,12 @@ def _local_conf(project: Project) -> dict[str, str]:
     # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its lock.
     db = catalog.prepared() if catalog.can_write() else catalog.copied()
     objects = objects_conf(project.target.store) if project.has_objects else {}
-    return {**local_catalog_conf(db, catalog.warehouse), **objects}
+    return {**local_catalog_conf(db, catalog.warehouse), **drafts_conf(project.drafts_db), **objects}
 
 
-def _conf(target: Target) -> dict[str, str]:
-    return target_conf(target, iceberg_properties(target))
+def _conf(project: Project) -> dict[str, str]:
+    target, properties = project.target, iceberg_properties(project.target)
+    return {**target_conf(target, properties), **drafts_of(target, properties, project.drafts_db)}
 
 
 def _require_plain(folder: Path) -> None:

@@ -144,8 +144,6 @@ def by_city(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             YAML,
             """
             # By the shop's number.
-            description: Each order once
-            owner: shop
             latest_by: [ at ]
             key: [id]
             rules: |

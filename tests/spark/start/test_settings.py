@@ -9,7 +9,7 @@ import pytest
 from harness import ProjectHarness, RunResult
 
 from lakesmith.execute.events import TablePublished
-from lakesmith.plan.steps import UpToDate
+from lakesmith.plan.steps import TableStep, UpToDate
 from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def notes_of(project: ProjectHarness) -> str:
 
     _, graph = project.load()
     decision = Decider(graph, project.lake()).decide(NAME)
-    assert isinstance(decision, UpToDate)
+    assert isinstance(decision, UpToDate | TableStep)
     return "\n".join(decision.notes)
 
 

@@ -18,6 +18,8 @@ from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 
 FILES = {
     "lakesmith.yaml": "name: shop\n",
+    # As PyIceberg makes them.
+    "tables/_defaults.yaml": "format_version: 2\n",
     "tables/bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint}\n",
     "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\n",
     "tables/gold/number.sql": "SELECT count(*) AS n\nFROM silver.orders\n",

@@ -11,7 +11,7 @@ from threading import Lock
 
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import Account, Record
-from lakesmith.catalog.state import Snapshot, TableState
+from lakesmith.catalog.state import ColumnState, Snapshot, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.graph.graph import Graph
@@ -86,7 +86,8 @@ class MemoryLake:
 
 
 def _new(name: TableName) -> TableState:
-    return TableState(str(name), f"uuid of {name}", "", "", 3, (), {}, {}, frozenset(), (), {})
+    columns = (ColumnState(1, "id", "int", False),)
+    return TableState(str(name), f"uuid of {name}", "", "", 3, columns, {}, {}, frozenset(), (), {})
 
 
 @dataclass

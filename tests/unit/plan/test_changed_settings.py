@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith.catalog.state import ColumnState, TableState
-from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings
+from lakesmith.plan.settings import Partitioning, TextSetting, changed_settings, not_renamed, renamings
 from lakesmith.project.definitions import Column, Place, TableDefinition, TableName
 
 if TYPE_CHECKING:
@@ -49,3 +49,30 @@ def test_documentation_of_columns_that_are_not_declared_is_left_alone(state: Tab
 
 def test_properties_of_others_are_left_alone(state: TableState) -> None:
     assert changed_settings(DECLARED, replace(state, properties={"comment2": "x", "owner": "y"})) == ()
+
+
+def named(state: TableState, *names: str) -> TableState:
+    return replace(
+        state,
+        columns=tuple(ColumnState(number, name, "string", False) for number, name in enumerate(names, 1)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "declared", "renamed", "said"),
+    [
+        ("a", {"b": "a"}, ["a>b"], 0),
+        ("A x", {"b": "a", "x": None}, ["A>b"], 0),
+        ("b", {"b": "a"}, [], 0),
+        # Both are there: the earlier one came back.
+        ("a b", {"b": "a"}, [], 1),
+        ("A b c", {"b": "a", "c": None}, [], 1),
+    ],
+)
+def test_columns_that_are_renamed(
+    state: TableState, there: str, declared: dict[str, str | None], renamed: list[str], said: int
+) -> None:
+    columns = tuple(Column(name, "string", renamed_from=earlier) for name, earlier in declared.items())
+    table, found = replace(DECLARED, columns=columns), named(state, *there.split())
+    assert [f"{change.found}>{change.wanted}" for change in renamings(table, found)] == renamed
+    assert len(not_renamed(table, found)) == said

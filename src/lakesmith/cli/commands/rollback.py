@@ -119,6 +119,8 @@ def _lines(prepared: Prepared, options: RollbackOptions) -> Iterator[str]:
     for move in prepared.rollback.moves:
         yield f"{move.name} {_back(move)}"
         yield from (f"  undoes batch {record.batch} ({record.kind})" for record in reversed(move.undone))
+    if prepared.columns:
+        yield f"columns do not go back: {', '.join(prepared.columns)}"
     yield from _file_lines(prepared)
     moved = {move.name for move in prepared.rollback.moves}
     for name, why in prepared.rollback.stay.items():
@@ -168,6 +170,7 @@ def as_dict(prepared: Prepared, *, done: bool) -> dict[str, Any]:
             for move in prepared.rollback.moves
         ],
         "stay": {str(name): why for name, why in prepared.rollback.stay.items()},
+        "columns_stay": list(prepared.columns),
         "files_again": list(prepared.files.again),
         "files_gone": list(prepared.files.gone),
     }

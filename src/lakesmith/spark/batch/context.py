@@ -37,6 +37,7 @@ from lakesmith.spark.iceberg.commits import (
     branch_of,
     physical,
 )
+from lakesmith.spark.iceberg.drafts import begin, can_begin, end, origin_of
 from lakesmith.spark.iceberg.live_rows import deleted_rows, remove_left_behind
 from lakesmith.spark.iceberg.others import meet_inputs
 
@@ -101,8 +102,23 @@ class Batch:
         reach(point, str(self.name))
 
     def there(self) -> TableState | None:
-        """The table's metadata now; None when there is no such table."""
+        """The metadata of the table, or of its draft, now; None when there is no such table."""
+        if origin_of(self.name) is not None:
+            return self.java.draft(self.name)
         return self.catalog.table(self.name.layer, self.name.name)
+
+    def begin_draft(self, state: TableState) -> None:
+        """Has the batch change the table's structure where no reader sees it: see ``drafts``. ``state``: the table now.
+
+        Without a catalog of drafts (REST) it is changed before the batch.
+        """
+        if origin_of(self.name) is None and can_begin(self.spark):
+            place = self.catalog.physical(self.name)
+            begin(self.spark, self.project.drafts_db, place, state, self.attempt)
+
+    def end_draft(self) -> None:
+        """Called when the batch is over, however it ended."""
+        end(self.project.drafts_db, self.catalog.physical(self.name), self.name)
 
     def state(self) -> TableState:
         """The table's metadata now. Raises Outdated when the table is gone."""
@@ -113,7 +129,7 @@ class Batch:
 
     def require_unmoved(self) -> None:
         """Raises Outdated when another has published since this was planned."""
-        state = self.there()
+        state = self.catalog.table(self.name.layer, self.name.name)
         head = state.head.snapshot_id if state and state.head else None
         if head != self.step.base.snapshot:
             raise Outdated("another writer moved the table while the batch ran")

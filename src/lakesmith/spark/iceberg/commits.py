@@ -6,6 +6,7 @@ rolled back. It is a compare-and-swap on freshly read metadata instead (see ``pu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,13 +14,16 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG
+from lakesmith.catalog.metadata import parse_metadata, plain_location
+from lakesmith.catalog.state import BRANCH_PREFIX, DRAFT_PROPERTY, MAIN, RECORD_TAG, TableState
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 from lakesmith.quoting import quoted
+from lakesmith.spark.iceberg.drafts import origin_of
 from lakesmith.spark.iceberg.others import load_other, place_of
 from lakesmith.spark.jvm.failures import UNANSWERED
+from lakesmith.spark.start.settings import DRAFTS
 
 CATALOG: Final = "lake"
 """The catalog's name in Spark and in the catalog's own database."""
@@ -39,8 +43,9 @@ def use_naming(naming: Naming) -> None:
 
 
 def physical(name: TableName, branch: str | None = None) -> str:
-    """The table's name for Spark SQL; with ``branch``, the one that reads and writes that branch."""
-    return _dotted((CATALOG, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
+    """The table's name for Spark SQL, or its draft's; with ``branch``, the one that reads and writes that branch."""
+    catalog = CATALOG if origin_of(name) is None else DRAFTS
+    return _dotted((catalog, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
 
 
 def physical_namespace(layer: str) -> str:
@@ -102,13 +107,21 @@ class JavaTables:
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
     def load(self, name: TableName) -> Any:
-        """The Java table. Raises Py4JJavaError when there is none."""
+        """The Java table, or its draft. Raises Py4JJavaError when there is none."""
         if (place := place_of(self._spark, name)) is not None:
             return load_other(self._spark, name, place)
-        full_name = physical(name)
+        return self._load(physical(name))
+
+    def _load(self, full_name: str) -> Any:
         return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
             self._spark._jsparkSession, full_name
         )
+
+    def draft(self, name: TableName) -> TableState:
+        """The state of the table's draft."""
+        metadata = self.load(name).operations().current()
+        said = str(self._jvm.org.apache.iceberg.TableMetadataParser.toJson(metadata))
+        return parse_metadata(str(name), str(metadata.metadataFileLocation()), json.loads(said))
 
     def partition_columns(self, name: TableName) -> frozenset[str]:
         """The columns that the table's data is, or was, partitioned by."""
@@ -130,15 +143,15 @@ class JavaTables:
 
         One commit adds the snapshot, moves main and the record's tag, changes ``schema`` and drops the working branches. Only if the table
         is the one planned, main is where the batch began and the branch is where it was checked, all on the metadata that the
-        commit swaps. Raises Outdated otherwise.
+        commit swaps. Where there is a draft, it takes the place of the metadata that it began at. Raises Outdated otherwise.
         """
         tried: set[int] = set()
         for _ in range(_PUBLISH_TRIES):
-            table = self.load(name)
-            operations = table.operations()
+            table, operations = self._work_of(name)
             main = _head_of(operations.current(), MAIN)
             if main is not None and main in tried:
                 return main
+            _require_origin(name, operations.current())
             head, recorded = self._recorded(table, work)
             tried.add(head)
             updated = self._published(table, recorded, head, schema)
@@ -146,6 +159,13 @@ class JavaTables:
             if self.swap(operations, operations.current(), updated):
                 return head
         raise Outdated("the table's metadata changed at every try to publish")
+
+    def _work_of(self, name: TableName) -> tuple[Any, Any]:
+        """The table, or its draft, and what commits to the table."""
+        table = self.load(name)
+        if origin_of(name) is None:
+            return table, table.operations()
+        return table, self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
 
     def _recorded(self, table: Any, work: Publication) -> tuple[int, Any]:
         """The id of a new snapshot with the record, and the table's metadata with it on the branch, of which nothing is committed.
@@ -174,6 +194,8 @@ class JavaTables:
         for ref in list(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
+        if base.properties().containsKey(DRAFT_PROPERTY):
+            builder.removeProperties(self._jvm.java.util.Collections.singleton(DRAFT_PROPERTY))
         if schema != NO_CHANGE:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
@@ -251,6 +273,12 @@ def _delete_lost(operations: Any, lost: Any) -> None:
 def _head_of(metadata: Any, branch: str) -> int | None:
     found = metadata.ref(branch)
     return None if found is None else int(found.snapshotId())
+
+
+def _require_origin(name: TableName, current: Any) -> None:
+    origin = origin_of(name)
+    if origin is not None and plain_location(str(current.metadataFileLocation())) != plain_location(origin):
+        raise Outdated("another writer changed the table while the batch ran")
 
 
 def _require_unmoved(base: Any, work: Publication) -> None:

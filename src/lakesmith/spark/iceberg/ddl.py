@@ -187,6 +187,16 @@ def widen_table(
     return done
 
 
+def widenings(state: TableState, wanted: Sequence[Column]) -> bool:
+    """Whether ``widen_table`` would change something."""
+    present = {column.name.lower(): column.type for column in state.columns}
+    return any(
+        column.name.lower() not in present
+        or (column.type is not None and type_changes(present[column.name.lower()], column.type) != ())
+        for column in wanted
+    )
+
+
 def conform_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> bool:
     """Gives a table exactly the columns ``wanted``; True when it had others, whose values are then nulls.
 

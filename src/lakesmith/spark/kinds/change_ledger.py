@@ -1,4 +1,4 @@
-"""A batch that only changes what counts as taken: files are skipped, or forgotten together with their rows.
+"""Batches that take no rows: of what counts as taken (files are skipped, or forgotten together with their rows), of positions and metadata.
 
 A forgotten file is taken again by the next run. Its rows, and its bad rows in quarantine, go in the same commit that says
 so, so that no reader and no later run ever meets them twice or not at all.
@@ -15,6 +15,7 @@ from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, require_no
 from lakesmith.spark.batch.quarantine import COLUMNS
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.kinds.derive import prepare_table
+from lakesmith.spark.kinds.intake import known_columns
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS
 
 
@@ -39,6 +40,14 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
         ledger_hash=hash_entries(entries),
         warnings=(*prepared, *ledger_notes(batch.step)),
     )
+
+
+def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
+    """Positions of inputs move, and metadata becomes what is declared: no row is read or written."""
+    there, table = batch.there(), batch.step.table
+    columns = (*known_columns(table, there), *SYSTEM_COLUMNS) if table.is_sourced else ()
+    said = prepare_table(batch, there, columns) if there else []
+    return batch.open_branch(), Draft(Account(), by_row=False, warnings=tuple(said))
 
 
 def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:

@@ -9,13 +9,13 @@ from typing import Final
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
+from lakesmith.plan.settings import changed_settings
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.plan.widening import type_changes
@@ -33,6 +33,7 @@ from lakesmith.spark.iceberg.ddl import (
     require_ours,
     table_properties,
     widen_table,
+    widenings,
 )
 from lakesmith.spark.judge.validity import as_rows
 from lakesmith.spark.kinds.window_ends import marks_of, rows_ahead
@@ -229,11 +230,6 @@ def _require_no_collation(rows: QueryRows) -> None:
             raise NeverIncremental(f"texts of its column {column.name} are compared by a collation")
 
 
-def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Only the inputs' positions move: nothing is read or written."""
-    return batch.open_branch(), Draft(Account(), by_row=False)
-
-
 def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> list[str]:
     """Makes the table, or adds and widens its columns and changes its settings; says in words what changed.
 
@@ -246,6 +242,8 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
         batch.pass_point("after-create")
         return []
     require_ours(state, batch.project.name)
+    if changed_settings(table, state) or widenings(state, columns):
+        batch.begin_draft(state)
     widened = widen_table(batch.spark, batch.name, state, columns)
     return [*widened, *change_settings(batch.spark, table, state)]
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from lakesmith.catalog import busy
 from lakesmith.catalog.protocol import CATALOG_NAME
@@ -106,6 +107,16 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
         f"{prefix}.warehouse": f"file://{warehouse}",
         f"{prefix}.cache-enabled": "false",
     }
+
+
+DRAFTS: Final = "lake_draft"
+"""The catalog of drafts (``spark.iceberg.drafts``), beside the target's."""
+
+
+def drafts_conf(drafts_db: Path) -> dict[str, str]:
+    """Spark settings of the catalog of drafts, whose tables are all in other catalogs' folders."""
+    own = local_catalog_conf(drafts_db, drafts_db.parent / "warehouse")
+    return {name.replace(f".{CATALOG_NAME}", f".{DRAFTS}", 1): value for name, value in own.items()}
 
 
 def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[Path] = ()) -> dict[str, str]:

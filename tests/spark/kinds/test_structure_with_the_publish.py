@@ -1,0 +1,245 @@
+"""What a table's file says of its columns, texts and partitions changes with the publish of a batch, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ProjectHarness
+
+from lakesmith.execute import faults
+from lakesmith.project.definitions import TableName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesmith.catalog.state import TableState
+    from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.spark
+
+BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.yaml"
+SOURCE = "source: {files: {path: landing/, format: csv}}\n"
+BEFORE = SOURCE + "columns: {id: bigint, name: string, n: int, at: date}\n"
+AFTER = (
+    SOURCE
+    + """
+description: All of them
+columns:
+  n: bigint
+  id: bigint
+  full_name: {type: string, renamed_from: name, doc: As in the passport}
+  at: date
+  vat: double
+partition_by: [months(at), "bucket(2, id)"]
+"""
+)
+FILES = {
+    BRONZE: BEFORE,
+    SILVER: "query: SELECT id, name, n FROM bronze.people\nkey: [id]\n",
+    "tables/silver/copy.sql": "SELECT id, n FROM bronze.people\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left() -> Iterator[None]:
+    yield
+    faults.clear()
+
+
+def structure(state: TableState) -> dict[str, Any]:
+    """All that readers see of a table besides its rows."""
+    return {
+        "columns": [(c.name, c.field_id, c.type, c.doc) for c in state.columns],
+        "partitioning": state.partitioning,
+        "properties": dict(state.properties),
+        "format": state.format_version,
+        "schema": state.schema_id,
+    }
+
+
+def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHandle) -> None:
+    people = ProjectHarness(tmp_path / "people", session, FILES)
+    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
+    people.must_run()
+    before = {table: people.state(table) for table in ("bronze.people", "silver.people")}
+    rows = {table: people.rows(table) for table in before}
+
+    # An undeclared column stops the batch; the column is not renamed, and nothing else is changed.
+    people.write({BRONZE: AFTER, SILVER: "query: SELECT id, full_name, n FROM bronze.people\nkey: [id]\n"})
+    people.land("landing/2.csv", "id,full_name,n,at,other\n3,Cyd,3,2026-03-05,x\n")
+    result = people.run()
+    assert "LS431" in {problem.code for problem in result.problems}
+    assert people.state("bronze.people") == before["bronze.people"]
+
+    # Nor at any later point: readers see what they saw until the publish.
+    people.land("landing/2.csv", "id,full_name,n,at\n3,Cyd,3000000000,2026-03-05\n")
+    for point in ("after-branch", "after-data", "before-publish", "before-swap"):
+
+        def look_and_fail() -> None:
+            state = people.state("bronze.people")
+            assert structure(state) == structure(before["bronze.people"])
+            assert people.rows("bronze.people") != []
+            raise OSError("pulled the plug")
+
+        faults.arrange(point, look_and_fail, "bronze.people")
+        assert people.run("bronze.people").code == 1
+        faults.clear()
+    assert structure(people.state("bronze.people")) == structure(before["bronze.people"])
+    assert people.rows("bronze.people") == rows["bronze.people"]
+
+    # The definition taken back: all is as it was, and nothing below is computed anew.
+    people.write(FILES)
+    people.land("landing/2.csv", "id,name,n,at\n3,Cyd,3,2026-03-05\n")
+    result = people.must_run()
+    assert result.published["silver.people"].kind == "upsert"
+    assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3)]
+
+    # And then it is done, by one commit, with the rows.
+    people.write({BRONZE: AFTER, SILVER: "query: SELECT id, full_name, n FROM bronze.people\nkey: [id]\n"})
+    people.land("landing/3.csv", "id,full_name,n,at,vat\n4,Dan,3000000000,2026-04-05,0.5\n")
+    people.must_run(approve=["silver.people"])
+    state, ids = people.state("bronze.people"), {c.name: c.field_id for c in before["bronze.people"].columns}
+    now = {column.name: column for column in state.columns}
+    assert list(now)[:5] == ["n", "id", "full_name", "at", "vat"]
+    assert (now["full_name"].field_id, now["full_name"].doc) == (ids["name"], "As in the passport")
+    assert (now["n"].field_id, now["n"].type) == (ids["n"], "bigint")
+    assert state.partitioning == ("months(at)", "bucket(2, id)")
+    assert state.properties["comment"] == "All of them"
+    assert not [key for key in state.properties if "draft" in key]
+    assert people.rows("bronze.people", "id", "full_name", "n", "vat") == [
+        (1, "Ada", 1, None),
+        (2, "Bob", 2, None),
+        (3, "Cyd", 3, None),
+        (4, "Dan", 3_000_000_000, 0.5),
+    ]
+    assert people.rows("silver.people") == [
+        (1, "Ada", 1),
+        (2, "Bob", 2),
+        (3, "Cyd", 3),
+        (4, "Dan", 3_000_000_000),
+    ]
+    assert len(state.published) == 3, "one entry of main's history for each publish"
+    assert people.rows("silver.copy") == [(1, 1), (2, 2), (3, 3), (4, 3_000_000_000)]
+    assert not people.must_run().published
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_run_with_nothing_new_makes_what_is_declared(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    """Without Spark, and with it, where partitions change or the metadata has what only Iceberg knows: both to the same."""
+    people = ProjectHarness(tmp_path / "people", session, FILES)
+    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
+    people.must_run()
+    before = people.state("bronze.people")
+    if not alone:
+        monkeypatch.setattr("lakesmith.execute.advance.restructured", lambda *_: None)
+    people.write(
+        {
+            BRONZE: AFTER.partition("partition_by")[0],
+            "tables/silver/copy.sql": "SELECT id, n, vat FROM bronze.people\n",
+        }
+    )
+    people.write(
+        {SILVER: "query: SELECT id, full_name AS name, n FROM bronze.people\nkey: [id]\nowner: Ann\n"}
+    )
+    with monkeypatch.context() as patch:
+        if alone:
+            patch.setattr("lakesmith.spark.engine.SparkEngine.run_step", _only_below(people))
+        result = people.must_run()
+    record = result.published["bronze.people"]
+    assert record.kind == "advance"
+    assert set(record.notes) >= {
+        "column name becomes full_name, in metadata alone",
+        "column vat double was added",
+        "column n was widened from int to bigint",
+    }
+    state = people.state("bronze.people")
+    ids = {column.name: column.field_id for column in before.columns}
+    assert [(c.name, c.field_id, c.type, c.doc) for c in state.columns][:5] == [
+        ("n", ids["n"], "bigint", None),
+        ("id", ids["id"], "bigint", None),
+        ("full_name", ids["name"], "string", "As in the passport"),
+        ("at", ids["at"], "date", None),
+        ("vat", max(ids.values()) + 1, "double", None),
+    ]
+    assert state.properties["comment"] == "All of them"
+    assert people.state("silver.people").properties["lakesmith.owner"] == "Ann"
+
+    # The tables below see it in the same run, and Spark reads and writes what is there.
+    assert people.rows("silver.copy") == [(1, 1, None), (2, 2, None)]
+    assert people.rows("bronze.people", "id", "full_name", "vat") == [(1, "Ada", None), (2, "Bob", None)]
+    assert not people.must_run().published
+    people.land("landing/2.csv", "id,full_name,n,at,vat\n3,Cyd,3000000000,2026-03-05,0.5\n")
+    people.must_run()
+    assert people.rows("silver.copy") == [(1, 1, None), (2, 2, None), (3, 3_000_000_000, 0.5)]
+    assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3_000_000_000)]
+    if alone:
+        # Partitions take Spark, and only that.
+        people.write({BRONZE: AFTER})
+        assert people.must_run("bronze.people").published["bronze.people"].kind == "advance"
+        assert people.state("bronze.people").partitioning == ("months(at)", "bucket(2, id)")
+        assert len(people.rows("bronze.people")) == 3
+
+
+def _only_below(people: ProjectHarness) -> Any:
+    """Steps of Spark for all tables but the one of files."""
+    from lakesmith.spark.engine import SparkEngine
+
+    run_step = SparkEngine.run_step
+
+    def checked(self: SparkEngine, step: Any, listener: Any) -> Any:
+        assert str(step.name) != "bronze.people", people.root
+        return run_step(self, step, listener)
+
+    return checked
+
+
+def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandle) -> None:
+    people = ProjectHarness(
+        tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"}
+    )
+    people.land("landing/1.csv", "id,a\n1,x\n")
+    people.must_run()
+    people.write({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
+    people.must_run()
+    assert people.rows("bronze.people", "id", "b") == [(1, "x")]
+    assert not people.must_run().published
+    # The earlier name came back, by another tool.
+    people.spark.sql("ALTER TABLE lake.bronze.people ADD COLUMN a string")
+    (current,) = (event for event in people.must_run().of("bronze.people") if hasattr(event, "notes"))
+    assert "column b is declared as renamed from a, and the table has both" in str(current.notes)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_rebuild_that_fails_leaves_no_column_behind(
+    tmp_path: Path, session: SessionHandle, version: int
+) -> None:
+    yaml = f"query: SELECT id, name, n FROM bronze.people\nkey: [id]\nformat_version: {version}\n"
+    people = ProjectHarness(tmp_path / "people", session, {**FILES, SILVER: yaml}, approves=True)
+    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
+    people.must_run()
+    before = people.state("silver.people")
+    people.write({SILVER: yaml.replace("name, n", "CAST(n AS string) AS n, upper(name) AS loud")})
+    for point in ("after-data", "before-swap"):
+
+        def fail() -> None:
+            assert structure(people.state("silver.people")) == structure(before)
+            raise OSError("pulled the plug")
+
+        faults.arrange(point, fail, "silver.people")
+        assert people.run().code == 1
+        faults.clear()
+    assert people.state("silver.people") == before
+    people.must_run()
+    assert people.rows("silver.people", "id", "n", "loud") == [(1, "1", "ADA"), (2, "2", "BOB")]
+    people.land("landing/2.csv", "id,name,n,at\n1,Eve,7,2026-01-05\n")
+    people.must_run()
+    assert people.rows("silver.people", "id", "n", "loud") == [(1, "7", "EVE"), (2, "2", "BOB")]
+    read = people.spark.sql(
+        f"SELECT id, name, n FROM lake.silver.people VERSION AS OF {before.head.snapshot_id}"
+    )  # type: ignore[union-attr]
+    assert sorted(map(tuple, read.collect())) == [(1, "Ada", 1), (2, "Bob", 2)]
+    assert TableName.parse("silver.people") in people.load()[1].order
