@@ -14,6 +14,7 @@ from typing import Any
 from lakesmith.catalog.entries import Entry, all_entries
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.catalog.lost import older_entries, older_problem
 from lakesmith.catalog.metadata import local_path, read_metadata
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.owner import PROJECT
@@ -44,11 +45,17 @@ class Away:
         return local_path(self.entry.location).is_file()
 
 
-def require_home(project: Project) -> None:
-    """Raises StateError LS525 when a table of the project on the embedded catalog is not in its warehouse."""
+def require_home(project: Project, may_be_older: bool = False) -> None:
+    """Raises StateError LS525 when a table of the project on the embedded catalog is not in its warehouse, and LS527 when the catalog is older
+    than that, unless it ``may_be_older``.
+    """
     catalog = open_catalog(project) if project.target.is_local else None
-    if isinstance(catalog, LocalCatalog) and (problem := away_problem(catalog, project.name)) is not None:
+    if not isinstance(catalog, LocalCatalog):
+        return
+    if (problem := away_problem(catalog, project.name)) is not None:
         raise StateError(problem)
+    if not may_be_older and (entries := older_entries(catalog)):
+        raise StateError(older_problem(catalog, entries))
 
 
 def away_problem(catalog: LocalCatalog, project: str) -> Problem | None:
@@ -98,9 +105,13 @@ def _is_ours(entry: Entry, path: Path, project: str) -> bool:
     return bool(owner == project)
 
 
-def project_lock(project: Project, command: str, **options: Any) -> ProjectLock:
+def project_lock(
+    project: Project, command: str, *, may_be_older: bool = False, **options: Any
+) -> ProjectLock:
     """The lock that all commands take which write to the project's lake, with ``ProjectLock``'s ``options``.
 
-    Entering raises StateError LS525 where the tables are another's, and as ``ProjectLock``.
+    Entering raises as ``require_home`` and as ``ProjectLock``.
     """
-    return ProjectLock(project.state_dir, command, guard=partial(require_home, project), **options)
+    return ProjectLock(
+        project.state_dir, command, guard=partial(require_home, project, may_be_older), **options
+    )

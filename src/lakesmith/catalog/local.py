@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from lakesmith.catalog import busy
-from lakesmith.catalog.metadata import load_metadata, plain_location
+from lakesmith.catalog.metadata import load_metadata, local_path, plain_location
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
@@ -263,12 +263,14 @@ class LocalCatalog:
 
 
 def _lost(name: str, location: str) -> StateError:
+    others = any(local_path(location).parent.glob("*.metadata.json"))
+    back = "; or 'lakesmith register' enters the newest state whose files are there" if others else ""
     return StateError(
         Problem(
             "LS504",
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",
-            hint=f"restore the warehouse's files, or give the table up to have it built anew: lakesmith drop {name}",
+            hint=f"restore the warehouse's files{back}; or give the table up to have it built anew: lakesmith drop {name}",
         )
     )

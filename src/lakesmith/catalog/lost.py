@@ -14,22 +14,25 @@ a state the table could have had: whole, checked, with the record of what it has
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
-from lakesmith.catalog.entries import folder_of
+from lakesmith.catalog.entries import Entry, all_entries, folder_of
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.marks import marked_name
 from lakesmith.catalog.metadata import local_path, parse_metadata, read_metadata
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import SUMMARY_KEY, Pin, Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import DRAFT_PROPERTY, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
+
+_METADATA: Final = ".metadata.json"
 
 Pins = frozenset[tuple[str, int]]
 """Snapshots, each with its table's UUID, that records pin."""
@@ -48,6 +51,11 @@ class Version:
     def file(self) -> str:
         """The file's name."""
         return PurePosixPath(self.state.metadata_location).name
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it never was the table's state: see ``spark.iceberg.drafts``."""
+        return DRAFT_PROPERTY in self.state.properties
 
     @property
     def parent(self) -> str | None:
@@ -107,13 +115,97 @@ def lost_problem(catalog: LocalCatalog, name: TableName) -> Problem | None:
     )
 
 
+def has_moved_on(location: str) -> bool:
+    """Whether the files beside a metadata file tell that the table has moved on from it: that catalog is older than the warehouse.
+
+    One that was made from it alone does not tell: that may be what a writer left that was killed before its swap. One that was made from
+    a follower does.
+    """
+    path = local_path(location)
+    try:
+        since = path.stat().st_mtime_ns
+        later = [each.path for each in os.scandir(path.parent) if _may_follow(each, path.name, since)]
+    except OSError:
+        return False
+    return any(_follows(Path(each), path.name) for each in later)
+
+
+def _may_follow(file: os.DirEntry[str], name: str, since: int) -> bool:
+    return file.name.endswith(_METADATA) and file.name != name and file.stat().st_mtime_ns >= since
+
+
+def _follows(path: Path, name: str) -> bool:
+    try:
+        version = _version(str(path), read_metadata(path))
+    except (OSError, EOFError, ValueError, LakesmithError):
+        return False
+    return not version.is_draft and name in version.before[:-1]
+
+
+def older_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
+    """The entries that are older than the files beside the ones that they name. Raises as ``Catalog`` says."""
+    return tuple(
+        each
+        for each in all_entries(catalog)
+        if catalog.has_below(each.location) and has_moved_on(each.location)
+    )
+
+
+def older_problem(catalog: LocalCatalog, entries: Sequence[Entry]) -> Problem:
+    """LS527: what to say of entries that are older than their tables' files."""
+    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    return Problem(
+        "LS527",
+        "the catalog is older than the warehouse, as if it were put back from a backup, so nothing is written",
+        expected="a catalog that names each table's newest state",
+        found=f"{catalog.db} names {PurePosixPath(entries[0].location).name} of {entries[0].name}{more}, and later states are beside it",
+        hint="'lakesmith register' enters the newest states, and runs go on from there; or put the warehouse back too, from the same backup",
+    )
+
+
+def replaced_entries(catalog: LocalCatalog) -> tuple[tuple[Entry, Lost], ...]:
+    """The entries whose file is gone, each with the newest state that is there; where the catalog is older than the warehouse, all entries that
+    are not the newest.
+    """
+    entries = all_entries(catalog)
+    if not older_entries(catalog):
+        entries = tuple(each for each in entries if not local_path(each.location).is_file())
+    there = [(entry, _versions_at(entry)) for entry in entries]
+    pins = _pins(version.state for _, versions in there for version in versions)
+    found = [
+        (entry, replace(newest(versions, pins), name=entry.name)) for entry, versions in there if versions
+    ]
+    return tuple(
+        (entry, each) for entry, each in found if each.version.file != local_path(entry.location).name
+    )
+
+
+def _versions_at(entry: Entry) -> list[Version]:
+    """The versions of the table of an entry; where its file is gone, of the one that was written last in its folder."""
+    name = local_path(entry.location).name
+    tables = [
+        versions
+        for versions in _versions(folder_of(entry.location))
+        if any(not version.is_draft for version in versions)
+    ]
+    mine = [versions for versions in tables if name in {version.file for version in versions}]
+    # A table that was made at the same moment by another, and never entered, has no rows.
+    return max(
+        mine or tables,
+        key=lambda found: max((bool(each.sequence), each.updated_ms) for each in found),
+        default=[],
+    )
+
+
 def newest(versions: Sequence[Version], pins: Pins = frozenset()) -> Lost:
     """The version of one table that was its last, as the module says. ``versions``: at least one."""
-    named = {name for version in versions for name in version.before}
+    states = [version for version in versions if not version.is_draft]
+    named = {name for version in states for name in version.before}
+    # A draft that was published has led from one state to the next; others are what a batch would have made of the table.
     followed = {version.parent for version in versions if version.file in named}
     last = [
         each
-        for each in versions
+        for each in states
         if each.file not in named and (each.parent is None or each.parent not in followed)
     ]
     chosen = max(
@@ -140,7 +232,7 @@ def _folders_without_entry(catalog: LocalCatalog) -> list[Path]:
 def _versions(folder: Path) -> Iterator[list[Version]]:
     """The versions in a folder, by table. What cannot be read was not written whole, and so was never a table's state."""
     found: dict[str, list[Version]] = {}
-    for path in sorted((folder / "metadata").glob("*.metadata.json")):
+    for path in sorted((folder / "metadata").glob(f"*{_METADATA}")):
         try:
             version = _version(str(path), read_metadata(path))
             # A project that was copied: its metadata speaks of files in the other place.

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from lakesmith.catalog.entries import Entry
 from lakesmith.catalog.home import away_problem
 from lakesmith.catalog.local import LocalCatalog
-from lakesmith.catalog.lost import lost_problem
+from lakesmith.catalog.lost import has_moved_on, lost_problem, older_problem
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
@@ -76,6 +77,8 @@ class Lake:
             and (away := away_problem(local, self.project.name))
         ):
             return TableFacts(state, problem=away)
+        if local and has_moved_on(state.metadata_location):
+            return TableFacts(state, problem=older_problem(local, [Entry(name, state.metadata_location)]))
         if foreign := foreign_owner(state, self.project.name):
             return TableFacts(state, problem=foreign)
         try:

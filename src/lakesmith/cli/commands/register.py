@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import typer
 
 from lakesmith.catalog.entries import Entry, change_entries, folder_of
 from lakesmith.catalog.home import project_lock
-from lakesmith.catalog.lost import Lost, lost_tables
+from lakesmith.catalog.lost import Lost, lost_tables, replaced_entries
 from lakesmith.catalog.marks import unmark
+from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.cli.ground import agreed, open_ground
@@ -42,10 +43,12 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
     Raises UsageError LS227 (nobody to ask), StateError LS511 (an entry came meanwhile), EnvironmentProblem LS320.
     """
     ground = open_ground(root, target)
-    with project_lock(ground.project, "register"):
-        found = tuple(each for each in lost_tables(ground.catalog) if _is_ours(each, ground.project.name))
+    with project_lock(ground.project, "register", may_be_older=True):
+        replaced = replaced_entries(ground.catalog)
+        lost = (*lost_tables(ground.catalog), *(each for _, each in replaced))
+        found = tuple(each for each in lost if _is_ours(each, ground.project.name))
         if not as_json:
-            print("\n".join(_lines(found)))
+            print("\n".join(_lines(found, tuple(entry for entry, _ in replaced))))
         if found and not agreed(f"enter {count(len(found), 'table')} in the catalog?", yes, as_json):
             print("nothing was registered")
             return 0
@@ -53,7 +56,7 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
             entries = [
                 Entry(each.name, f"file://{Path(each.state.metadata_location).absolute()}") for each in found
             ]
-            change_entries(ground.catalog, (), entries)
+            change_entries(ground.catalog, [entry for entry, each in replaced if each in found], entries)
             for each in found:
                 unmark(folder_of(each.state.metadata_location), each.state.uuid)
     if as_json:
@@ -68,16 +71,26 @@ def _is_ours(lost: Lost, project: str) -> bool:
     return lost.name.layer == RESERVED_LAYER or foreign_owner(lost.state, project) is None
 
 
-def _lines(found: tuple[Lost, ...]) -> list[str]:
+def _lines(found: tuple[Lost, ...], replaced: tuple[Entry, ...]) -> list[str]:
     if not found:
         return ["every table in the warehouse is in the catalog"]
+    names = {each.name for each in found}
+    instead = [
+        f"{each.name}: in place of {PurePosixPath(each.location).name}, which {_what_of(each)}"
+        for each in replaced
+        if each.name in names
+    ]
     rows = [_row(each) for each in found]
     doubtful = [
         f"{each.name}: {count(each.others, 'other file')} may have been its last state as well; the newest is taken"
         for each in found
         if each.others
     ]
-    return [*columns_aligned([_HEADER, *rows], right=frozenset({1, 3})), *doubtful]
+    return [*columns_aligned([_HEADER, *rows], right=frozenset({1, 3})), *doubtful, *instead]
+
+
+def _what_of(entry: Entry) -> str:
+    return "is older" if local_path(entry.location).is_file() else "is gone: what it had more is taken again"
 
 
 def _row(lost: Lost) -> tuple[str, ...]:

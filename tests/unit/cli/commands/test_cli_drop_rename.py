@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +267,90 @@ def test_files_of_attempts_that_never_counted_are_told_from_the_last_state(
 
     assert cli("register", "--yes", "--project", lake.root).code == 0
     assert lake.entries() == oracle
+
+
+def test_what_a_batch_would_have_made_of_a_table_is_not_registered(cli: Cli, lake: IcebergLake) -> None:
+    entries = lake.entries()
+    last = Path(entries["bronze.orders"])
+    data: dict[str, Any] = json.loads(last.read_text())
+    before = str(last)
+    for number in (1, 2):
+        log = [*data.get("metadata-log", []), {"timestamp-ms": number, "metadata-file": before}]
+        properties = {**data["properties"], "lakesmith.draft": "x"}
+        later = {
+            "last-updated-ms": data["last-updated-ms"] + 1,
+            "last-sequence-number": data["last-sequence-number"] + 1,
+        }
+        data = {**data, **later, "metadata-log": log, "properties": properties}
+        draft = last.with_name(f"0009{number}-draft.metadata.json")
+        draft.write_text(json.dumps(data))
+        before = str(draft)
+    lake.forget("bronze.orders")
+    assert cli("register", "--yes", "--project", lake.root).code == 0
+    assert lake.entries() == entries
+    # The one that was published leads on from it.
+    published = last.with_name("00098-published.metadata.json")
+    properties = {key: text for key, text in data["properties"].items() if key != "lakesmith.draft"}
+    log = [*data["metadata-log"], {"timestamp-ms": 3, "metadata-file": before}]
+    published.write_text(json.dumps({**data, "properties": properties, "metadata-log": log}))
+    lake.forget("bronze.orders")
+    assert cli("register", "--yes", "--project", lake.root).code == 0
+    assert lake.entries()["bronze.orders"] == str(published)
+
+
+def _checkpoint(lake: IcebergLake) -> None:
+    """All that was committed is in the file itself."""
+    with closing(sqlite3.connect(lake.root / ".lakesmith/catalog.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def test_a_catalog_from_a_backup_is_older_than_the_warehouse(
+    cli: Cli, lake: IcebergLake, tmp_path: Path
+) -> None:
+    _checkpoint(lake)
+    shutil.copy(lake.root / ".lakesmith/catalog.db", tmp_path / "backup.db")
+    before = lake.entries()
+    # A file that a killed writer left before its swap tells nothing.
+    current = Path(before["bronze.orders"])
+    data = json.loads(current.read_text())
+    data["metadata-log"] = [*data.get("metadata-log", []), {"timestamp-ms": 1, "metadata-file": str(current)}]
+    (current.parent / "00099-killed.metadata.json").write_text(json.dumps(data))
+    assert "LS527" not in cli("plan", "--project", lake.root).out
+    # Nor does what a batch would have made of the table.
+    draft = {**data, "properties": {**data["properties"], "lakesmith.draft": "x"}}
+    draft["metadata-log"] = [
+        *data["metadata-log"],
+        {"timestamp-ms": 1, "metadata-file": "00099-killed.metadata.json"},
+    ]
+    (current.parent / "00100-draft.metadata.json").write_text(json.dumps(draft))
+    assert "LS527" not in cli("plan", "--project", lake.root).out
+
+    lake.take(3)
+    lake.take(4)
+    newest = lake.entries()
+    _checkpoint(lake)
+    shutil.copy(tmp_path / "backup.db", lake.root / ".lakesmith/catalog.db")
+    assert lake.entries() == before
+    for words in (("plan",), ("status",), ("doctor",)):
+        said = cli(*words, "--project", lake.root)
+        assert said.code and "the catalog is older than the warehouse" in said.out + said.err, words
+    assert cli("run", "--project", lake.root).err.startswith("LS527")
+    assert cli("drop", "gold.number", "--yes", "--project", lake.root).err.startswith("LS527")
+    said = cli("register", "--yes", "--project", lake.root)
+    assert said.code == 0 and f"bronze.orders: in place of {current.name}, which is older" in said.out
+    assert lake.entries() == newest
+    assert "LS527" not in cli("plan", "--project", lake.root).out
+
+
+def test_a_metadata_file_that_is_gone_gives_way_to_the_one_before(cli: Cli, lake: IcebergLake) -> None:
+    before = lake.entries()
+    lake.take(3)
+    gone = Path(lake.entries()["bronze.orders"])
+    gone.unlink()
+    said = cli("plan", "--project", lake.root)
+    assert "LS504" in said.out and "'lakesmith register' enters the newest state" in said.out
+    said = cli("register", "--yes", "--project", lake.root)
+    assert f"bronze.orders: in place of {gone.name}, which is gone" in said.out
+    assert lake.entries()["bronze.orders"] == before["bronze.orders"]
+    said = cli("plan", "--project", lake.root)
+    assert "LS504" not in said.out and "bronze.orders  files" in said.out
