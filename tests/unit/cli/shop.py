@@ -41,6 +41,7 @@ class Shop:
     """The project ``customer-orders`` with a lake that is written down, commit by commit, as Iceberg would leave it."""
 
     root: Path
+    format_version: int = 3
     _snapshots: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _refs: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -108,7 +109,11 @@ class Shop:
         layer, name = table.split(".")
         file = self.root / ".lakesmith" / "warehouse" / f"{table}-{len(self._snapshots[table])}.metadata.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(_metadata(table, self._snapshots[table], self._refs[table])))
+        said = _metadata(table, self._snapshots[table], self._refs[table])
+        said["format-version"] = self.format_version
+        if description := self._description(layer, name):
+            said["properties"]["comment"] = description
+        file.write_text(json.dumps(said))
         with closing(sqlite3.connect(self.root / ".lakesmith" / "catalog.db")) as db, db:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name TEXT, table_namespace TEXT, table_name TEXT,"
@@ -117,6 +122,12 @@ class Shop:
             )
             values = ("lake", layer, name, str(file), None, "TABLE")
             db.execute("INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def _description(self, layer: str, name: str) -> str | None:
+        """What the table's file begins with, in the words that the table has as well."""
+        file = self.root / "tables" / layer / f"{name}.yaml"
+        first = file.read_text().partition("\n")[0] if file.exists() else ""
+        return first.removeprefix("description: ") if first.startswith("description: ") else None
 
 
 def _identity(path: Path, root: Path) -> FileIdentity:
@@ -128,10 +139,20 @@ def _identity(path: Path, root: Path) -> FileIdentity:
 
 
 def _metadata(table: str, snapshots: Sequence[Mapping[str, Any]], refs: Mapping[str, int]) -> dict[str, Any]:
-    """Table metadata of format 2, as https://iceberg.apache.org/spec/#table-metadata has it."""
-    fields = [{"id": 1, "name": "customer_id", "required": False, "type": "long"}]
+    """Table metadata of format 3, as https://iceberg.apache.org/spec/#table-metadata has it."""
+    types = {
+        "customer_id": "long",
+        "name": "string",
+        "email": "string",
+        "city": "string",
+        "processed_time": "timestamptz",
+    }
+    fields = [
+        {"id": number, "name": name, "required": False, "type": kind}
+        for number, (name, kind) in enumerate(types.items(), 1)
+    ]
     return {
-        "format-version": 2,
+        "format-version": 3,
         "table-uuid": f"uuid-of-{table}",
         "location": "nowhere",
         "last-updated-ms": T0,

@@ -7,6 +7,7 @@ from shop import Cli, Shop
 
 def test_it_says_what_version_2_costs(cli: Cli, shop: Shop) -> None:
     """The tables of this lake are of it, and nothing declares that they are to stay so."""
+    shop.format_version = 2
     shop.batch("bronze.orders", 1, 10, files=1)
     said = cli("explain", "bronze.orders", "--project", shop.root).out
     assert "Iceberg format version 2: for engines that do not read version 3" in said
