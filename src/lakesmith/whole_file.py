@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
+
+_TEMPORARY: Final = re.compile(r"\..+\.(?P<pid>\d+)-\d+\.tmp")
+"""What a file is called until it takes its place."""
 
 
 def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> None:
@@ -23,3 +29,22 @@ def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> N
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def left_by_killed(folder: Path) -> Iterator[Path]:
+    """The files below ``folder`` that ``write_whole`` was killed over: those of processes that are not there any more."""
+    for path in folder.rglob(".*.tmp"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found is not None and path.is_file() and not _is_there(int(found["pid"])):
+            yield path
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    # In a container each process may have the number of the one that was killed.
+    return pid != os.getpid()

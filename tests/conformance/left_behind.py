@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,14 +20,23 @@ def mentions(root: Path, words: Iterable[str]) -> list[str]:
     ]
 
 
+def names_and_mentions(root: Path, words: Iterable[str]) -> list[str]:
+    """As ``mentions``, and the files and folders whose names have one of the words in them."""
+    told = tuple(words)
+    named = (str(path.relative_to(root)) for path in sorted(root.rglob("*")))
+    return [*(name for name in named if any(word in name for word in told)), *mentions(root, told)]
+
+
 def text_of(path: Path) -> str:
     """All that a file says: Parquet's values, Avro's blocks unpacked, other files as they are."""
-    if path.suffix == ".parquet":
-        return str(pq.read_table(path).to_pydict())
     content = path.read_bytes()
-    if path.suffix == ".avro":
+    if content.startswith(b"PAR1"):
+        return f"{pq.ParquetFile(path).read().to_pydict()} {content.decode('latin-1')}"
+    if content.startswith(b"\x1f\x8b"):
+        content = gzip.decompress(content)
+    if content.startswith(b"Obj\x01"):
         content += b"".join(inflated(content[at:]) for at in range(len(content)))
-    return content.decode("latin-1")
+    return content.decode("utf-8", "replace")
 
 
 def inflated(content: bytes) -> bytes:

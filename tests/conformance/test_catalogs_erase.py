@@ -159,18 +159,27 @@ def test_one_that_is_killed_after_it_rewrote_a_landing_file_knows_it_again(make:
     assert [row[0] for row in shop.rows("bronze.orders", "customer")] == ["Bo"]
 
 
-def test_a_landing_file_that_was_changed_since_is_left_and_said(make: Make) -> None:
+def test_a_landing_file_that_was_changed_since_is_rewritten_as_it_is_now(make: Make) -> None:
     bronze = "tables/bronze/orders.yaml"
     files = removing(ORDERS)
     shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
     shop.land("orders/0.csv", csv(*FIRST))
     shop.must_run()
-    text = csv(*FIRST) + "somebody's note\n"
-    shop.land("orders/0.csv", text)
-    result = shop.call("erase", "bronze.orders", *WHERE, "--json")
-    assert result.code == 1
-    assert "was changed since it was taken" in result.data["proof"]["left"][0]
-    assert shop.landing_text("orders/0.csv") == text
+    shop.land("orders/0.csv", csv(*FIRST) + "somebody's note\n")
+    shop.must("erase", "bronze.orders", *WHERE, "--json")
+    assert shop.landing_text("orders/0.csv") == csv(FIRST[1]) + "somebody's note\n"
+    assert [problem.code for problem in shop.run().problems] == ["LS410"], "it is not what was taken"
+
+
+def test_a_file_that_was_not_taken_yet_keeps_the_rows_of_others(make: Make) -> None:
+    shop = grown(make, ORDERS | NEWEST)
+    shop.land("orders/2.csv", csv(Order(6, "Di", 2, 1), Order(7, ADA, 1, 1)))
+    said = shop.must("erase", "silver.newest", *WHERE, "--json").data
+    removed = {each["file"].rpartition("/")[2]: each["removed"] for each in said["landing"]}
+    assert removed == {"0.csv": True, "1.csv": True, "2.csv": False}
+    assert shop.landing_text("orders/2.csv") == csv(Order(6, "Di", 2, 1))
+    shop.must_run()
+    assert shop.rows("bronze.orders") == sorted((*OTHERS, Order(6, "Di", 2, 1)))
 
 
 def test_an_old_file_that_comes_again_does_not_bring_them_back(make: Make) -> None:

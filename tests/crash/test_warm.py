@@ -16,6 +16,7 @@ from processes import Ended, is_gone, kill, wait_until
 from pyiceberg.catalog.sql import SqlCatalog
 
 from lakesmith.spark.start.resident import socket_of
+from lakesmith.spark.start.session_folder import living_folders
 
 pytestmark = pytest.mark.crash
 
@@ -190,3 +191,20 @@ def test_stop_and_what_leaves_none(shop: Shop) -> None:
     jvm = shop.jvm()
     assert "Spark has ended" in shop.called("stop").output
     wait_until(lambda: is_gone(jvm), "the JVM ends", 20)
+
+
+@pytest.mark.in_turn
+def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
+    bronze = "tables/bronze/orders.yaml"
+    declared = FILES[bronze].replace("format: csv", "format: csv, on_erase: rewrite")
+    (shop.root / bronze).write_text(declared)
+    shop.land(1, 2)
+    assert shop.typed("run").code == 0
+    wait_until(shop.socket.exists, "the keeper is there", 20)
+    jvm = shop.jvm()
+    erased = shop.typed("erase", "silver.orders", "--where", "id = 1", "--yes")
+    assert erased.code == 0, erased.output
+    assert is_gone(jvm)
+    assert not shop.socket.exists()
+    assert living_folders(str(shop.root / ".lakesmith/logs/spark.log")) == []
+    assert shop.rows("silver.orders") == [2]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from lakesmith.whole_file import write_whole
+from lakesmith.whole_file import left_by_killed, write_whole
 
 
 @pytest.mark.parametrize("to_disk", [False, True])
@@ -37,3 +38,18 @@ def test_of_several_writers_one_counts(tmp_path: Path) -> None:
         list(pool.map(lambda text: write_whole(path, text), texts * 20))
     assert path.read_text() in texts
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_writer_left_is_found(tmp_path: Path) -> None:
+    for name in (
+        ".a.csv.999999999-1.tmp",
+        f".b.csv.{os.getpid()}-1.tmp",
+        ".c.csv.1-1.tmp",
+        "d.tmp",
+        ".e.csv",
+    ):
+        (tmp_path / name).write_text("x")
+    assert [path.name for path in sorted(left_by_killed(tmp_path))] == [
+        ".a.csv.999999999-1.tmp",
+        f".b.csv.{os.getpid()}-1.tmp",
+    ]

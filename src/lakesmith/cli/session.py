@@ -14,17 +14,35 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def spark_session(opened: Opened, little: bool) -> Iterator[SessionHandle]:
-    """A session on the project's lake, which ends with the body or stays warm. ``little``: for little data."""
+def spark_session(opened: Opened, little: bool, stays: bool = True) -> Iterator[SessionHandle]:
+    """A session on the project's lake, which ends with the body or stays warm. ``little``: for little data.
+
+    ``stays`` false: it ends in any case, with the folders that it wrote to, and so does one that was warm.
+    """
     from lakesmith.cli.warm import keep_of
     from lakesmith.spark import open as spark_open
+    from lakesmith.spark.start.resident import stop
 
+    keep = keep_of(opened.project)
+    if not stays:
+        stop(keep.path)
     with _waiting("starting Spark"):
-        session = spark_open.open_session(opened.project, little, keep_of(opened.project))
+        session = spark_open.open_session(opened.project, little, keep if stays else None)
     try:
         yield session
     finally:
         session.stop()
+
+
+def sessions_left(opened: Opened) -> Iterator[str]:
+    """Sessions of the project that have not ended, in words: what they shuffled is in their folders as long as they live."""
+    from lakesmith.spark.open import log_of
+    from lakesmith.spark.start.session_folder import living_folders
+
+    for folder in living_folders(str(log_of(opened.project))):
+        yield (
+            f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query, lakesmith stop), and call this again"
+        )
 
 
 def _waiting(text: str) -> AbstractContextManager[object]:

@@ -24,10 +24,21 @@ from lakesmith.sql.persons import Persons
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What the caller named: the ``table``, others to erase from as well (``also``), and those whose columns mean something else (``besides``)."""
+
+    table: TableName
+    persons: Persons
+    also: tuple[TableName, ...] = ()
+    besides: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Erasure:
     """``sourced``: the tables whose rows are deleted; ``tables``: these and all that are made from them, each behind those it reads.
 
-    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``tags``: what people have set on the tables, and what keeps their past.
+    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``others``: tables that have the columns, and that neither it is made from nor
+    they from what is erased. ``tags``: what people have set on the tables, and what keeps their past.
     """
 
     asked: TableName
@@ -35,6 +46,8 @@ class Erasure:
     sourced: tuple[TableName, ...]
     tables: tuple[TableName, ...]
     skipped: tuple[TableName, ...] = ()
+    others: tuple[TableName, ...] = ()
+    besides: tuple[TableName, ...] = ()
     tags: Mapping[str, tuple[TableName, ...]] = field(default_factory=dict)
 
 
@@ -71,22 +84,38 @@ class EraseDecider(Decider):
         )
 
 
-def plan_erasure(lake: Lake, graph: Graph, asked: TableName, persons: Persons) -> Erasure:
+def plan_erasure(lake: Lake, graph: Graph, asked: Asked) -> Erasure:
     """What there is to erase from.
 
     Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is held, and what is wrong with a table.
     """
-    above = [each for each in (asked, *graph.upstream(asked)) if graph.node(each).definition.is_sourced]
+    persons, named = asked.persons, (asked.table, *asked.also)
+    reach = {up for each in named for up in (each, *graph.upstream(each))}
+    above = [each for each in graph.order if each in reach and graph.node(each).definition.is_sourced]
     states = {name: state for name, state in known_states(lake).items() if state.head is not None}
-    sourced = tuple(each for each in above if each in states and persons.within(columns_of(states[each])))
-    if not sourced:
-        raise _no_source(graph, asked, persons, above)
+    with_columns = {name for name in graph.order if persons.within(_columns(graph, states, name))}
+    sourced = tuple(each for each in above if each in states and (each in with_columns or each in asked.also))
+    if not with_columns.intersection(sourced):
+        raise _no_source(graph, asked.table, persons, above)
     below = {each for name in sourced for each in graph.downstream(name)}
     tables = tuple(name for name in graph.order if name in states and name in below.union(sourced))
     for name in tables:
         _require_free(lake, name, states[name])
     skipped = tuple(each for each in above if each in states and each not in sourced)
-    return Erasure(asked, persons, sourced, tables, skipped, _tags(tables, states))
+    others = tuple(
+        each
+        for each in graph.order
+        if each in with_columns.difference(tables, asked.besides)
+        and graph.node(each).definition.external is None
+    )
+    tags = _tags(tables, states)
+    return Erasure(asked.table, persons, sourced, tables, skipped, others, asked.besides, tags)
+
+
+def _columns(graph: Graph, states: Mapping[TableName, TableState], name: TableName) -> frozenset[str]:
+    """Those that the table has, or that are declared, in lower case."""
+    declared = (column.name.lower() for column in graph.node(name).definition.columns)
+    return columns_of(states[name]) if name in states else frozenset(declared)
 
 
 def columns_of(state: TableState) -> frozenset[str]:

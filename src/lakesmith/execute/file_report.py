@@ -95,8 +95,9 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
             notes += dict.fromkeys((*listing.notes, *filter(None, [listing.summary])))
         except LakesmithError as error:
             problems += error.problems
+    listed_here = {ledger.known_as(path) for path in lines}
     for path in ledger:
-        if path not in lines:
+        if path not in listed_here:
             # A partition is there as long as nobody has asked the brokers, which no list of what was taken has to.
             lines[path] = _gone(ledger, path, there=is_slice(path))
     return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes), ledger)

@@ -1,49 +1,114 @@
-"""What becomes of the landing files that hold rows of people who are erased."""
+"""What becomes of the landing files that hold rows of people who are erased: of all that are there, whether a table took them or not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import time_ns
 
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import Problem, SourceError, UsageError
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.graph import Graph
 from lakesmith.project.definitions import FileSource, OnErase, TableDefinition, TableName, is_object
-from lakesmith.sources.kafka.slices import is_slice
-from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.identity import same_status, with_fingerprints
+from lakesmith.sources.ledger_view import LedgerView
+from lakesmith.sources.listing import absolute_path, list_files
+from lakesmith.sources.model import FileAction, FileIdentity
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.objects import bucket_and_key
 from lakesmith.sources.without_persons import why_not
 
+_NO_FOLDER = "LS401"
+
 
 @dataclass(frozen=True, slots=True)
 class LandingFile:
-    """A file, what becomes of it, and where it is declared. ``choice`` None: nobody said."""
+    """A file with ``records`` of theirs among ``all_records``, what becomes of it, and where it is declared. ``choice`` None: nobody said.
 
-    path: str
+    ``taken``: what it was when the table took it; None: the table did not, so its other records are nowhere else.
+    """
+
+    table: TableName
+    file: FileIdentity
     source: FileSource
-    choice: OnErase | None
+    taken: FileIdentity | None
+    records: int = 0
+    all_records: int = 0
+
+    @property
+    def path(self) -> str:
+        """Where it is, as listings have it."""
+        return self.file.path
+
+    @property
+    def is_as_taken(self) -> bool:
+        """Whether the table has all of its other records."""
+        taken, now = self.taken, self.file
+        return taken is not None and (
+            same_status(taken, now) or (taken.size == now.size and taken.etag == now.etag != "")
+        )
+
+    @property
+    def choice(self) -> OnErase | None:
+        """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a use for them."""
+        if self.source.http is not None or self.source.postgres is not None:
+            return OnErase.REMOVE
+        return self.source.on_erase
+
+    @property
+    def goes(self) -> bool:
+        """Whether the file is deleted: as declared, once its other records are in the table, or where it has no others."""
+        if not self.records:
+            return False
+        if self.records == self.all_records:
+            return self.choice in (OnErase.REMOVE, OnErase.REWRITE)
+        return self.choice is OnErase.REMOVE and self.is_as_taken
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether their records are taken out of it."""
+        return bool(self.records) and not self.goes and self.choice in (OnErase.REMOVE, OnErase.REWRITE)
 
 
-def landing_files(lake: Lake, graph: Graph, files: Mapping[TableName, Iterable[str]]) -> list[LandingFile]:
-    """The files that are there, each with its choice. Records of topics are none: a topic forgets by its own retention."""
-    found = []
-    for name, paths in files.items():
-        table, ledger = graph.node(name).definition, lake.ledger(name, lake.facts(name))
-        for path in paths:
-            if is_slice(path) or not _is_there(lake, path, table):
-                continue
-            known = ledger[path].source if path in ledger else table.sources[0].name
-            source = next((each for each in table.sources if each.name == known), table.sources[0])
-            found.append(LandingFile(path, source, _choice(source)))
-    return found
+def landing_of(lake: Lake, table: TableDefinition) -> list[tuple[FileSource, list[FileIdentity]]]:
+    """The files that lie in the folders of a table's sources, those too that a run would not take yet, or no more. Records of topics are none:
+    a topic forgets by its own retention."""
+    ledger = lake.ledger(table.name, lake.facts(table.name))
+    files = (source for source in table.sources if source.kafka is None)
+    return [(source, _listed(lake, replace(source, since=None), ledger)) for source in files]
 
 
-def _choice(source: FileSource) -> OnErase | None:
-    """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a use for them."""
-    if source.http is not None or source.postgres is not None:
-        return OnErase.REMOVE
-    return source.on_erase
+def _listed(lake: Lake, source: FileSource, ledger: LedgerView) -> list[FileIdentity]:
+    try:
+        listing = list_files(source, lake.project.root, time_ns(), ledger.rows)
+    except SourceError as error:
+        if [problem.code for problem in error.problems] == [_NO_FOLDER]:
+            return []
+        raise
+    return [*listing.found, *listing.waiting]
+
+
+def landing_files(
+    lake: Lake,
+    table: TableDefinition,
+    listed: Iterable[tuple[FileSource, Iterable[FileIdentity]]],
+    records: Mapping[str, tuple[int, int]],
+) -> Iterator[LandingFile]:
+    """The listed files, each with what the ledger knows of it and how many ``records`` it has: theirs, and all."""
+    ledger = lake.ledger(table.name, lake.facts(table.name))
+    for source, files in listed:
+        for file in files:
+            entry = ledger.get(file.path)
+            taken = entry.file if entry is not None and entry.action is FileAction.TAKEN else None
+            now = _fingerprinted(lake, file, taken)
+            yield LandingFile(table.name, now, source, taken, *records.get(file.path, (0, 0)))
+
+
+def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -> FileIdentity:
+    """With a fingerprint of its content, where that alone tells whether it is what was taken."""
+    if taken is None or same_status(taken, file) or taken.size != file.size:
+        return file
+    return with_fingerprints([file], lake.project.root)[0]
 
 
 def require_choices(files: Sequence[LandingFile]) -> None:
@@ -68,20 +133,25 @@ def require_choices(files: Sequence[LandingFile]) -> None:
 
 def _require_rewritable(files: Iterable[LandingFile]) -> None:
     for file in files:
-        if file.choice is OnErase.REWRITE and (why := why_not(file.source)) is not None:
+        if file.is_rewritten and file.choice is OnErase.REWRITE and (why := why_not(file.source)) is not None:
             expected = "on_erase: remove (the other rows are in the table) or on_erase: keep"
             what = f"{file.path} has rows of theirs and cannot be rewritten: {why}"
             raise UsageError(Problem("LS261", what, file.source.place, expected, "on_erase: rewrite"))
 
 
 def remove(lake: Lake, file: LandingFile) -> None:
-    """Deletes a file; one that is gone is no error. Raises OSError, and what S3 answers."""
-    if not is_object(file.path):
-        absolute_path(file.path, lake.project.root).unlink(missing_ok=True)
+    """Deletes a file, and the folders below its source's that are empty then; one that is gone is no error. Raises OSError, and what S3 answers."""
+    if is_object(file.path):
+        bucket, key = bucket_and_key(file.path)
+        client_of(lake.project.target.store).delete_object(Bucket=bucket, Key=key)
         return
-    bucket, key = bucket_and_key(file.path)
-    client_of(lake.project.target.store).delete_object(Bucket=bucket, Key=key)
+    path, top = absolute_path(file.path, lake.project.root), lake.project.root / file.source.path
+    path.unlink(missing_ok=True)
+    remove_empty(path.parent, top)
 
 
-def _is_there(lake: Lake, path: str, table: TableDefinition) -> bool:
-    return is_object(path) or absolute_path(path, lake.project.root).is_file()
+def remove_empty(folder: Path, top: Path) -> None:
+    """Removes a folder below ``top`` that has nothing in it, and those above it that have nothing else."""
+    while top in folder.parents and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

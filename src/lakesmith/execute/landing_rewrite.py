@@ -9,27 +9,21 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import LandingFile
-from lakesmith.project.definitions import FileSource, TableDefinition, is_object
-from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
+from lakesmith.project.definitions import TableDefinition, is_object
+from lakesmith.sources.identity import stat_file, with_fingerprints
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.objects import bucket_and_key, object_status
-from lakesmith.sources.without_persons import Wanted, names_in_files, without_persons
+from lakesmith.sources.without_persons import Wanted, names_in_files, why_not, without_persons
 from lakesmith.sql.persons import Persons
 from lakesmith.whole_file import write_whole
 
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file without the records of theirs: what it is now, and how many ``records`` it lost."""
-
-    source: FileSource
-    file: FileIdentity
-    records: int
+_TAKE_FIRST: Final = "its other records are in no table yet: lakesmith run takes them; call this again then"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +35,11 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What is to go out of a file: whose records, at least how many, and the digest of what an earlier call made of it, if one did."""
+class Made:
+    """What erasures that were begun have made of landing files: their digests, whichever erasure it was. ``note`` keeps another one."""
 
-    wanted: Wanted
-    records: int
-    made: str | None = None
+    digests: frozenset[str]
+    note: Callable[[str], None]
 
 
 def wanted_of(table: TableDefinition, persons: Persons) -> Wanted:
@@ -56,39 +49,33 @@ def wanted_of(table: TableDefinition, persons: Persons) -> Wanted:
     return Wanted(names, persons.values, tuple(column.name for column in table.columns))
 
 
-def rewrite(
-    lake: Lake, file: LandingFile, taken: FileIdentity | None, expected: Expected, note: Callable[[str], None]
-) -> Rewritten | Left:
-    """Takes the records out of a file. ``taken``: what it was when it was taken. ``note`` keeps the digest of what it will be.
-
-    Raises OSError, and what S3 answers.
-    """
-    content, now = _content(lake, file.path), _identity(lake, file.path)
-    if expected.made is not None and _digest(content) == expected.made:
-        return Rewritten(file.source, now, 0)
-    if taken is None or not _is_same(taken, now):
-        return Left(file.path, "was changed since it was taken, and was not rewritten")
-    new, gone = without_persons(content, PurePosixPath(file.path).suffix, file.source, expected.wanted)
-    if gone < expected.records:
+def rewrite(lake: Lake, file: LandingFile, wanted: Wanted, made: Made) -> FileIdentity | Left:
+    """Takes their records out of a file: what it is then. Raises OSError, and what S3 answers."""
+    content = content_of(lake, file.path)
+    if why_not(file.source) is not None:
+        return Left(file.path, f"has {file.records} records of theirs, and {_TAKE_FIRST}")
+    new, gone = without_persons(content, PurePosixPath(file.path).suffix, file.source, wanted)
+    # Another table may have the same file, and one erasure may have rewritten it for several.
+    if gone < file.records and _digest(content) not in made.digests:
         return Left(
-            file.path,
-            f"has {expected.records} records of theirs, of which {gone} were found: it is as it was",
+            file.path, f"has {file.records} records of theirs, of which {gone} were found: it is as it was"
         )
     if gone:
-        note(_digest(new))
+        made.note(_digest(new))
         _put(lake, file.path, new)
-    return Rewritten(file.source, _identity(lake, file.path), gone)
+    return identity_of(lake, file.path)
 
 
-def _is_same(taken: FileIdentity, now: FileIdentity) -> bool:
-    return same_status(taken, now) or (taken.size == now.size and taken.etag == now.etag)
+def was_made(lake: Lake, file: LandingFile, made: Made) -> bool:
+    """Whether the file is what an erasure made of it that did not come to enter that in the ledger."""
+    return bool(made.digests) and _digest(content_of(lake, file.path)) in made.digests
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _content(lake: Lake, path: str) -> bytes:
+def content_of(lake: Lake, path: str) -> bytes:
     if not is_object(path):
         return absolute_path(path, lake.project.root).read_bytes()
     bucket, key = bucket_and_key(path)
@@ -110,7 +97,7 @@ def _put(lake: Lake, path: str, content: bytes) -> None:
     client.put_object(Bucket=bucket, Key=key, Body=content, **kept)
 
 
-def _identity(lake: Lake, path: str) -> FileIdentity:
+def identity_of(lake: Lake, path: str) -> FileIdentity:
     root, store = lake.project.root, lake.project.target.store
     found = object_status(path, store) if is_object(path) else stat_file(path, root)
     if found is None:

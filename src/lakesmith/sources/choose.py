@@ -131,7 +131,13 @@ def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIde
             or row[1] != taken
             or (file.etag and file.etag != row[6])
         ) and not ledger.is_folded(file.path):
-            yield file, row
+            known = ledger.row(file.path) if row is None else row
+            if row is not None or known is None or not _is_as_taken(file, known):
+                yield file, known
+
+
+def _is_as_taken(file: FileIdentity, row: Row) -> bool:
+    return row[1] == FileAction.TAKEN and _has_status(file, row) and (not file.etag or file.etag == row[6])
 
 
 def _is_uncertain(file: FileIdentity, row: Row) -> bool:

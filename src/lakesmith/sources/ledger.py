@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -61,6 +61,7 @@ class _Append:
     pin: Pin | None
     entries: Sequence[LedgerEntry]
     folding: Callable[[], Folding]
+    anew: bool
     branch: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,18 +93,20 @@ class LedgerStore:
         pin: Pin | None,
         entries: Sequence[LedgerEntry],
         there: Callable[[], Mapping[str, Collection[str]]] = dict,
+        leaving: frozenset[str] = frozenset(),
     ) -> Pin:
         """Writes the intent: a new version of the ledger with the pinned content and ``entries``, and nothing else.
 
         From time to time it is written anew, and then without the lines that may leave (``folded``). ``there`` is asked then: by the folder of
-        each source of events the names that are in it.
+        each source of events the names that are in it. It is written anew also where paths are ``leaving``, which are not in it then.
         Returns the pin of that version, for the record. Makes the ledger when there is none and ``pin`` is None. Raises
         ValueError without entries, SourceError LS412 for two entries of one path, StateError as ``read`` does, and
         LockedError LS740 when the catalog stays locked or contended.
         """
         _check_entries(table, entries)
         before = self.read(table, pin)
-        work = _Append(table, pin, entries, cache(lambda: _folding(before, there(), entries)))
+        folded = cache(lambda: _folding(before, there(), entries, leaving))
+        work = _Append(table, pin, entries, folded, bool(leaving))
         new, folding = _retry(table, lambda: self._append_once(work))
         if folding.leaving:
             self._cache.save(new, folding.of(before).plus(entries))
@@ -137,7 +140,7 @@ class LedgerStore:
 
     def _append_once(self, work: _Append) -> tuple[Pin, Folding]:
         ledger, parent = self._parent(work)
-        due = ledger_table.is_due(ledger, parent)
+        due = work.anew or ledger_table.is_due(ledger, parent)
         folding = work.folding() if due else NOTHING
         kept = ledger_table.kept_lines(ledger, parent, folding) if due else None
         rows = (ledger_table.rows_at(ledger, parent) if kept is None else kept.num_rows) + len(work.entries)
@@ -159,11 +162,15 @@ class LedgerStore:
 
 
 def _folding(
-    before: LedgerView, there: Mapping[str, Collection[str]], entries: Sequence[LedgerEntry]
+    before: LedgerView,
+    there: Mapping[str, Collection[str]],
+    entries: Sequence[LedgerEntry],
+    leaving: frozenset[str],
 ) -> Folding:
     """What leaves the ledger now. A segment that has just gone may have been looked for a moment ago: it stays for a while."""
     now_ms = max(entry.at_ms for entry in entries)
-    return fold(before, there, now_ms - limits.SEGMENT_LINES_KEPT_SECONDS * 1000)
+    found = fold(before, there, now_ms - limits.SEGMENT_LINES_KEPT_SECONDS * 1000)
+    return replace(found, leaving=found.leaving | leaving)
 
 
 def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:

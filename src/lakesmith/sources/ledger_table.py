@@ -11,7 +11,6 @@ from lakesmith.catalog.commit_in_doubt import looked_up
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
-from lakesmith.catalog.state import MAIN
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
@@ -39,7 +38,8 @@ COLUMNS = (
 )
 """The ledger's columns and Iceberg types, all required, in the order of ``path`` and ``ledger_view.Row``."""
 
-_EMPTY = "empty"
+EMPTY_TAG = "empty"
+"""The tag of a ledger's first snapshot, which has no lines."""
 _BRANCH = "attempt-"
 _PROPERTIES = {
     "format-version": "2",
@@ -91,14 +91,14 @@ def load_or_create(catalog: Any, table: TableName) -> Any:
         except TableAlreadyExistsError:
             ledger = catalog.load_table(identifier(table))
     looked_up(ledger)
-    if _EMPTY not in ledger.metadata.refs:
+    if EMPTY_TAG not in ledger.metadata.refs:
         _commit_empty(ledger)
     return ledger
 
 
 def empty_snapshot(ledger: Any) -> int:
     """The ledger's first, empty snapshot: where the appends of a table that has taken nothing start."""
-    return int(ledger.metadata.refs[_EMPTY].snapshot_id)
+    return int(ledger.metadata.refs[EMPTY_TAG].snapshot_id)
 
 
 def read_view(ledger: Any, snapshot: int) -> LedgerView:
@@ -183,6 +183,11 @@ def new_branch(entries: Iterable[LedgerEntry]) -> str:
     return f"{_BRANCH}{attempt}-{uuid.uuid4().hex[:12]}"
 
 
+def is_of_attempt(ref: str) -> bool:
+    """Whether it is the branch of an append."""
+    return ref.startswith(_BRANCH)
+
+
 def _transaction(ledger: Any) -> Any:
     """A PyIceberg transaction that works out the metadata once for each staged change.
 
@@ -210,7 +215,7 @@ def _commit_empty(ledger: Any) -> None:
     with ledger.transaction() as transaction:
         transaction.append(_arrow(()))
         root = transaction.table_metadata.current_snapshot_id
-        ManageSnapshots(transaction).create_tag(root, _EMPTY).commit()
+        ManageSnapshots(transaction).create_tag(root, EMPTY_TAG).commit()
 
 
 def _rewrite(transaction: Any, ledger: Any, parent: int, kept: Any, rows: Any, branch: str) -> None:
@@ -231,7 +236,7 @@ def _branches_done_with(metadata: Any, parent: int) -> list[str]:
     passed = set(_ancestors(metadata, parent))
     done = []
     for name, ref in metadata.refs.items():
-        if name == MAIN or not name.startswith(_BRANCH):
+        if not is_of_attempt(name):
             continue
         age_ms = metadata.last_updated_ms - metadata.snapshot_by_id(ref.snapshot_id).timestamp_ms
         if ref.snapshot_id in passed or age_ms > ABANDONED_AFTER_MS:

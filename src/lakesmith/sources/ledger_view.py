@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.segment_names import place_of
@@ -13,18 +14,28 @@ Row = tuple[str, str, int, int, int, int, str, str, int, int]
 """Source, action, size, modified_ns, inode, changed_ns, etag, attempt, batch, at_ms."""
 
 
+HIDDEN: Final = "erased:"
+"""How the path of a file begins whose name told of a person who was erased: ``erased:SALT:SHA-256 of the salt and the path``."""
+
+
+def hidden_path(path: str, salt: str) -> str:
+    """What the ledger has in place of a path that must not be read there; ``salt``: hexadecimal, the same for all of a ledger."""
+    return f"{HIDDEN}{salt}:{hashlib.sha256((salt + path).encode('utf-8', 'surrogateescape')).hexdigest()}"
+
+
 class LedgerView(Mapping[str, LedgerEntry]):
     """Path -> the newest entry of that path, immutable. Newest is by batch, then time, then order.
 
     A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was renamed, is
-    still taken once. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows
+    still taken once. One whose path is hidden is found by its path all the same. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows
     and makes entries only when asked: 100,000 of them are read in every idle run.
     """
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_rows", "_salts")
 
     def __init__(self, rows: Mapping[str, Row] | None = None) -> None:
         self._rows: Mapping[str, Row] = rows or {}
+        self._salts: frozenset[str] | None = None
 
     @property
     def rows(self) -> Mapping[str, Row]:
@@ -33,8 +44,23 @@ class LedgerView(Mapping[str, LedgerEntry]):
 
     def row(self, path: str) -> Row | None:
         """The newest row of a path; of a segment whose line has left, one that says that it was taken, and knows no more of it."""
-        found = self._rows.get(path)
+        found = self._rows.get(self.known_as(path))
         return found if found is not None else self._folded(path)
+
+    @property
+    def salts(self) -> frozenset[str]:
+        """What paths were hidden with."""
+        if self._salts is None:
+            hidden = (path for path in self._rows if path.startswith(HIDDEN))
+            self._salts = frozenset(path.split(":")[1] for path in hidden)
+        return self._salts
+
+    def known_as(self, path: str) -> str:
+        """How the ledger and the rows have a path: as it is, or hidden."""
+        if path in self._rows:
+            return path
+        hidden = (hidden_path(path, salt) for salt in self.salts)
+        return next((each for each in hidden if each in self._rows), path)
 
     def _folded(self, path: str) -> Row | None:
         place = place_of(path)

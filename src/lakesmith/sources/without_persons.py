@@ -10,8 +10,9 @@ import bz2
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakesmith.project.definitions import FileSource
@@ -24,6 +25,10 @@ from lakesmith.sources.formats.text import decode
 from lakesmith.sources.shape import UnreadableFile
 
 _UNPACK: Final[dict[str, Callable[[bytes], bytes]]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+_STARTS: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+}
 _PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
     ".gz": lambda content: gzip.compress(content, mtime=0),
     ".bz2": bz2.compress,
@@ -52,6 +57,19 @@ class Wanted:
     def stand_in(self, text: str) -> bool:
         """Whether all values of one of them stand in a text, with no letter or digit beside them."""
         return any(all(_mentions(text, value) for value in each) for each in self.values)
+
+
+def stand_in_file(wanted: Wanted, content: bytes) -> bool:
+    """Whether all values of one of them stand in a file, whatever its format is: packed or not, in UTF-8, UTF-16 or Latin-1, escaped as in JSON or not."""
+    unpack = next((each for start, each in _STARTS.items() if content.startswith(start)), bytes)
+    try:
+        content = unpack(content)
+    except (OSError, EOFError, ValueError, zlib.error):
+        return True
+    escaped = tuple(tuple(json.dumps(value)[1:-1] for value in each) for each in wanted.values)
+    wide = ("utf-16-le", "utf-16-be") if b"\0" in content[:4] else ()
+    texts = [content.decode(encoding, "replace") for encoding in ("utf-8", "latin-1", *wide)]
+    return any(each.stand_in(text) for each in (wanted, replace(wanted, values=escaped)) for text in texts)
 
 
 def why_not(source: FileSource) -> str | None:

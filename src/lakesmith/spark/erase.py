@@ -14,11 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Account, Pin, Record
-from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.catalog.state import MAIN, RECORD_TAG, TableState
 from lakesmith.execute.erase import Erasure, columns_of
 from lakesmith.execute.faults import reach
-from lakesmith.execute.lake import Lake
+from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.project.definitions import TableName
+from lakesmith.sources.ledger_table import is_of_attempt
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
 from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_position_deletes
@@ -27,27 +28,25 @@ from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.persons import Persons
 
-_REWRITTEN: Final = (SidecarKind.QUARANTINE, SidecarKind.TOMBSTONES)
+_REWRITTEN: Final = (SidecarKind.QUARANTINE.value, SidecarKind.TOMBSTONES.value, LEDGER_PIN)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is of the persons: rows by table, bad rows by table, and by table the landing files that gave them, with how many each."""
+    """What there is of the persons: rows and bad rows, by table."""
 
     rows: Mapping[TableName, int]
     bad_rows: Mapping[TableName, int]
-    files: Mapping[TableName, Mapping[str, int]]
 
 
 def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
-    """Looks for the persons in every table of the erasure that has the columns, and in the quarantines."""
+    """Looks for the persons in every table of the project that has the columns, and in the quarantines."""
     spark, persons = session.spark, erasure.persons
     with told(session, lake.project.secrets):
         rows = {name: _rows(spark, name, persons).count() for name in _with_columns(lake, erasure)}
-        quarantines = ((name, _quarantine(lake, name)) for name in erasure.tables)
+        quarantines = ((name, _quarantine(lake, name)) for name in (*erasure.tables, *erasure.others))
         bad = {name: _bad_rows(spark, each, persons).count() for name, each in quarantines if each}
-        files = {name: _files(spark, lake, name, persons) for name in erasure.sourced}
-    return Found(rows, bad, files)
+    return Found(rows, bad)
 
 
 def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
@@ -67,7 +66,7 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
                 files += _rewrite(spark, sidecar)
                 state = _state(lake, sidecar)
                 move_main(spark, sidecar, state.refs[MAIN])
-                pins[kind.value] = Pin(state.uuid, state.refs[MAIN])
+                pins[kind] = Pin(state.uuid, state.refs[MAIN])
         reach("erase-rewritten", str(name))
         _record_anew(spark, lake, name, pins)
     return files
@@ -82,9 +81,18 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
             tags = tuple(tag for tag, tables in erasure.tags.items() if name in tables)
             if tags:
                 change_refs(session.spark, name, RefChange(state.uuid, state.refs[MAIN], gone=tags))
+            _keep_main_alone(session.spark, lake, sidecar_of(name, LEDGER_PIN))
             done[name] = sum(_expire(session.spark, lake, each) for each in (name, *beside(name)))
             reach("erase-past", str(name))
     return done
+
+
+def _keep_main_alone(spark: SparkSession, lake: Lake, ledger: TableName) -> None:
+    """Drops what keeps a ledger's past: the branches of appends, of which those that count are main's past, and the tag that was moved with main."""
+    state = lake.catalog.table(ledger.layer, ledger.name)
+    refs = tuple(ref for ref in (state.refs if state else ()) if is_of_attempt(ref) or ref == RECORD_TAG)
+    if state is not None and refs:
+        change_refs(spark, ledger, RefChange(state.uuid, state.refs[MAIN], gone=refs))
 
 
 def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
@@ -98,7 +106,7 @@ def _expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
 
 def beside(name: TableName) -> tuple[TableName, ...]:
     """The sidecars of a table that may hold values of its rows."""
-    return tuple(sidecar_of(name, kind.value) for kind in _REWRITTEN)
+    return tuple(sidecar_of(name, kind) for kind in _REWRITTEN)
 
 
 def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping[str, Pin]) -> None:
@@ -160,8 +168,9 @@ def _rewrite_manifests(spark: SparkSession, name: TableName) -> None:
 
 
 def _with_columns(lake: Lake, erasure: Erasure) -> Iterable[TableName]:
-    for name in erasure.tables:
-        if erasure.persons.within(columns_of(_state(lake, name))):
+    for name in (*erasure.tables, *erasure.others):
+        state = lake.catalog.table(name.layer, name.name)
+        if state is not None and erasure.persons.within(columns_of(state)):
             yield name
 
 
@@ -171,15 +180,6 @@ def _rows(spark: SparkSession, name: TableName, persons: Persons) -> DataFrame:
 
 def _bad_rows(spark: SparkSession, quarantine: TableName, persons: Persons) -> DataFrame:
     return spark.table(physical(quarantine)).where(in_quarantine(persons))
-
-
-def _files(spark: SparkSession, lake: Lake, name: TableName, persons: Persons) -> dict[str, int]:
-    """The landing files that rows and bad rows of theirs came from, with how many of each."""
-    files = _rows(spark, name, persons).select("_source_file")
-    if (quarantine := _quarantine(lake, name)) is not None:
-        files = files.union(_bad_rows(spark, quarantine, persons).select("source_file"))
-    counted = files.where("_source_file IS NOT NULL").groupBy("_source_file").count()
-    return {str(row[0]): int(row[1]) for row in sorted(counted.collect())}
 
 
 def _quarantine(lake: Lake, name: TableName) -> TableName | None:

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.execute.erase import Erasure, columns_of
-from lakesmith.execute.lake import Lake
+from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.quoting import quoted
+from lakesmith.sources.ledger_table import EMPTY_TAG
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.erase import beside
 from lakesmith.spark.iceberg.commits import physical
@@ -80,13 +81,15 @@ class _Look:
     def __init__(self, spark: SparkSession, name: TableName, state: TableState, persons: Persons) -> None:
         self.spark, self.name, self._state = spark, name, state
         self.folder = TableFolder(spark, name)
-        is_quarantine = name.layer == RESERVED_LAYER and name.name.endswith(SidecarKind.QUARANTINE)
-        self.can_tell = is_quarantine or persons.within(columns_of(state))
-        self._condition = in_quarantine(persons) if is_quarantine else persons.condition()
+        self._conditions = list(_conditions(name, columns_of(state), persons))
+        self._is_ledger = _is_sidecar(name, LEDGER_PIN)
+        self.can_tell = (
+            self._is_ledger or _is_sidecar(name, SidecarKind.QUARANTINE) or persons.within(columns_of(state))
+        )
 
     def theirs(self, rows: DataFrame) -> int:
-        """How many of the rows are theirs; 0 where nothing can tell whose they are."""
-        return rows.where(self._condition).count() if self.can_tell else 0
+        """How many of the rows are theirs, or have the name of a file that tells of them; 0 where nothing can tell."""
+        return rows.where(" OR ".join(self._conditions)).count() if self._conditions else 0
 
     def others(self, rows: DataFrame) -> int:
         """How many different rows the table does not have."""
@@ -96,17 +99,32 @@ class _Look:
     def left_in_table(self) -> Iterator[str]:
         """What is wrong with what the table names."""
         name, table = self.name, physical(self.name)
-        if set(self._state.snapshots) != {self._state.refs[MAIN]}:
+        kept = {self._state.refs[MAIN], *(self._state.refs[EMPTY_TAG] for _ in [0] if self._is_ledger)}
+        if set(self._state.snapshots) != kept:
             yield f"{name} still has older snapshots"
         if hidden := self._count(f"SELECT count(*) FROM {table}.delete_files"):
             yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
         if gone := self._count(f"SELECT count(*) FROM {table}.entries WHERE status = {_DELETED}"):
             yield f"{name} has manifests that name {gone} files that went, with the least and greatest values in them"
         if found := self.theirs(self.spark.table(table)):
-            yield f"{name} still has {found} rows"
+            yield f"{name} still has {found} rows of theirs, or from files whose names tell of them"
 
     def _count(self, query: str) -> int:
         return int(self.spark.sql(query).collect()[0][0])
+
+
+def _conditions(name: TableName, columns: frozenset[str], persons: Persons) -> Iterator[str]:
+    """SQL that is true for a row of theirs, or for one that has the name of a file which tells of them."""
+    if _is_sidecar(name, SidecarKind.QUARANTINE):
+        yield f"({in_quarantine(persons)})"
+    elif persons.within(columns):
+        yield f"({persons.condition()})"
+    files = {"path"} if _is_sidecar(name, LEDGER_PIN) else {"source_file", "_source_file"}
+    yield from (persons.named_in(column) for column in sorted(files & columns))
+
+
+def _is_sidecar(name: TableName, kind: str) -> bool:
+    return name.layer == RESERVED_LAYER and name.name.endswith(f"__{kind}")
 
 
 class _Lost:

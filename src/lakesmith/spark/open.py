@@ -49,11 +49,16 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
             **(_local_conf(project) if project.target.is_local else _conf(project)),
             **others_conf(project.target),
         },
-        log_path=scratch_folder(project.root) / "logs" / "spark.log",
+        log_path=log_of(project),
         conf=dict(project.target.spark),
         little=little,
         more_coordinates=jars_of(project),
     )
+
+
+def log_of(project: Project) -> Path:
+    """Where Spark's log of a project is; its sessions are known by that."""
+    return scratch_folder(project.root).absolute() / "logs" / "spark.log"
 
 
 def _local_conf(project: Project) -> dict[str, str]:

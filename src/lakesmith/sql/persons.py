@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
 
 from lakesmith.quoting import literal, quoted
+
+_PYTHON, _JAVA = r"[^\W_]", r"[\p{L}\p{N}]"
+"""A letter or a digit, as the regular expressions of each language have it."""
+_FEWEST_DIGITS: Final = 4
+"""A number of fewer digits is the name of no one where it stands alone in a file's name: such numbers count files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +33,57 @@ class Persons:
     def within(self, names: frozenset[str]) -> bool:
         """Whether a table with these columns (lower case) has them all."""
         return all(name.lower() in names for name in self.columns)
+
+    def are_named_in(self, name: str, surely: bool = False) -> bool:
+        """Whether the name of a file or folder, or a text, tells one of them.
+
+        It does where it has an address (a value with ``@``), or all values of a person, with no letter or digit beside them. A number has to be the
+        value of a folder like ``customer=1002`` that is called as its column is, or to have four digits (``surely``: that does not do).
+        """
+        persons = self._patterns(_PYTHON, surely)
+        return any(all(re.search(each, name) for each in person) for person in persons)
+
+    def named_in(self, column: str) -> str:
+        """SQL that is true where the file name in ``column`` tells one of them, as ``are_named_in``."""
+        persons = [
+            " AND ".join(f"{column} RLIKE {literal(pattern)}" for pattern in person)
+            for person in self._patterns(_JAVA)
+        ]
+        return f"coalesce({' OR '.join(f'({each})' for each in persons)}, false)"
+
+    def _patterns(self, character: str, surely: bool = False) -> list[list[str]]:
+        """Regular expressions by person, all of which have to be found."""
+        found = []
+        for values in self.values:
+            pairs = list(zip(self.columns, values, strict=True))
+            found += [[_pattern(*pair, character, surely)] for pair in pairs if "@" in pair[1]]
+            found.append([_pattern(*pair, character, surely) for pair in pairs])
+        return found
+
+
+def _pattern(column: str, value: str, character: str, surely: bool) -> str:
+    alone = f"(?<!{character})(?:{'|'.join(map(regex_of, _spelt(value)))})(?!{character})"
+    if not re.fullmatch(r"[+-]?[\d.]+", value):
+        return f"(?i){alone}"
+    in_folder = rf"(?<![\w-])(?:{_folders(column)})=0*{regex_of(value)}(?!{character})"
+    # The year of a date is nobody's number, nor is the value of another column's folder.
+    if surely or len(value) < _FEWEST_DIGITS:
+        return f"(?i){in_folder}"
+    return rf"(?i)(?:{in_folder}|(?<!=){alone}(?!-\d\d))"
+
+
+def _folders(column: str) -> str:
+    """What folders of a column's values are called: as it is, or as a part of it."""
+    name = column.lower()
+    parts = {name, name.replace("_", ""), *(part for part in name.split("_") if part)}
+    return "|".join(map(regex_of, sorted(parts)))
+
+
+def _spelt(value: str) -> list[str]:
+    """A value as it stands in names: plain, and as folders and URLs escape it."""
+    return list(dict.fromkeys((value, quote(value, safe=""), quote(value, safe="@"))))
+
+
+def regex_of(text: str) -> str:
+    """A regular expression for just this text, of Python's as of Java's."""
+    return re.sub(r"([\\.^$|?*+()\[\]{}\-])", r"\\\1", text)

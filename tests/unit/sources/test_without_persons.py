@@ -12,7 +12,13 @@ import pytest
 from lakesmith.errors import Place
 from lakesmith.project.definitions import CsvOptions, FileSource
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.without_persons import Wanted, names_in_files, why_not, without_persons
+from lakesmith.sources.without_persons import (
+    Wanted,
+    names_in_files,
+    stand_in_file,
+    why_not,
+    without_persons,
+)
 
 ADA = "ada@b.c"
 PLACE = Place(Path("t.yaml"), 1)
@@ -133,3 +139,23 @@ def test_a_renamed_column_has_both_names() -> None:
     columns = [("email", "Mail"), ("id", None)]
     assert names_in_files(columns, "Email") == {"email", "mail"}
     assert names_in_files(columns, "id") == {"id"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id,email\n1,ada@b.c\n",
+        gzip.compress(b"1,ada@b.c"),
+        bz2.compress(b"1,ada@b.c"),
+        "1;ada@b.c".encode("utf-16-le"),
+        b"\x1f\x8bcut",
+    ],
+)
+def test_a_file_of_any_kind_that_mentions_them(content: bytes) -> None:
+    assert stand_in_file(wanted(), content)
+
+
+def test_a_file_that_mentions_others() -> None:
+    assert not stand_in_file(wanted(), b"id,email\n1,xada@b.c\n")
+    assert stand_in_file(wanted(("J\u00fcrgen",)), b'{"name": "J\\u00fcrgen"}')
+    assert stand_in_file(wanted(("J\u00fcrgen",)), "J\u00fcrgen".encode("latin-1"))

@@ -14,6 +14,7 @@ from lakesmith.errors import Problem, RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.quoting import literal
 from lakesmith.sources.ledger import LedgerView
+from lakesmith.sources.ledger_view import hidden_path
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
 
@@ -25,6 +26,7 @@ def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
 
     Raises RunError LS619 when some of them were not found.
     """
+    paths = names_in_rows(batch, lake, paths)
     there = _rows_by_file(batch, paths)
     _require_known(batch, lake, [path for path in paths if path not in there])
     if there:
@@ -39,6 +41,12 @@ def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
         found = f"{deleted} of {sum(there.values())} rows of {_named(list(there))}"
         raise RunError(_not_found(batch, "every row of the files is deleted", found))
     return deleted
+
+
+def names_in_rows(batch: Batch, lake: Lake, paths: Sequence[str]) -> list[str]:
+    """The paths, and what the rows have in place of those that an erasure has hidden."""
+    salts = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN)).salts
+    return [*paths, *(hidden_path(path, salt) for path in paths for salt in salts)]
 
 
 def is_of(column: str, paths: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries, ledger_notes, unread_entries
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft
-from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, require_none_of
+from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, names_in_rows, require_none_of
 from lakesmith.spark.batch.quarantine import COLUMNS
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.kinds.derive import prepare_table
@@ -32,7 +32,7 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     table_uuid = batch.open_branch()
     forgotten = [file.path for intake in batch.step.intakes for file in intake.forget]
     deleted = _delete(batch, lake, forgotten) if forgotten else 0
-    sidecars = _clear_quarantine(batch, forgotten) if forgotten else {}
+    sidecars = _clear_quarantine(batch, names_in_rows(batch, lake, forgotten)) if forgotten else {}
     return table_uuid, Draft(
         Account(deleted=deleted),
         by_row=False,

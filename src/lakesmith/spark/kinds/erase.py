@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import secrets
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pyspark.sql import functions as F
 
@@ -12,36 +13,118 @@ from lakesmith.errors import Problem, RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
+from lakesmith.sources.ledger_view import HIDDEN, LedgerView, hidden_path
+from lakesmith.sources.model import FileAction, LedgerEntry
+from lakesmith.sources.segment_names import place_of
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_deletes
+from lakesmith.spark.batch.earlier_rows import is_of
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
+from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.judge.erased import COLUMNS, hash_of, left_out
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.persons import Persons, regex_of
+
+_NOBODY: Final = "false"
 
 
 def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Deletes the rows of the step's persons on the working branch, and enters landing files that were rewritten without them."""
+    """Deletes the rows of the step's persons on the working branch, hides the names of files that tell of them, and enters landing files that were
+    rewritten without them."""
     persons = batch.step.persons
     assert persons is not None
-    entries = asked_entries(batch.step, batch.attempt, batch.started_ms)
-    pin = lake.ledgers.append(batch.name, batch.step.base.pin(LEDGER_PIN), entries) if entries else None
+    theirs = _theirs(batch, persons)
+    named = _Named.of(batch, lake, theirs)
+    entries = _entries(batch, named)
+    pin = (
+        lake.ledgers.append(
+            batch.name, batch.step.base.pin(LEDGER_PIN), entries, leaving=frozenset(named.paths)
+        )
+        if entries
+        else None
+    )
     table_uuid = batch.open_branch()
     batch.say("erasing rows")
-    batch.spark.sql(f"DELETE FROM {batch.target} WHERE {persons.condition()}")
+    batch.spark.sql(f"DELETE FROM {batch.target} WHERE {theirs}")
     remove_left_deletes(batch, batch.name, batch.state())
     batch.pass_point("after-delete")
     state = batch.state()
     before = live_rows(batch, state, batch.step.base.snapshot)
     deleted = before - live_rows(batch, state, state.refs[batch.branch])
-    sidecars = {**_clear_quarantine(batch, persons), **_remember(batch, persons)}
-    if pin is None:
-        return table_uuid, Draft(Account(deleted=deleted), by_row=False, sidecars=sidecars)
-    sidecars = {**sidecars, LEDGER_PIN: pin}
-    lines_hash = hash_entries(entries)
-    return table_uuid, Draft(
-        Account(deleted=deleted), by_row=False, sidecars=sidecars, ledger_hash=lines_hash
+    updated = named.hide(batch, batch.target, "_source_file")
+    remembered = _remember(batch, persons) if theirs != _NOBODY else {}
+    sidecars = {**_clear_quarantine(batch, persons, named), **remembered}
+    if pin is not None:
+        sidecars[LEDGER_PIN] = pin
+    lines_hash = hash_entries(entries) if entries else None
+    account = Account(deleted=deleted, updated=updated)
+    return table_uuid, Draft(account, by_row=False, sidecars=sidecars, ledger_hash=lines_hash)
+
+
+def _theirs(batch: Batch, persons: Persons) -> str:
+    """SQL of whose rows go: nobody's in a table without the columns, of which only the names of files are looked at."""
+    there = frozenset(column.name.lower() for column in batch.state().columns)
+    return persons.condition() if persons.within(there) else _NOBODY
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The files whose names are hidden: ``paths`` in the ledger, with the ``salt`` that they are hidden with."""
+
+    ledger: LedgerView
+    paths: tuple[str, ...]
+    salt: str
+
+    @classmethod
+    def of(cls, batch: Batch, lake: Lake, theirs: str) -> _Named:
+        """Files whose names tell of the persons, and those that gave no other rows than theirs: such a file may be called as they are."""
+        assert batch.step.persons is not None
+        ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
+        alone = _files_of_theirs_alone(batch, theirs)
+        salt = min(ledger.salts, default=secrets.token_hex(16))
+        are_named = batch.step.persons.are_named_in
+        files = [path for path, row in ledger.rows.items() if not _is_named_by_us(path, row[1])]
+        return cls(ledger, tuple(path for path in files if path in alone or are_named(path)), salt)
+
+    def entry(self, entry: LedgerEntry) -> LedgerEntry:
+        """The entry with its path hidden, where it is one of these."""
+        path = entry.file.path
+        if path not in self.paths:
+            return replace(entry, file=replace(entry.file, path=self.ledger.known_as(path)))
+        return replace(entry, file=replace(entry.file, path=hidden_path(path, self.salt)))
+
+    def hide(self, batch: Batch, target: str, column: str) -> int:
+        """Puts the hidden paths into the rows of other people from these files; of how many."""
+        assert batch.step.persons is not None
+        where = f"({batch.step.persons.named_in(column)} OR {is_of(column, self.paths or ('',))}) AND NOT startswith({column}, '{HIDDEN}')"
+        found = batch.spark.table(target).where(where).count()
+        if found:
+            hidden = f"concat('{HIDDEN}{self.salt}:', sha2(concat('{self.salt}', {column}), 256))"
+            batch.spark.sql(f"UPDATE {target} SET {column} = {hidden} WHERE {where}")
+        return found
+
+
+def _is_named_by_us(path: str, action: str) -> bool:
+    """Whether it is hidden already, or a slice or segment, whose lines are folded by these names."""
+    return (
+        path.startswith(HIDDEN) or is_slice(path) or place_of(path) is not None or action == FileAction.FOLDED
     )
+
+
+def _files_of_theirs_alone(batch: Batch, theirs: str) -> frozenset[str]:
+    """The landing files of which the table has rows of theirs, and no others."""
+    rows = batch.spark.table(physical(batch.name)).groupBy("_source_file")
+    found = rows.agg(F.expr(f"every(coalesce({theirs}, false))").alias("alone")).where("alone")
+    return frozenset(str(row[0]) for row in found.select("_source_file").collect())
+
+
+def _entries(batch: Batch, named: _Named) -> list[LedgerEntry]:
+    """The lines of the files that were rewritten, and of those whose names are hidden."""
+    renewed = [named.entry(each) for each in asked_entries(batch.step, batch.attempt, batch.started_ms)]
+    known = {each.file.path for each in renewed}
+    hidden = (named.entry(named.ledger[path]) for path in named.paths)
+    return [*renewed, *(each for each in hidden if each.file.path not in known)]
 
 
 def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
@@ -73,22 +156,18 @@ def in_quarantine(persons: Persons) -> str:
 
 
 def _mentions(value: str) -> str:
-    pattern = literal(rf"(?<![\p{{L}}\p{{N}}]){_plain(value)}(?![\p{{L}}\p{{N}}])")
+    pattern = literal(rf"(?<![\p{{L}}\p{{N}}]){regex_of(value)}(?![\p{{L}}\p{{N}}])")
     # In JSON a text has its quotes and backslashes escaped.
     return f"(coalesce(raw, '') RLIKE {pattern} OR coalesce(row, '') RLIKE {pattern})"
 
 
-def _plain(value: str) -> str:
-    """A regular expression of Java's for just this text."""
-    return re.sub(r"([\\.^$|?*+()\[\]{}\-])", r"\\\1", value)
-
-
-def _clear_quarantine(batch: Batch, persons: Persons) -> dict[str, Pin]:
+def _clear_quarantine(batch: Batch, persons: Persons, named: _Named) -> dict[str, Pin]:
     if batch.step.base.pin(SidecarKind.QUARANTINE) is None:
         return {}
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, OF_QUARANTINE)
     writer.open()
     writer.clear(in_quarantine(persons))
+    named.hide(batch, writer.target, "source_file")
     batch.pass_point("after-quarantine")
     return {writer.kind.value: writer.pin()}
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from lakesmith.project.definitions import FileSource, OnInexact
 from lakesmith.project.spark_types import MAX_PRECISION, precision_and_scale
 from lakesmith.quoting import literal
-from lakesmith.sources.event_values import MOMENT
 from lakesmith.spark.frames.sql_text import any_of
 
 _DATE = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]0?0:00(:00([.]0*)?)?)?\\s*$"
@@ -32,21 +31,18 @@ _SHOWN = 200
 class TextFormats:
     """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it.
 
-    ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``of_events``: the rules are those of
-    ``sources.event_values``, where these are narrower.
+    ``rounds``: texts of more digits than their type holds are values, as Spark casts them.
     """
 
     date: str | None = None
     timestamp: str | None = None
     rounds: bool = False
-    of_events: bool = False
 
     @classmethod
     def of(cls, source: FileSource) -> TextFormats:
         """The formats a source declares."""
         options = source.csv
-        rounds, of_events = source.on_inexact is OnInexact.ROUND, source.http is not None
-        return cls(options.date_format, options.timestamp_format, rounds, of_events)
+        return cls(options.date_format, options.timestamp_format, source.on_inexact is OnInexact.ROUND)
 
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
@@ -87,15 +83,13 @@ def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | Non
     The cheap test stands first in each, so that only unusual texts pay for the exact one; so it is in ``_inexact``.
     """
     if type_ == "date" and not formats.date:
-        usual = f"octet_length({text}) = 10 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
+        usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
     if type_ == "date" and _has(formats.date, "HhKkmsS"):
         moment = f"try_to_timestamp({text}, {literal(formats.date or '')})"
         return f"{moment} <> date_trunc('DAY', {moment})"
     if type_ == "timestamp_ntz" and _has(formats.timestamp, "VzOXxZ"):
         return "true"  # it says a zone
-    if type_ == "timestamp" and formats.of_events:
-        return f"NOT ({text} RLIKE {literal(f'^{MOMENT}$')})"
     if type_ == "timestamp" and not formats.timestamp:
         usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "lakesmith-session-"
+_PROJECT = "project"
+"""The file that says whose session it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,35 @@ class SessionFolder:
         os.close(self.lock_fd)
 
 
-def new_session_folder() -> SessionFolder:
-    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions."""
+def new_session_folder(project: str = "") -> SessionFolder:
+    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions. ``project``: whose it is."""
     base = Path(tempfile.gettempdir())
     sweep(base)
     path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
     fd = os.open(path / "alive", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     folder = SessionFolder(path, fd)
+    (path / _PROJECT).write_text(project)
     folder.java_tmp.mkdir()
     folder.spark_local.mkdir()
     return folder
+
+
+def living_folders(project: str) -> list[Path]:
+    """This user's session folders of a project's sessions that have not ended, in the temporary folder of now."""
+    found = Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
+    return [
+        path
+        for path in sorted(found)
+        if _is_mine(path) and _project_of(path) == project and not _is_dead(path / "alive")
+    ]
+
+
+def _project_of(path: Path) -> str | None:
+    try:
+        return (path / _PROJECT).read_text()
+    except OSError:
+        return None
 
 
 def sweep(base: Path) -> list[Path]:

@@ -175,7 +175,7 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
         java=java,
         class_path=(*class_path, *more, *_more_class_path(settings.conf)),
         memory_mb=memory_mb(settings),
-        folder=new_session_folder(),
+        folder=new_session_folder(str(settings.log_path.absolute())),
         log_path=settings.log_path.absolute(),
         python=sys.executable,
         java_options=_java_options(settings, tuple(shlex.split(" ".join(options)))),

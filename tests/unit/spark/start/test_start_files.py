@@ -25,7 +25,7 @@ from lakesmith.spark.start.class_archive import (
 )
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import cached_jars, ensure_jars, is_whole_jar, jars_folder
-from lakesmith.spark.start.session_folder import new_session_folder, sweep
+from lakesmith.spark.start.session_folder import living_folders, new_session_folder, sweep
 from lakesmith.spark.start.settings import (
     SessionSettings,
     default_memory_mb,
@@ -227,6 +227,17 @@ def test_folders_of_dead_sessions_are_swept_and_living_ones_kept(
     )
     living.remove()
     assert not living.path.exists()
+
+
+def test_the_folders_of_a_project_s_living_sessions_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ours, others = new_session_folder("shop"), new_session_folder("other shop")
+    assert living_folders("shop") == [ours.path]
+    ours.remove()
+    assert living_folders("shop") == []
+    others.remove()
 
 
 def settings(**conf: str) -> SessionSettings:

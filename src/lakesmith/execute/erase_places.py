@@ -1,0 +1,202 @@
+"""Where a person's values may be on this machine besides tables: each place is cleaned, and then looked at. No Spark.
+
+Tables and their folders are looked into by Spark (``spark.erase_proof``). A new place is a function in ``PLACES``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lakesmith.errors import LakesmithError
+from lakesmith.execute.lake import Lake
+from lakesmith.execute.landing_erase import landing_of, remove_empty
+from lakesmith.execute.receipt import Receipts
+from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.scratch import scratch_folder
+from lakesmith.sources.listing import absolute_path
+from lakesmith.sources.names import printable
+from lakesmith.sources.without_persons import Wanted, stand_in_file
+from lakesmith.sql.persons import Persons
+from lakesmith.whole_file import left_by_killed
+
+_PACKED_INSIDE: Final = (b"PAR1", b"Obj\x01", b"ORC")
+"""How files begin whose values do not stand in them as they are: Parquet, Avro, ORC."""
+_FRESH_SECONDS: Final = 5.0
+_OF_TABLES: Final = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What is looked for, and where: the files of ``tables`` in the project of ``lake``."""
+
+    lake: Lake
+    persons: Persons
+    tables: tuple[TableDefinition, ...]
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+        return self.lake.project.root
+
+    @property
+    def scratch(self) -> tuple[Path, ...]:
+        """Where caches and logs are."""
+        return tuple(dict.fromkeys((scratch_folder(self.root), self.lake.project.state_dir)))
+
+    @property
+    def folders(self) -> dict[Path, FileSource]:
+        """The landing folders on this machine, once each."""
+        sources = (source for table in self.tables for source in table.sources)
+        here = (source for source in sources if source.kafka is None and not source.is_in_store)
+        return {absolute_path(source.path, self.root): source for source in here}
+
+    def wanted(self) -> Wanted:
+        """The persons' values, wherever they stand."""
+        return Wanted((), self.persons.values)
+
+
+Place = Callable[[Looked], Iterable[str]]
+"""Cleans a place, and says what is left there."""
+
+
+def copies(looked: Looked) -> Iterator[str]:
+    """Copies that were on their way when an erasure or another writer was killed: they go."""
+    for folder in (*looked.folders, looked.lake.project.state_dir, *looked.scratch):
+        for path in left_by_killed(folder):
+            path.unlink(missing_ok=True)
+    return iter(())
+
+
+def left_out(looked: Looked) -> Iterator[str]:
+    """Files in the landing folders that no table takes: hidden ones, temporary ones, and ones that no pattern matches."""
+    listed = {each for table in looked.lake.project.tables for each in _listed(looked, table)}
+    for folder, source in looked.folders.items():
+        how = "remove it"
+        if source.http is not None or source.postgres is not None:
+            # Events that wait to be put into a file; which keys were read of a table in PostgreSQL.
+            how = "call this again once a run has taken what waits, or the source has it no more"
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.resolve() not in listed and (why := _why_left(looked, path)):
+                yield f"{_shown(looked, path)}, which no table takes, {why}: {how}"
+
+
+def names(looked: Looked) -> Iterator[str]:
+    """Files and folders whose names tell of them. Folders that are empty go."""
+    for folder, source in looked.folders.items():
+        if source.on_erase == "keep":
+            continue
+        for path in sorted(folder.rglob("*"), reverse=True):
+            if not looked.persons.are_named_in(path.name, surely=True):
+                continue
+            if path.is_dir():
+                remove_empty(path, folder)
+            if path.exists():
+                yield (
+                    f"{_shown(looked, path)} tells of them by its name: rename it before it is taken, or remove it"
+                    " once it is, its rows are in the table"
+                )
+
+
+def caches(looked: Looked) -> Iterator[str]:
+    """What can be made again goes."""
+    for folder in looked.scratch:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        if any((folder / "cache").glob("**/*.*")):
+            yield f"{folder / 'cache'} could not be removed: remove it"
+
+
+def logs(looked: Looked) -> Iterator[str]:
+    """Lines that tell of them leave the logs."""
+    for folder in looked.scratch:
+        for path in sorted((folder / "logs").glob("**/*")):
+            if path.is_file():
+                _without_lines(looked, path)
+                if _tells(looked, path):
+                    yield f"{path} has values of theirs: remove it"
+
+
+def notes(looked: Looked) -> Iterator[str]:
+    """What commands and ``up`` keep in the project's folder."""
+    state = looked.lake.project.state_dir
+    kept = (
+        path
+        for path in state.rglob("*")
+        if path.is_file() and path.relative_to(state).parts[0] not in _NOT_NOTES
+    )
+    for path in sorted(kept):
+        if not _tells(looked, path):
+            continue
+        if path.name == "up.json" and time.time() - path.stat().st_mtime > _FRESH_SECONDS:
+            path.unlink()
+            continue
+        yield f"{path} has values of theirs: end what writes it (lakesmith up does some), and remove it"
+
+
+def empty_folders(looked: Looked) -> Iterator[str]:
+    """Folders of partitions that have no file any more."""
+    warehouse = looked.lake.project.state_dir / "warehouse"
+    for path, _, _ in os.walk(warehouse, topdown=False):
+        folder = Path(path)
+        if "data" in folder.relative_to(warehouse).parts[:-1] and not any(folder.iterdir()):
+            with suppress(OSError):
+                folder.rmdir()
+    for path, _, _ in os.walk(warehouse):
+        if looked.persons.are_named_in(Path(path).name, surely=True):
+            yield f"{path} tells of them by its name"
+
+
+def receipts(looked: Looked) -> Iterator[str]:
+    """Receipts of earlier erasures, which had the names of files."""
+    Receipts(looked.lake.project.state_dir).hide_names(looked.persons)
+    return iter(())
+
+
+_NOT_NOTES: Final = (*_OF_TABLES, "cache", "logs")
+PLACES: Final[tuple[Place, ...]] = (copies, left_out, names, caches, logs, receipts, notes, empty_folders)
+
+
+def clean(looked: Looked) -> tuple[str, ...]:
+    """Cleans every place; what is left, in words."""
+    return tuple(line for place in PLACES for line in place(looked))
+
+
+def _listed(looked: Looked, table: TableDefinition) -> Iterator[Path]:
+    # A folder that cannot be listed has files that nobody takes.
+    with suppress(LakesmithError):
+        for _, files in landing_of(looked.lake, table):
+            yield from (absolute_path(file.path, looked.root).resolve() for file in files)
+
+
+def _why_left(looked: Looked, path: Path) -> str | None:
+    content = path.read_bytes()
+    if content.startswith(_PACKED_INSIDE):
+        return "cannot be looked into"
+    return "has values of theirs" if stand_in_file(looked.wanted(), content) else None
+
+
+def _tells(looked: Looked, path: Path) -> bool:
+    return looked.persons.are_named_in(path.read_bytes().decode("utf-8", "replace"), surely=True)
+
+
+def _without_lines(looked: Looked, path: Path) -> None:
+    """In place: a process may be writing to the end of the file."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = [
+        line
+        for line in lines
+        if not looked.persons.are_named_in(line.decode("utf-8", "replace"), surely=True)
+    ]
+    if len(kept) < len(lines):
+        path.write_bytes(b"".join(kept))
+
+
+def _shown(looked: Looked, path: Path) -> str:
+    inside = path.is_relative_to(looked.root)
+    return printable(str(path.relative_to(looked.root) if inside else path))

@@ -1,0 +1,84 @@
+"""Which landing files hold records of people, taken or not: all of them are read, as a batch would read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakesmith.errors import LakesmithError
+from lakesmith.execute.lake import Lake
+from lakesmith.plan.steps import FileIntake, Strategy, TableStep
+from lakesmith.project.definitions import FileSource, OnNewColumn, TableDefinition
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.kinds.erase import in_quarantine
+from lakesmith.spark.kinds.intake import open_intake
+from lakesmith.spark.read.request import RAW, REASONS, SOURCE_FILE
+from lakesmith.spark.read.sessions import ReadingSessions
+from lakesmith.spark.start.session import SessionHandle
+from lakesmith.sql.persons import Persons
+
+
+@dataclass
+class InFiles:
+    """By path how many records are theirs, and how many there are; and the files that cannot be read."""
+
+    records: dict[str, tuple[int, int]] = field(default_factory=dict)
+    unread: list[FileIdentity] = field(default_factory=list)
+
+
+def theirs_in_files(
+    session: SessionHandle,
+    lake: Lake,
+    table: TableDefinition,
+    files: Sequence[tuple[FileSource, Sequence[FileIdentity]]],
+    persons: Persons,
+) -> InFiles:
+    """Looks into the files of the table's sources."""
+    sessions, found = ReadingSessions(session.spark), InFiles()
+    base = lake.facts(table.name).base
+    try:
+        for source, listed in files:
+            # A column that is not declared stands in the way of a batch, and not of a look.
+            intake = FileIntake(replace(source, on_new_column=OnNewColumn.IGNORE), take=tuple(listed))
+            step = TableStep(table, Strategy.FILES, "", base, "", intakes=(intake,))
+            spark = sessions.of(step, lake.project.root)
+            batch = Batch(spark, lake.catalog, lake.project, step, lambda _event: None)
+            _look(batch, intake, persons, found)
+    finally:
+        sessions.close()
+    return found
+
+
+def _look(batch: Batch, intake: FileIntake, persons: Persons, found: InFiles) -> None:
+    """Halves what cannot be read as a whole, until the files are left that cannot be read."""
+    files = intake.take
+    if not files:
+        return
+    try:
+        step = replace(batch.step, intakes=(intake,))
+        read = open_intake(replace(batch, step=step))
+        names = frozenset(column.name.lower() for column in read.columns)
+        found.records |= _counted(read.rows, persons, names)
+    except (LakesmithError, PySparkException, Py4JError, OSError):
+        if not files[1:]:
+            found.unread += files
+            return
+        middle = len(files) // 2
+        for part in (files[:middle], files[middle:]):
+            _look(batch, replace(intake, take=part), persons, found)
+
+
+def _counted(rows: DataFrame, persons: Persons, names: frozenset[str]) -> dict[str, tuple[int, int]]:
+    good = persons.condition() if persons.within(names) else "false"
+    bad = in_quarantine(persons)
+    theirs = f"IF(size({REASONS}) = 0, coalesce({good}, false), {bad})"
+    judged = rows.withColumn("raw", F.col(RAW)).withColumn("row", F.lit(None).cast("string"))
+    each = judged.selectExpr(SOURCE_FILE, f"{theirs} AS theirs").groupBy(SOURCE_FILE)
+    counted = each.agg(F.count_if("theirs"), F.count(F.lit(1))).collect()
+    return {str(row[0]): (int(row[1]), int(row[2])) for row in counted}

@@ -1,0 +1,144 @@
+"""After an erasure nothing below the project, its caches and the folders of its sessions tells of the person: all bytes and names are looked at."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import places
+import processes
+import pytest
+from left_behind import names_and_mentions
+
+from lakesmith.execute import faults
+
+if TYPE_CHECKING:
+    from shared_project import SharedProject
+
+    from conftest import Make
+
+pytestmark = [pytest.mark.spark, pytest.mark.always]
+
+ADA, BO, CY, DI = (f"{name}@example.com" for name in ("ada.l", "bo", "cy", "di"))
+WORDS = (ADA, "ada.l%40example.com", "customer=1002")
+FILES = {
+    "tables/bronze/people.yaml": """
+        source:
+          files: {path: landing/people/, pattern: "*.csv", on_erase: rewrite}
+        columns: {customer_id: bigint, email: string, city: string}
+        partition_by: [email]
+        """,
+    "tables/silver/people.yaml": """
+        key: [customer_id]
+        query: SELECT customer_id, email, city FROM bronze.people
+        """,
+    "tables/bronze/visits.yaml": """
+        source:
+          files: {path: landing/visits/, pattern: "*.json.gz", format: json, on_erase: remove}
+        columns: {email: string, page: string}
+        """,
+    "tables/gold/pages.sql": "SELECT v.page, p.city, count(*) AS n FROM bronze.visits v JOIN silver.people p ON v.email = p.email GROUP BY ALL\n",
+}
+Person = tuple[int, str, str]
+ROWS: dict[str, list[Person]] = {
+    "f0001.csv": [(1002, ADA, "Ulm"), (7, BO, "Bonn"), (8, CY, "Bonn")],
+    "customer=1002/p.csv": [(1002, ADA, "Ulm")],
+    f"{ADA}.csv": [(1002, ADA, "Ulm")],
+    f"old/{ADA}-2.csv": [(1002, ADA, "Ulm"), (9, DI, "Köln")],
+}
+WHERE = ("--where", f"email = '{ADA}'", "--yes", "--json")
+
+
+def csv(rows: Iterable[Person]) -> str:
+    return "customer_id,email,city\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows)
+
+
+def visits(*pairs: tuple[str, str]) -> bytes:
+    return gzip.compress(
+        "".join(json.dumps(dict(zip(("email", "page"), each, strict=True))) + "\n" for each in pairs).encode()
+    )
+
+
+@pytest.fixture(params=[places.EMBEDDED])
+def place() -> places.Place:
+    return places.embedded()
+
+
+@pytest.fixture
+def shop(make: Make) -> SharedProject:
+    """All that an erasure may meet, and must not leave."""
+    shop = make(FILES)
+    for name, rows in ROWS.items():
+        shop.land(f"people/{name}", csv(rows) + f"x,{ADA},no number\n" * (name == "f0001.csv"))
+    shop.land("visits/v.json.gz", visits((ADA, "/a"), (BO, "/b")))
+    shop.must_run()
+    shop.unland(f"people/old/{ADA}-2.csv")
+    return shop
+
+
+def interrupted(shop: SharedProject) -> None:
+    """An erasure that is killed once it has rewritten a file, and another one that rewrites the same file."""
+
+    def die() -> None:
+        raise OSError("died")
+
+    faults.arrange("after-delete", die, "bronze.people")
+    assert shop.call("erase", "silver.people", *WHERE).code == 1
+    faults.clear()
+    other = shop.call(
+        "erase", "silver.people", "--where", f"email = '{BO}'", "--yes", "--json", "--except", "bronze.visits"
+    )
+    assert other.code == 0, other
+    shop.land("people/again.csv", csv(ROWS["f0001.csv"]))
+    shop.must_run()
+    shop.land("people/later.csv", csv([(1002, ADA, "Ulm"), (10, DI, "Ulm")]))
+    shop.land("people/.f0001.csv.999999999-1.tmp", csv(ROWS["f0001.csv"]))
+    shop.land("people/half.csv.part", csv(ROWS["f0001.csv"]))
+    state = shop.root / ".lakesmith"
+    shop.write({".lakesmith/logs/spark.log": f"cannot read landing/people/{ADA}.csv\nanother line\n"})
+    (state / "erasures/0123.json").write_text(
+        json.dumps({"landing": [{"file": f"landing/people/{ADA}.csv"}]})
+    )
+    (state / "up.json").write_text(json.dumps({"problem": f"landing/people/{ADA}.csv"}))
+    os.utime(state / "up.json", (0, 0))
+
+
+def erased(shop: SharedProject, sessions: Path, *words: str) -> tuple[int, Any]:
+    """A process of its own, with sessions' folders of its own."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("TMPDIR", str(sessions))
+        ended = processes.run(shop.root, command=("erase", "silver.people", *WHERE, *words))
+    assert ended.output.startswith("{"), ended.output
+    return ended.code, json.loads(ended.output)
+
+
+def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> None:
+    interrupted(shop)
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    code, said = erased(shop, sessions)
+    left = "\n".join(said["proof"]["left"])
+    assert code == 1, said
+    assert "bronze.visits has 1 row of theirs: --also bronze.visits" in left
+    assert "landing/people/half.csv.part, which no table takes, has values of theirs" in left
+    assert len(said["proof"]["left"]) == 3, left
+
+    (shop.root / "landing/people/half.csv.part").unlink()
+    code, said = erased(shop, sessions, "--also", "bronze.visits")
+    assert (code, said.get("proof", {}).get("left")) == (0, []), said
+    assert names_and_mentions(shop.root, WORDS) == []
+    assert names_and_mentions(sessions, WORDS) == []
+    assert [path for path in sessions.iterdir() if "session" in path.name] == []
+    assert "begun and not ended" not in shop.must("status").out
+
+    shop.must_run()
+    assert sorted(row[:2] for row in shop.rows("bronze.people")) == [(8, CY), (8, CY), (9, DI), (10, DI)]
+    assert shop.rows("gold.pages") == []
+    shop.land(f"people/old/{ADA}-2.csv", csv(ROWS[f"old/{ADA}-2.csv"]))
+    assert [problem.code for problem in shop.run().problems] == []
+    assert len(shop.rows("bronze.people")) == 4, "a file is taken once, whatever became of its name"
+    shop.must("verify")
