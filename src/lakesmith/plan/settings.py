@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lakesmith.catalog.record import Pin
+from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.format_version import FormatUpgrade, format_change
@@ -165,7 +165,7 @@ def with_structure(decision: Decision, facts: TableFacts) -> Decision:
     ahead = (f"{_AHEAD}{change}" for change in changed_settings(decision.table, state))
     notes = (*decision.notes, *ahead, *not_renamed(decision.table, state))
     changes = structure_changes(decision.table, state)
-    if isinstance(decision, TableStep) or not changes or record is None:
+    if isinstance(decision, TableStep) or not changes or record is None or _was_no_use(changes, record):
         return replace(decision, notes=notes)
     more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
     return TableStep(
@@ -179,6 +179,11 @@ def with_structure(decision: Decision, facts: TableFacts) -> Decision:
         row_wise=True,
         refused=still_refused(record, decision.table.trusts_python),
     )
+
+
+def _was_no_use(changes: Collection[str], record: Record) -> bool:
+    """Whether the last batch has made just these changes, and they did not last: a catalog may keep a text otherwise than it was given."""
+    return record.kind == Strategy.ADVANCE.value and set(changes) <= set(record.notes)
 
 
 def _as_before(name: str, pin: Pin) -> InputRange:

@@ -22,7 +22,7 @@ class Strategy(StrEnum):
     LEDGER = "ledger"
     """No file is read: files are skipped, or forgotten together with their rows, as asked; or none of the new ones can be read."""
     ADVANCE = "advance"
-    """The inputs moved without a change of rows (compaction): only the recorded positions move. Of a table of files: columns go."""
+    """The inputs moved without a change of rows (compaction), or metadata is not yet as declared: positions and metadata follow."""
     APPEND = "append"
     """The query runs over the rows that are new in its input; its result is appended."""
     UPSERT = "upsert"
