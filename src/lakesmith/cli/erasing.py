@@ -203,7 +203,7 @@ def ways(table: TableDefinition, erasure: Erasure) -> str:
     if table.is_sourced:
         return (
             f"--also {table.name} erases from it as well, --except {table.name} says that"
-            f" {' and '.join(erasure.persons.columns)} mean something else there"
+            f" {' and '.join(erasure.persons.columns)} means something else there"
         )
     return f"erase from the tables that it is made from, by their columns, or --except {table.name}"
 
