@@ -12,7 +12,7 @@ from harness import ProjectHarness, refresh_by_keys
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.events import TableFailed, TableHeld
+from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.plan.steps import TableStep
@@ -291,3 +291,31 @@ def test_a_lookup_without_a_key_is_refused(shop: ProjectHarness) -> None:
     shop.write({"tables/silver/products.yaml": "query: SELECT product_id, name FROM bronze.products\n"})
     with pytest.raises(ProjectError, match="has no key"):
         shop.load()
+
+
+@pytest.mark.in_turn
+def test_a_row_that_is_ahead_of_time_is_said_and_hides_no_change(shop: ProjectHarness, postgres: str) -> None:
+    """One is of 2056, and one, of infinity, is in quarantine: no timestamp holds it."""
+    do(
+        postgres,
+        "DROP TABLE IF EXISTS dated",
+        "CREATE TABLE dated (id bigint, at timestamptz)",
+        "INSERT INTO dated VALUES (1, now() - interval '3 days'), (2, '2056-01-01'), (3, 'infinity')",
+    )
+    dated = """
+        source: {postgres: {connection: SHOP_DATABASE, table: dated, key: [id], growing: at, refresh: 0 seconds}}
+        columns: {id: bigint, at: timestamp}
+        """
+    shop.write({"tables/bronze/dated.yaml": dated})
+    said = "2 rows of dated are ahead in at (infinity) of the server's clock"
+    assert said in str(shop.must_run("bronze.dated").published["bronze.dated"].notes)
+    assert shop.rows("bronze.dated", "id") == [(1,), (2,)]
+    assert len(shop.quarantine("bronze.dated")) == 1
+    do(postgres, "INSERT INTO dated VALUES (4, now() - interval '1 day')")
+    shop.must_run("bronze.dated")
+    assert shop.rows("bronze.dated", "id") == [(1,), (2,), (4,)]
+    (current,) = [event for event in shop.must_run("bronze.dated").events if isinstance(event, TableCurrent)]
+    assert said in str(current.notes)
+    do(postgres, "UPDATE dated SET at = now() WHERE id > 1")
+    assert shop.must_run("bronze.dated").published["bronze.dated"].notes == ()
+    assert shop.rows("bronze.dated", "id") == [(1,), (2,), (2,), (3,), (4,), (4,)]

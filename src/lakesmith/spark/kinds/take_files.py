@@ -35,6 +35,7 @@ from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.names import printable
+from lakesmith.sources.postgres.position import notes_of
 from lakesmith.sources.shape import Layout, UnreadableFile
 from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
@@ -106,8 +107,16 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
             *draft.warnings,
             *ledger_notes(batch.step),
             *_empty_exports(batch),
+            *_ahead_in_postgres(batch),
         ),
     )
+
+
+def _ahead_in_postgres(batch: Batch) -> Iterator[str]:
+    """What to say of rows in PostgreSQL that are ahead of time."""
+    for intake in batch.step.intakes:
+        if intake.source.postgres is not None and intake.source.postgres.growing is not None:
+            yield from notes_of(batch.project.root / intake.source.path)
 
 
 def _empty_exports(batch: Batch) -> Iterator[str]:
