@@ -5,13 +5,15 @@ Spark's own readers take the first value of a JSON file alone, and all lines of 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import groupby
+from itertools import chain
 from typing import Any, Final
 
-from pyspark import cloudpickle
+from pyspark import RDD, cloudpickle
+from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 
 from lakesmith.sources.formats import csv_records, json_values
@@ -20,23 +22,39 @@ Split = Callable[[Iterable[str]], Iterator[str]]
 """A file's lines, each without the LF at its end -> its records."""
 
 RECORDS: Final = "value binary, file string, number bigint, at bigint"
+FIRST: Final = "(monotonically_increasing_id() & 8589934591L) = 0"
+"""SQL that is true of the first row of a partition."""
 
 
-def in_python(lines: DataFrame, split: Split) -> DataFrame:
-    """The records of ``RECORDS``, which ``split`` makes of the lines of each file, with their numbers in it, from 1.
+def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> DataFrame:
+    """The records that ``split`` makes of the lines of each file, as ``RECORDS``, with their numbers in it, from 1.
 
-    ``lines``: (bytes, file, microseconds), those of a file in one partition, in order.
+    ``text``, ``file`` and ``at``: SQL of a line, of its file's path, and of the microseconds when that was written. Each file is one partition
+    of ``lines``, in order.
     """
-    # Workers need not have lakesmith: they get the functions themselves.
+    # Bytes alone, as Python would make an object of each row: the first line of a file has the others before it.
+    head = f"encode(concat(to_json(struct({file} AS file, {at} AS at)), '\\n'), 'UTF-8')"
+    plain = lines.selectExpr(f"IF({FIRST}, concat({head}, {text}), {text}) AS line")
+    spark, context = lines.sparkSession, lines.sparkSession.sparkContext
+    binary = context._jvm.org.apache.spark.sql.Encoders.BINARY()  # type: ignore[union-attr]
+    java = getattr(plain._jdf, "as")(binary).toJavaRDD()
+    found: RDD[Any] = RDD(java, context, NoOpSerializer()).mapPartitions(for_workers(split))
+    return spark.createDataFrame(found, RECORDS, verifySchema=False)
+
+
+def for_workers(split: Split) -> Callable[[Iterable[Any]], Iterator[tuple[bytes, str, int, int]]]:
+    """What makes ``RECORDS`` of a partition's lines. Workers need not have lakesmith: PySpark sends them the functions themselves."""
     for module in (csv_records, json_values, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    # As bytes: those that are no text of the encoding are judged later. As microseconds: times of Python have zones.
-    records = lines.rdd.mapPartitions(partial(_split, split=split))
-    return lines.sparkSession.createDataFrame(records, RECORDS, verifySchema=False)
+    return partial(_split, split=split)
 
 
-def _split(rows: Iterable[Any], split: Split) -> Iterator[tuple[bytes, str, int, int]]:
-    for (file, at), lines in groupby(rows, key=lambda row: (row[1], row[2])):
-        texts = (bytes(row[0]).decode("utf-8", "surrogateescape") for row in lines)
+def _split(lines: Iterable[bytes], split: Split) -> Iterator[tuple[bytes, str, int, int]]:
+    left = iter(lines)
+    for first in left:
+        head, _, line = first.partition(b"\n")
+        file, at = json.loads(head).values()
+        # Bytes that are no text of the encoding stay as they are, for whoever judges them.
+        texts = (each.decode("utf-8", "surrogateescape") for each in chain((line,), left))
         for number, value in enumerate(split(texts), 1):
             yield value.encode("utf-8", "surrogateescape"), file, number, at

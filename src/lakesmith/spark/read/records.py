@@ -190,10 +190,9 @@ def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame
     """Records that are no lines: as ``text_records``. ``split`` makes them of each file's lines."""
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
-    plain = _raw_lines(scan, group).selectExpr(
-        f"CAST({VALUE} AS BINARY)", SOURCE_FILE, f"unix_micros({SOURCE_MODIFIED_AT})"
-    )
-    return in_python(plain, split).selectExpr(
+    lines, text = _raw_lines(scan, group)
+    file, at = source_path(group.files, scan.request), "unix_micros(_metadata.file_modification_time)"
+    return in_python(lines, text, file, at, split).selectExpr(
         f"CAST(value AS STRING) AS {VALUE}",
         f"file AS {SOURCE_FILE}",
         f"number AS {SOURCE_POSITION}",
@@ -201,17 +200,17 @@ def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame
     )
 
 
-def _raw_lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    """What is between two LF, blank or not."""
+def _raw_lines(scan: RecordScan, group: ReadGroup) -> tuple[DataFrame, str]:
+    """What is between two LF, blank or not, and SQL of its bytes in UTF-8."""
     csv, reader, text = scan.request.source.csv, scan.reader("text", group.files), ""
     if is_wide(csv):
         # As CSV of one column, whose delimiter no text has: the reader of texts finds line ends in the middle of wide characters.
         settings = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_text", "multiLine": "true"}
         reader = scan.reader("csv", group.files).schema("line string, _text string")
         reader = reader.options(**settings, sep="\x01", quote="", escape="", encoding=csv.encoding)
-        text = "coalesce(_text, line)"
+        text = "coalesce(_text, line, '')"
     frame = reader.option("lineSep", "\n").load(absolute_paths(group.files, scan.request))
-    return frame.selectExpr(f"{text or _decoded(csv)} AS {VALUE}", *scan.provenance(group.files))
+    return frame, f"CAST({text or _decoded(csv)} AS BINARY)"
 
 
 def without_last(records: DataFrame, count: int) -> DataFrame:
