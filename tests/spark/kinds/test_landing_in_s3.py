@@ -242,6 +242,19 @@ def test_what_is_asked_of_s3_for_taken_and_for_new_objects(
     assert len(one_new) <= 12
 
 
+def test_objects_whose_records_are_no_lines(
+    bucket: BucketLanding, tmp_path: Path, session: SessionHandle
+) -> None:
+    table = BRONZE.replace("format: csv", "format: json")
+    shop = shop_on(bucket, tmp_path / "shop", session, table=table)
+    bucket.put("glued.json.gz", gzip.compress(b"".join(b'{"id":%d}' % number for number in range(5000))))
+    bucket.put("array [1].json", '[\n  {"id": 5000, "name": "é"},\n  {"id": 5001}\n]\n')
+    bucket.put("lines.json", '{"id": 5002}\n{"id": 5003\n')
+    record = shop.must_run().published["bronze.orders"]
+    assert (record.account.read, record.account.quarantined) == (5004, 1)
+    assert shop.rows("bronze.orders", "id") == [(number,) for number in range(5003)]
+
+
 def test_damaged_objects_are_told_by_their_names(
     bucket: BucketLanding, tmp_path: Path, session: SessionHandle
 ) -> None:

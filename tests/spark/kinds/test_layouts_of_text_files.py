@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from harness import ProjectHarness
+from pyspark import cloudpickle
 
+from lakesmith.sources.formats.csv_records import csv_records
+from lakesmith.sources.formats.json_values import json_values
+from lakesmith.spark.read.in_python import for_workers
 from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.spark
@@ -135,3 +142,47 @@ def test_csv_from_peoples_hands(tmp_path: Path, session: SessionHandle) -> None:
     assert {name: problem.code for name, problem in problems.items()} == dict.fromkeys(titled, "LS435")
     for name, (_, setting) in titled.items():
         assert setting in str(problems[name].hint), name
+
+
+def test_a_packed_file_that_was_cut_is_left_out_whatever_its_layout(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    noise = b"".join(b'{"id":%d,"s":"%x"}' % (number, number * 7919) for number in range(9000))
+    table = 'b\n1,"' + "".join(f"{number * 7919:x}\n" for number in range(9000)) + '"\n'
+    source = (
+        "source:\n  files: {{path: landing/{0}/, format: {0}, multiline: true, on_bad_file: skip}}\n"
+        "columns: {{id: bigint, s: string}}\n"
+    )
+    files = {f"tables/bronze/{kind}.yaml": source.format(kind) for kind in ("json", "csv")}
+    shop = ProjectHarness(tmp_path / "shop", session, files)
+    for kind, whole in (("json", noise), ("csv", b"id,s" + table[1:].encode())):
+        shop.land(f"landing/{kind}/a.{kind}.gz", gzip.compress(whole))
+        shop.land(f"landing/{kind}/b.{kind}.gz", gzip.compress(whole)[:-2000])
+    published = shop.must_run().published
+    assert {name: (record.files, record.account.read) for name, record in published.items()} == {
+        "bronze.json": (1, 9000),
+        "bronze.csv": (1, 1),
+    }
+    assert all("b." in " ".join(record.notes) for record in published.values())
+
+
+WORKER = """
+import pickle, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "lakesmith":
+            raise ImportError(name)
+sys.meta_path.insert(0, Missing())
+rows = [b'{"file":"a","at":5}\\n{"id": 1}{"id"', b': 2}\\xff', b"x,y"]
+for split in pickle.loads(sys.stdin.buffer.read()):
+    print(list(split(rows)))
+"""
+
+
+def test_workers_need_no_lakesmith() -> None:
+    whole = partial(csv_records, delimiter=",", quote='"', escape="", comment="#", skip=0)
+    given = cloudpickle.dumps([for_workers(json_values), for_workers(whole)])
+    done = subprocess.run([sys.executable, "-c", WORKER], input=given, capture_output=True, check=True)
+    of_json, of_csv = done.stdout.decode().splitlines()
+    assert of_json.startswith("[(b'{\"id\": 1}', 'a', 1, 5), (b'{\"id\"\\n: 2}', 'a', 2, 5)")
+    assert of_csv.endswith("(b'x,y', 'a', 3, 5)]")

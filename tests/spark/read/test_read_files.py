@@ -11,8 +11,12 @@ from landing_files import landed, one, rows, source
 from pyspark.sql import SparkSession
 
 from lakesmith import limits
+from lakesmith.project.definitions import CsvOptions
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.count import count_records
+from lakesmith.sources.headers import read_shape
 from lakesmith.sources.model import FileIdentity
+from lakesmith.sources.shape import Layout
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files, unreadable_file
 
 pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
@@ -120,6 +124,30 @@ def test_positions_do_not_depend_on_how_files_are_cut_and_packed(
     assert [row._source_position for row in again] == [row._source_position for row in split]
     for file in small:
         assert [row._source_position for row in cut if row._source_file == file.path] == [1, 2, 3]
+
+
+def test_lines_that_are_no_records_of_files_in_blocks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(limits, "READ_BLOCK_BYTES", 1000)
+    lines = [f"{number}" if number % 7 else f"# {number}" for number in range(2000)]
+    options = CsvOptions(skip_lines=2, comment="#", skip_last=3)
+    csv = landed(tmp_path, "landing/a.csv", "\n".join(["title", "", "# x", "id", *lines]) + "\n")
+    shape = read_shape(tmp_path / csv.path, source(options=options))
+    assert shape.layout == Layout(lines_before=4)
+    group = ReadGroup((csv,), shape.columns, layout=shape.layout)
+    found = rows(
+        read_files(spark, ReadRequest(source(options=options), tmp_path, (group,), (("id", "int"),)))
+    )
+    assert [row.id for row in found] == [int(line) for line in lines if line.isdigit()][:-3]
+    assert count_records([csv], source(options=options), tmp_path, {csv.path: shape.layout}) == len(found)
+
+    json = landed(tmp_path, "landing/a.json", "".join(f'{{"id":\n{number}}}' for number in range(2000)))
+    group = ReadGroup((json,), layout=Layout(is_stream=True))
+    request = ReadRequest(source(FileFormat.JSON), tmp_path, (group,), (("id", "int"),))
+    found = rows(read_files(spark, request))
+    assert [(row._source_position, row.id) for row in found] == [(at + 1, at) for at in range(2000)]
 
 
 def test_typed_files_are_not_cut_whatever_they_are_called(
