@@ -171,7 +171,7 @@ class FileOptions(Settings):
 
 
 class ExportSettings(Settings):
-    """Where a full export says of what time it is: see [full exports](../exports.md)."""
+    """Where a full export says of what time it is: see [full exports](../full-exports.md)."""
 
     column: ColumnName | None = Field(
         None, description="A column of the files that tells it, the same in all rows of an export."
@@ -218,7 +218,7 @@ class FilesSettings(FileOptions):
     snapshot: bool | ExportSettings | None = Field(
         None,
         description="Whether each file is the whole table (a full export). A table with a `key` and `from:` this one then deletes the keys that "
-        "an export does not have any more: see [full exports](../exports.md). `true`: exports count in the order in which they arrive; or what "
+        "an export does not have any more: see [full exports](../full-exports.md). `true`: exports count in the order in which they arrive; or what "
         "tells their time. Default: false.",
     )
 
