@@ -158,6 +158,9 @@ class CsvOptions:
 
     ``skip_lines`` at the beginning of each file and ``skip_last`` records at its end are none, and neither are lines that begin with
     ``comment`` (empty: all are).
+
+    ``time_zone`` is that of local times, in files of any format (None: UTC). ``decimal`` is what stands before the fraction of a number; a comma: points
+    and spaces may group its digits by thousands.
     """
 
     header: bool = True
@@ -172,6 +175,8 @@ class CsvOptions:
     comment: str = ""
     timestamp_format: str | None = None
     date_format: str | None = None
+    time_zone: str | None = None
+    decimal: str = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ class PostgresTable:
     """A table in PostgreSQL. ``connection``: the environment variable with its URL. ``key``: the columns that tell its rows apart.
 
     It is read again when ``refresh_seconds`` have passed: the whole of it, and rows that are gone are told; or, with ``growing``, the rows
-    whose value in that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest.
+    whose value in that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
     """
 
     connection: str
@@ -207,6 +212,7 @@ class PostgresTable:
     refresh_seconds: float = 60.0
     growing: str | None = None
     overlap: str | None = None
+    binary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ class FileFormat(StrEnum):
     AVRO = "avro"
 
 
-_TEXT: Final = ("encoding", "timestamp_format", "date_format")
+_ANY: Final = ("time_zone",)
+_TEXT: Final = ("encoding", "timestamp_format", "date_format", *_ANY)
 _DELIMITED: Final = (
     *("header", "delimiter", "quote", "escape", "null_value", "multiline"),
-    *("skip_lines", "skip_last", "comment", *_TEXT),
+    *("skip_lines", "skip_last", "comment", "decimal", *_TEXT),
 )
 
 OF_SOME_FORMATS: Final = _DELIMITED
@@ -50,8 +51,8 @@ FORMATS: Final[Mapping[FileFormat, FormatSettings]] = {
     FileFormat.CSV: FormatSettings((".csv",), _DELIMITED),
     FileFormat.TSV: FormatSettings((".tsv",), _DELIMITED, delimiter="\t"),
     FileFormat.JSON: FormatSettings((".json", ".jsonl", ".ndjson"), ("multiline", *_TEXT)),
-    FileFormat.PARQUET: FormatSettings((".parquet",)),
-    FileFormat.AVRO: FormatSettings((".avro",)),
+    FileFormat.PARQUET: FormatSettings((".parquet",), _ANY),
+    FileFormat.AVRO: FormatSettings((".avro",), _ANY),
 }
 
 

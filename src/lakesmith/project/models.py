@@ -121,11 +121,21 @@ class FileOptions(Settings):
         min_length=1,
         max_length=1,
     )
+    decimal: Literal[".", ","] | None = Field(
+        None,
+        description="CSV and TSV: what stands before the fraction of a number. With `,` a point or a space may stand between groups of three digits: "
+        "`1.234,50`. Default: `.`, and no groups.",
+    )
     timestamp_format: str | None = Field(
         None, description="CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."
     )
     date_format: str | None = Field(
         None, description="CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`."
+    )
+    time_zone: str | None = Field(
+        None,
+        description="The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local times that it never had, or had twice, are "
+        "inexact. Default: `UTC`.",
     )
     min_age: str | None = Field(
         None,

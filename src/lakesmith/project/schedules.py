@@ -43,7 +43,7 @@ def schedule_of(written: str | ScheduleSettings) -> Schedule | None:
         found = "both" if written.cron else "neither"
         raise ScheduleProblem("a schedule has either cron or every", _FORMS, found)
     if written.cron is not None:
-        return Schedule(_cron(written.cron, "cron"), _zone(written.time_zone))
+        return Schedule(_cron(written.cron, "cron"), zone_key(written.time_zone))
     if written.time_zone is not None:
         what = "time_zone has no meaning for every"
         raise ScheduleProblem(what, "cron: … beside it", hint="remove time_zone", key="time_zone")
@@ -76,7 +76,8 @@ def _cron(text: str, key: str) -> str:
     return " ".join(fields)
 
 
-def _zone(name: str | None) -> str:
+def zone_key(name: str | None) -> str:
+    """The name of a time zone; None: UTC. Raises ScheduleProblem for one that is not known."""
     try:
         return ZoneInfo("UTC" if name is None else name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):

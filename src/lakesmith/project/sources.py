@@ -30,6 +30,7 @@ from lakesmith.project.exports import export_of, wrong_settings
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
 from lakesmith.project.kafka import kafka_source
 from lakesmith.project.models import (
+    ColumnSettings,
     DefaultsFile,
     FileOptions,
     FilesSettings,
@@ -37,6 +38,7 @@ from lakesmith.project.models import (
     SourceSettings,
     TableFile,
 )
+from lakesmith.project.schedules import ScheduleProblem, zone_key
 from lakesmith.project.settings import Level, Setting, find
 from lakesmith.project.yaml_reader import YamlPath
 
@@ -164,8 +166,14 @@ def _postgres_source(
             _seconds(refresh, problems, "refresh") if refresh else 60.0,
             settings.growing,
             None if settings.overlap is None else str(settings.overlap),
+            tuple(name for name, column in (own.model.columns or {}).items() if _is_binary(column)),
         ),
     )
+
+
+def _is_binary(column: str | ColumnSettings) -> bool:
+    kind = column if isinstance(column, str) else column.type
+    return (kind or "").strip().lower() == "binary"
 
 
 def _http_source(name: str, endpoint: HttpEndpoint, table: TableName, place: Place) -> FileSource:
@@ -196,6 +204,7 @@ def _source(
     _check_header(levels, file_format, declared, problems)
     _check_patterns(levels, problems)
     problems += wrong_settings(own.snapshot, levels[0].document.place(*levels[0].path, "snapshot"))
+    _check_zone(levels, problems)
     return FileSource(
         name=name,
         path=own.path,
@@ -291,6 +300,15 @@ def _check_patterns(levels: Sequence[Level[BaseModel]], problems: list[Problem])
         expected = "a pattern as Spark has them, such as dd.MM.yyyy HH:mm:ss"
         found = f"{setting.value!r}, in which {fault}"
         problems.append(Problem("LS105", f"{name} is not right", setting.place, expected, found))
+
+
+def _check_zone(levels: Sequence[Level[BaseModel]], problems: list[Problem]) -> None:
+    if (setting := find(levels, "time_zone")) is None:
+        return
+    try:
+        zone_key(setting.value)
+    except ScheduleProblem as error:
+        problems.append(Problem("LS105", str(error), setting.place, error.expected, error.found, error.hint))
 
 
 def _csv(levels: Sequence[Level[BaseModel]], file_format: FileFormat) -> CsvOptions:

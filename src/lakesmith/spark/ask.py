@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.project.definitions import TableName
+from lakesmith.quoting import literal, quoted
 from lakesmith.spark.catalyst.parsed import Objection, Reach, objection
 from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
 from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.read.exact_times import out_of_range
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import splice
@@ -35,18 +44,13 @@ from lakesmith.sql.splice import splice
 class QueryResult:
     """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the other.
 
-    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; structs and maps are dicts.
+    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; dates and times outside of the years 1 to 9999 are texts, as Spark
+    writes them. Structs and maps are dicts.
     """
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
-
-
-_NO_DATE: Final = re.compile(
-    r"out of range|ordinal must be|(?:greater|less) than m(?:ax|in)imum|too large to convert"
-)
-"""How Python says that it has no such date: Spark has years of six digits, and files may hold them."""
 
 
 @contextmanager
@@ -69,7 +73,7 @@ def run_query(
         secrets: values that no error may show.
         others: of the tables of ``as_of`` that are others', where their metadata is.
 
-    Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their paths, LS244 for one that Spark refuses or whose dates are none in Python, RunError LS60x with Spark's root
+    Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their paths, LS244 for one that Spark refuses, RunError LS60x with Spark's root
     cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
     """
     with _root_cause_told(session, secrets):
@@ -145,30 +149,59 @@ def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator
         raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, secrets)) from error
-    except (ValueError, OverflowError) as error:
-        if not _NO_DATE.search(str(error)):
-            raise
-        raise UsageError(_beyond_python(str(error))) from error
-
-
-def _beyond_python(said: str) -> Problem:
-    return Problem(
-        "LS244",
-        "the result has a date or time that cannot be shown",
-        None,
-        "dates and times of the years 1 to 9999",
-        said,
-        "show it as a text: CAST(the_column AS STRING)",
-    )
 
 
 def _result(frame: DataFrame, stream: bool) -> QueryResult:
     fields = frame.schema.fields
+    shown = _within_python(frame)
     # A whole result is brought over part by part: it may be larger than this process.
-    found = frame.toLocalIterator(prefetchPartitions=True) if stream else iter(frame.collect())
+    found = shown.toLocalIterator(prefetchPartitions=True) if stream else iter(shown.collect())
     rows = (tuple(_plain(v, field.dataType) for v, field in zip(row, fields, strict=True)) for row in found)
     names, types = zip(*((field.name, field.dataType.simpleString()) for field in fields), strict=True)
     return QueryResult(names, types, rows)
+
+
+def _within_python(frame: DataFrame) -> DataFrame:
+    """The frame with two in place of each date and time: itself, and NULL, or NULL and its text where Python has none of that year."""
+    kinds = [field.dataType for field in frame.schema.fields]
+    if not any(map(_has_moments, kinds)):
+        return frame
+    named = frame.toDF(*(f"c{number}" for number in range(len(kinds))))
+    return named.selectExpr(
+        *(f"{_in_two(f'c{number}', kind)} AS c{number}" for number, kind in enumerate(kinds))
+    )
+
+
+def _has_moments(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            return _has_moments(kind.elementType)
+        case MapType():
+            return _has_moments(kind.keyType) or _has_moments(kind.valueType)
+        case StructType():
+            return any(_has_moments(field.dataType) for field in kind.fields)
+    return out_of_range("", kind.simpleString()) is not None
+
+
+def _in_two(value: str, kind: DataType, depth: int = 0) -> str:
+    if not _has_moments(kind):
+        return value
+    each = f"x{depth}"
+    match kind:
+        case ArrayType():
+            return f"transform({value}, {each} -> {_in_two(each, kind.elementType, depth + 1)})"
+        case MapType():
+            parts = (("key", kind.keyType), ("value", kind.valueType))
+            entry = ", ".join(_in_two(f"{each}.{part}", of, depth + 1) for part, of in parts)
+            return f"map_from_entries(transform(map_entries({value}), {each} -> struct({entry})))"
+        case StructType():
+            fields = (
+                f"{literal(field.name)}, {_in_two(f'{value}.{quoted(field.name)}', field.dataType, depth)}"
+                for field in kind.fields
+            )
+            return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
+    beyond = out_of_range(value, kind.simpleString())
+    return f"struct(IF({beyond}, NULL, {value}), IF({beyond}, CAST({value} AS STRING), NULL))"
 
 
 def _plain(value: Any, kind: DataType) -> Any:
@@ -177,7 +210,9 @@ def _plain(value: Any, kind: DataType) -> Any:
         return None
     match kind:
         case TimestampType():
-            return value.replace(tzinfo=UTC)
+            return value[0].replace(tzinfo=UTC) if value[0] is not None else value[1]
+        case DateType() | TimestampNTZType():
+            return value[0] if value[0] is not None else value[1]
         case ArrayType():
             return [_plain(item, kind.elementType) for item in value]
         case MapType():

@@ -319,7 +319,7 @@ def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
     shop.write({"tables/bronze/times.yaml": times + rules % 5})
     shop.land(
         "landing/times/1.csv",
-        "id,born\n1,0001-01-01 00:00:00\n2,1850-06-01 12:00:00\n9,1850-06-01 12:00:00\n",
+        "id,born\n1,0001-01-02 00:00:00\n2,1850-06-01 12:00:00\n9,1850-06-01 12:00:00\n",
     )
     before = shop.spark.conf.get("spark.sql.session.timeZone")
     shop.spark.conf.set("spark.sql.session.timeZone", zone)
@@ -331,7 +331,7 @@ def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
     finally:
         shop.spark.conf.set("spark.sql.session.timeZone", before)
     assert sorted(map(tuple, texts)) == [
-        (1, "0001-01-01 00:00:00"),
+        (1, "0001-01-02 00:00:00"),
         (2, "1850-06-01 12:00:00"),
         (9, "1850-06-01 12:00:00"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,3 +117,23 @@ def test_a_query_reads_tables_and_computes_and_that_is_all(tmp_path: Path, sessi
     for text in HARMLESS:
         with run_query(session, text) as result:
             assert list(result.rows), text
+
+
+def test_years_that_python_has_not_are_shown_as_texts(session: SessionHandle) -> None:
+    """Alone, in lists, maps and structs, beside others; a table may have them by its SQL."""
+    late, old = "DATE '0001-01-01' + 4000000", "DATE '0001-01-01' - 1"
+    sql = f"""
+        SELECT {late} AS a, {old} AS b, DATE '2024-05-01' AS b, CAST(NULL AS DATE) AS c,
+            timestamp_micros(-62167219200000000) AS d, timestamp_micros(-62167219200000000)::timestamp_ntz AS e,
+            array({late}, DATE '2024-05-01', NULL) AS f, map({old}, timestamp_micros(0)) AS g,
+            named_struct('x', {old}, 'y', 1) AS h, CAST(NULL AS struct<x: date>) AS i, 'text' AS j
+        """
+    with run_query(session, sql) as result:
+        assert result.types[:3] == ("date", "date", "date") and result.columns[:3] == ("a", "b", "b")
+        (row,) = result.rows
+    day = date(2024, 5, 1)
+    moment = datetime(1970, 1, 1, tzinfo=UTC)
+    assert row == (
+        *("+10952-08-18", "0000-12-31", day, None, "0000-01-01 00:00:00", "0000-01-01 00:00:00"),
+        *(["+10952-08-18", day, None], {"0000-12-31": moment}, {"x": "0000-12-31", "y": 1}, None, "text"),
+    )

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.spark.read.files import read_files
+from lakesmith.spark.read.files import infer_columns, read_files
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +23,7 @@ EXACT: list[tuple[str, str, str, object]] = [
     ("a whole number", "int", "5", 5),
     ("a sign", "int", "+5", 5),
     ("white space around a number is no matter", "int", " 5 ", 5),
-    ("a fraction is no int", "int", "5.0", "BAD"),
+    ("a fraction is no int", "int", "5.5", "BAD"),
     ("too large for an int", "int", "99999999999", "BAD"),
     ("thousands separators", "int", "1,234", "BAD"),
     ("hexadecimal", "int", "0x5", "BAD"),
@@ -231,3 +231,45 @@ def test_patterns_that_say_more_than_the_type_holds(spark: SparkSession, tmp_pat
 def test_nested_types_are_refused_in_csv(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="LS451"):
         read_files(spark, one(tmp_path, "a\n1\n", ("a",), (("a", "array<int>"),)))
+
+
+def test_numbers_with_a_comma(spark: SparkSession, tmp_path: Path) -> None:
+    """`decimal: ","` takes points and spaces between groups of three digits, and nothing that could mean another number."""
+    cases = [
+        # text, decimal(12,2), bigint, double
+        ("1.234,50", "1234.50", None, 1234.5),
+        ("1234,5", "1234.50", None, 1234.5),
+        ("-1.234.567,00", "-1234567.00", -1234567, -1234567.0),
+        ("1 234,5", "1234.50", None, 1234.5),
+        ("1\u00a0234", "1234.00", 1234, 1234.0),
+        ("1\u202f234,0", "1234.00", 1234, 1234.0),
+        (",5", "0.50", None, 0.5),
+        ("1,5E1", "15.00", None, 15.0),
+        ("1.23", None, None, None),
+        ("1234.5", None, None, None),
+        ("1,234.50", None, None, None),
+        ("1.2345,0", None, None, None),
+        ("1,239", None, None, 1.239),
+        ("inf", None, None, float("inf")),
+        ("abc", None, None, None),
+    ]
+    types = (("d", "decimal(12,2)"), ("n", "bigint"), ("f", "double"))
+    for position, (column, type_) in enumerate(types):
+        content = f"{column}\n" + "\n".join(case[0] for case in cases)
+        request = one(
+            tmp_path, content, (column,), ((column, type_),), options=CsvOptions(delimiter=";", decimal=",")
+        )
+        found = [(row[column] if not row._reasons else None) for row in rows(read_files(spark, request))]
+        want = [case[position + 1] for case in cases]
+        assert [None if it is None else str(it) for it in found] == [
+            None if it is None else str(it) for it in want
+        ]
+    request = one(
+        tmp_path,
+        "a;b;c\n1.234,50;1.234;1,239",
+        ("a", "b", "c"),
+        (),
+        options=CsvOptions(delimiter=";", decimal=","),
+    )
+    inferred = infer_columns(spark, request.source, request.groups, tmp_path)
+    assert [column.type for column in inferred] == ["double", "bigint", "double"]

@@ -105,7 +105,8 @@ def _position(task: Fetch, settings: PostgresTable, newest: str | None) -> Posit
 
 def _of(settings: PostgresTable) -> str:
     """The settings that decide what is read."""
-    return json.dumps(astuple(replace(settings, refresh_seconds=0.0)))
+    *said, binary = astuple(replace(settings, refresh_seconds=0.0))
+    return json.dumps([*said, binary] if binary else said)
 
 
 def _read(task: Fetch, settings: PostgresTable, before: Position, url: str, at: datetime, now: float) -> None:

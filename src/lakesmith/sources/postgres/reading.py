@@ -70,6 +70,17 @@ def _statement(table: PostgresTable, where: sql.Composable) -> sql.Composed:
     text = sql.SQL("SELECT row_to_json({})::text, row_to_json({})::text FROM {} {}")
     statement = text.format(*parts, name_of(table), sql.Identifier(THERE))
     for alias, columns in zip(parts, (table.key, table.columns), strict=True):
-        listed = sql.SQL(", ").join(sql.Identifier(THERE, column) for column in columns)
+        listed = sql.SQL(", ").join(_value(column, table) for column in columns)
         statement += sql.SQL(" CROSS JOIN LATERAL (SELECT {}) {}").format(listed, alias)
     return statement + sql.SQL(" WHERE ") + where
+
+
+def _value(column: str, table: PostgresTable) -> sql.Composable:
+    """A column's value; bytes as JSON has them elsewhere, in Base64 and one line."""
+    from psycopg import sql
+
+    value = sql.Identifier(THERE, column)
+    if column not in table.binary:
+        return value
+    text = sql.SQL("translate(encode({}, 'base64'), E'\\n', '') AS {}")
+    return text.format(value, sql.Identifier(column))

@@ -36,6 +36,7 @@ from lakesmith.spark.kinds.slices import slice_shapes, with_records
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files
 from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.request import SOURCE_FILE
+from lakesmith.spark.read.sessions import zoned
 
 _PREFIX = ("_source_", "_ingested_at", "_batch")
 
@@ -285,7 +286,9 @@ def _request(
     elif landing_format(source).has_header and not source.csv.header:
         names = tuple(column.name for column in columns)
         groups = tuple(replace(group, file_columns=names) for group in groups)
-    return with_records(batch, ReadRequest(source, batch.project.root, groups, typed, keys=keys))
+    return with_records(
+        batch, ReadRequest(zoned(batch.spark, source), batch.project.root, groups, typed, keys=keys)
+    )
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:

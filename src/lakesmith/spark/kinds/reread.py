@@ -38,6 +38,7 @@ from lakesmith.spark.read.request import (
     SOURCE_POSITION,
     file_type,
 )
+from lakesmith.spark.read.sessions import zoned
 
 ID: Final = "_id"
 """The number of a row of the quarantine, as long as the batch takes."""
@@ -173,7 +174,7 @@ def _matched(columns: Sequence[Column], shape: FileShape) -> ColumnMatch:
 
 def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Column]) -> ReadRequest:
     typed = tuple((column.name, column.type or "string") for column in columns)
-    return ReadRequest(form.source, batch.project.root, (), typed, records)
+    return ReadRequest(zoned(batch.spark, form.source), batch.project.root, (), typed, records)
 
 
 def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> ReadRequest:

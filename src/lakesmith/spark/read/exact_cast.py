@@ -16,13 +16,9 @@ from lakesmith.project.spark_types import SqlType, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, paired
 from lakesmith.spark.read import nanoseconds as nanos
-from lakesmith.spark.read.exact_text import (
-    TextFormats,
-    exact_from_text,
-    inexact_from_text,
-)
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text
+from lakesmith.spark.read.exact_times import ambiguous, local_of, out_of_range, to_instant
 
-_ROUNDED = TextFormats(rounds=True)
 _INFINITE = "abs({}) = float('Infinity')"
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")
@@ -49,96 +45,173 @@ class Misfit:
         return f"({self.wrong}) OR ({self.inexact})" if self.inexact else self.wrong
 
 
-def as_declared(read: str, found: SqlType, declared: SqlType) -> str:
-    """SQL of a column ``read``, whose type in the file is ``found``, as exactly the declared type."""
-    value = _converted(read, found, declared, 0)
-    if not declared.outer or found.text == declared.text:
-        return value
-    return f"try_cast({value} AS {declared.text})"  # fields may still be spelt as the file has them
+@dataclass(frozen=True, slots=True)
+class Casts:
+    """Casts of what is in files to declared types. ``zone``: that of local times; None: UTC, or the session's."""
 
+    zone: str | None = None
 
-def misfits(
-    read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
-) -> Iterator[Misfit]:
-    """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
-    if _is_text(found) and _is_text(declared):
-        # The formats promise UTF-8, and not all writers keep it: other engines then cannot read the table at all.
-        yield Misfit(path, "string", f"NOT is_valid_utf8({read})", None, "")
-        return
-    if (_same(found, declared) and "string" not in found.text) or _only_widens(found, declared):
-        return
-    if not declared.outer or found.outer != declared.outer:
-        made = value or _converted(read, found, declared, depth)
-        tests = _wrong(read, made, found, declared), _inexact(read, made, found, declared)
-        yield Misfit(path, declared.text, *tests, _text(read, found))
-    elif declared.outer == "struct":
+    @property
+    def _formats(self) -> TextFormats:
+        return TextFormats(rounds=True, zone=self.zone)
+
+    def as_declared(self, read: str, found: SqlType, declared: SqlType) -> str:
+        """SQL of a column ``read``, whose type in the file is ``found``, as exactly the declared type."""
+        value = self._converted(read, found, declared, 0)
+        if not declared.outer or found.text == declared.text:
+            return value
+        return f"try_cast({value} AS {declared.text})"  # fields may still be spelt as the file has them
+
+    def misfits(
+        self, read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
+    ) -> Iterator[Misfit]:
+        """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
+        if _is_text(found) and _is_text(declared):
+            # The formats promise UTF-8, and not all writers keep it: other engines then cannot read the table at all.
+            yield Misfit(path, "string", f"NOT is_valid_utf8({read})", None, "")
+            return
+        if self._always_fits(found, declared):
+            return
+        if not declared.outer or found.outer != declared.outer:
+            made = value or self._converted(read, found, declared, depth)
+            tests = self._wrong(read, made, found, declared), self._inexact(read, made, found, declared)
+            yield Misfit(path, declared.text, *tests, _text(read, found))
+        elif declared.outer == "struct":
+            pairs, theirs = paired(declared, found), dict(found.parts)
+            for field, kind in declared.parts:
+                if there := pairs.get(field):
+                    yield from self.misfits(
+                        f"{read}.{quoted(there)}", None, theirs[there], kind, (*path, field), depth
+                    )
+        else:
+            yield from self._inside(read, found, declared, path, depth)
+
+    def _always_fits(self, found: SqlType, declared: SqlType) -> bool:
+        if any(
+            kind.text == "string" or kind.text in _TIMES for kind in (*found.leaves(), *declared.leaves())
+        ):
+            return False
+        return _same(found, declared) or _only_widens(found, declared)
+
+    def _inside(
+        self, read: str, found: SqlType, declared: SqlType, path: FieldPath, depth: int
+    ) -> Iterator[Misfit]:
+        """The misfits of an array's elements, or of a map's keys and values."""
+        each = f"w{depth}"
+        for (part, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True):
+            items = _items(read, part)
+            for one in self.misfits(each, None, theirs, ours, (*path, part), depth + 1):
+                texts = f"transform({items}, {each} -> IF({one.either}, {one.found}, NULL))"
+                first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)" if one.found else ""
+                inexact = f"exists({items}, {each} -> {one.inexact})" if one.inexact else None
+                yield replace(
+                    one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first
+                )
+        if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
+            keys = f"filter({self._keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
+            yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found))
+
+    def _converted(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+        if _same(found, declared):
+            return read
+        if not declared.outer or found.outer != declared.outer:
+            return self._leaf(read, found, declared)
+        if declared.outer == "struct":
+            return f"IF({read} IS NULL, NULL, named_struct({', '.join(self._named(read, found, declared, depth))}))"
+        if declared.outer == "map":
+            return self._map(read, found, declared, depth)
+        return self._each(read, found.parts[0][1], declared.parts[0][1], depth)
+
+    def _each(self, items: str, found: SqlType, declared: SqlType, depth: int) -> str:
+        if _same(found, declared):
+            return items
+        variable = f"n{depth}"
+        return f"transform({items}, {variable} -> {self._converted(variable, found, declared, depth + 1)})"
+
+    def _named(self, read: str, found: SqlType, declared: SqlType, depth: int) -> Iterator[str]:
+        """The names and values of a struct's declared fields: NULL where the file has none."""
         pairs, theirs = paired(declared, found), dict(found.parts)
         for field, kind in declared.parts:
-            if there := pairs.get(field):
-                yield from misfits(
-                    f"{read}.{quoted(there)}", None, theirs[there], kind, (*path, field), depth
-                )
-    else:
-        yield from _inside(read, found, declared, path, depth)
+            there = pairs.get(field)
+            value = f"CAST(NULL AS {kind.text})"
+            if there is not None:
+                value = self._converted(f"{read}.{quoted(there)}", theirs[there], kind, depth)
+            yield f"{literal(field)}, {value}"
 
+    def _map(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+        """NULL as a whole where a key does not fit, or two become one: no map has such keys."""
+        keys = self._keys(read, found, declared, depth)
+        values = self._each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
+        made = f"map_from_arrays({keys}, {values})"
+        if _same(found.parts[0][1], declared.parts[0][1]):
+            return made
+        return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
 
-def _inside(read: str, found: SqlType, declared: SqlType, path: FieldPath, depth: int) -> Iterator[Misfit]:
-    """The misfits of an array's elements, or of a map's keys and values."""
-    each = f"w{depth}"
-    for (part, theirs), (_, ours) in zip(found.parts, declared.parts, strict=True):
-        items = _items(read, part)
-        for one in misfits(each, None, theirs, ours, (*path, part), depth + 1):
-            texts = f"transform({items}, {each} -> IF({one.either}, {one.found}, NULL))"
-            first = f"get(filter({texts}, kept -> kept IS NOT NULL), 0)" if one.found else ""
-            inexact = f"exists({items}, {each} -> {one.inexact})" if one.inexact else None
-            yield replace(one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first)
-    if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
-        keys = f"filter({_keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
-        yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found))
+    def _keys(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
+        return self._each(f"map_keys({read})", found.parts[0][1], declared.parts[0][1], depth)
 
+    def _is_local(self, from_type: str, kind: str) -> bool:
+        """Whether a local time becomes an instant in a zone whose clocks may be put forward and back."""
+        return self.zone is not None and from_type in ("date", "timestamp_ntz") and kind == "timestamp"
 
-def _converted(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
-    if _same(found, declared):
-        return read
-    if not declared.outer or found.outer != declared.outer:
-        return _leaf(read, found, declared)
-    if declared.outer == "struct":
-        return f"IF({read} IS NULL, NULL, named_struct({', '.join(_named(read, found, declared, depth))}))"
-    if declared.outer == "map":
-        return _map(read, found, declared, depth)
-    return _each(read, found.parts[0][1], declared.parts[0][1], depth)
+    def _rounds(self, from_type: str, kind: str) -> bool:
+        return _has_digits(kind) or self._is_local(from_type, kind)
 
+    def _leaf(self, read: str, found: SqlType, declared: SqlType) -> str:
+        from_type, kind = found.text, declared.text
+        if nanos.is_nanos(found):
+            value, micros = nanos.micros(read, found), nanos.in_micros(found)
+            whole = nanos.text(read, found) if kind == "string" else self._leaf(value, micros, declared)
+            return value if _same(micros, declared) else whole
+        if from_type == "string" and not declared.outer:
+            return exact_from_text(read, kind, self._formats)
+        if self._is_local(from_type, kind):
+            return to_instant(local_of(_as_ntz(read, from_type)), self.zone or "UTC")
+        return (
+            f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
+        )
 
-def _each(items: str, found: SqlType, declared: SqlType, depth: int) -> str:
-    if _same(found, declared):
-        return items
-    variable = f"n{depth}"
-    return f"transform({items}, {variable} -> {_converted(variable, found, declared, depth + 1)})"
+    def _wrong(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
+        """SQL that is true when the file's value is none of the declared type."""
+        from_type, kind = found.text, declared.text
+        if nanos.is_nanos(found):
+            return self._wrong_of_nanos(read, value, found, declared)
+        lost = f"{value} IS NULL"
+        if kind == "float" and _is_number(from_type):
+            lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
+        elif (from_type, kind) == ("binary", "string"):
+            lost = f"NOT is_valid_utf8({value})"
+        elif (
+            from_type != kind
+            and kind != "string"
+            and _related(from_type, kind)
+            and not self._rounds(from_type, kind)
+        ):
+            lost = f"{lost} OR {_differs(read, value, from_type)}"
+        if (beyond := out_of_range(value, kind)) is not None:
+            lost = f"{lost} OR {beyond}"
+        return f"{read} IS NOT NULL AND ({lost})"
 
+    def _wrong_of_nanos(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
+        micros, kind = nanos.in_micros(found), declared.text
+        if _same(micros, declared):
+            return "false"
+        within = self._wrong(nanos.micros(read, found), value, micros, declared)
+        return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
 
-def _named(read: str, found: SqlType, declared: SqlType, depth: int) -> Iterator[str]:
-    """The names and values of a struct's declared fields: NULL where the file has none."""
-    pairs, theirs = paired(declared, found), dict(found.parts)
-    for field, kind in declared.parts:
-        there = pairs.get(field)
-        value = f"CAST(NULL AS {kind.text})"
-        if there is not None:
-            value = _converted(f"{read}.{quoted(there)}", theirs[there], kind, depth)
-        yield f"{literal(field)}, {value}"
-
-
-def _map(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
-    """NULL as a whole where a key does not fit, or two become one: no map has such keys."""
-    keys = _keys(read, found, declared, depth)
-    values = _each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
-    made = f"map_from_arrays({keys}, {values})"
-    if _same(found.parts[0][1], declared.parts[0][1]):
-        return made
-    return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
-
-
-def _keys(read: str, found: SqlType, declared: SqlType, depth: int) -> str:
-    return _each(f"map_keys({read})", found.parts[0][1], declared.parts[0][1], depth)
+    def _inexact(self, read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
+        """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
+        from_type, kind = found.text, declared.text
+        if nanos.is_nanos(found):
+            return nanos.inexact(read) if kind in _WITH_DIGITS else None
+        if from_type == "string" and not declared.outer:
+            return inexact_from_text(read, kind, self._formats)
+        if self._is_local(from_type, kind):
+            return ambiguous(local_of(_as_ntz(read, from_type)), literal(self.zone or "UTC"))
+        if _is_number(from_type) and _has_digits(kind):
+            finite = f"AND NOT {_INFINITE.format(value)} " if kind == "float" else ""
+            return f"{value} IS NOT NULL {finite}AND {_differs(read, value, from_type)}"
+        return None
 
 
 def _any_twice(items: str) -> str:
@@ -169,53 +242,6 @@ def _only_widens(found: SqlType, declared: SqlType) -> bool:
     return not found.outer and type_changes(found.text, declared.text) is not None
 
 
-def _leaf(read: str, found: SqlType, declared: SqlType) -> str:
-    from_type, kind = found.text, declared.text
-    if nanos.is_nanos(found):
-        value, micros = nanos.micros(read, found), nanos.in_micros(found)
-        whole = nanos.text(read, found) if kind == "string" else _leaf(value, micros, declared)
-        return value if _same(micros, declared) else whole
-    if from_type == "string" and not declared.outer:
-        return exact_from_text(read, kind, _ROUNDED)
-    return f"try_cast({read} AS {kind})" if _related(from_type, kind) else f"CAST(NULL AS {declared.text})"
-
-
-def _wrong(read: str, value: str, found: SqlType, declared: SqlType) -> str:
-    """SQL that is true when the file's value is none of the declared type."""
-    from_type, kind = found.text, declared.text
-    if nanos.is_nanos(found):
-        return _wrong_of_nanos(read, value, found, declared)
-    lost = f"{value} IS NULL"
-    if kind == "float" and _is_number(from_type):
-        lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
-    elif (from_type, kind) == ("binary", "string"):
-        lost = f"NOT is_valid_utf8({value})"
-    elif kind != "string" and _related(from_type, kind) and not _has_digits(kind):
-        lost = f"{lost} OR {_differs(read, value, from_type)}"
-    return f"{read} IS NOT NULL AND ({lost})"
-
-
-def _wrong_of_nanos(read: str, value: str, found: SqlType, declared: SqlType) -> str:
-    micros, kind = nanos.in_micros(found), declared.text
-    if _same(micros, declared):
-        return "false"
-    within = _wrong(nanos.micros(read, found), value, micros, declared)
-    return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
-
-
-def _inexact(read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
-    """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
-    from_type, kind = found.text, declared.text
-    if nanos.is_nanos(found):
-        return nanos.inexact(read) if kind in _WITH_DIGITS else None
-    if from_type == "string" and not declared.outer:
-        return inexact_from_text(read, kind, _ROUNDED)
-    if _is_number(from_type) and _has_digits(kind):
-        finite = f"AND NOT {_INFINITE.format(value)} " if kind == "float" else ""
-        return f"{value} IS NOT NULL {finite}AND {_differs(read, value, from_type)}"
-    return None
-
-
 def _differs(read: str, value: str, from_type: str) -> str:
     return f"NOT (try_cast({value} AS {from_type}) <=> {read})"
 
@@ -234,6 +260,10 @@ def _related(from_type: str, kind: str) -> bool:
 
 def _is_number(kind: str) -> bool:
     return kind in _NUMBERS or precision_and_scale(kind) is not None
+
+
+def _as_ntz(read: str, from_type: str) -> str:
+    return read if from_type == "timestamp_ntz" else f"CAST({read} AS timestamp_ntz)"
 
 
 def _text(read: str, found: SqlType) -> str:

@@ -13,36 +13,59 @@ alone as a timestamp (midnight); a date with a time of zero; a double or float n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lakesmith.project.definitions import FileSource, OnInexact
 from lakesmith.project.spark_types import MAX_PRECISION, precision_and_scale
 from lakesmith.quoting import literal
-from lakesmith.spark.frames.sql_text import any_of
+from lakesmith.spark.frames.sql_text import any_of, case
+from lakesmith.spark.read.exact_times import (
+    ABBREVIATED,
+    LOCAL,
+    as_local,
+    has_letters,
+    instant,
+    not_one_instant,
+    out_of_range,
+    wrong_zone,
+)
 
 _DATE = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]0?0:00(:00([.]0*)?)?)?\\s*$"
-_TIMESTAMP = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}($|[ T\\s])"
-_LOCAL = r"^\\s*\\d{4}-\\d{1,2}-\\d{1,2}([ T]\\d{1,2}(:\\d{1,2}(:\\d{1,2}([.]\\d*)?)?)?)?\\s*$"
 _FRACTION = re.compile(r"([yMdHhms]+|[^A-Za-z'\[\]^\\]|)S{7,}")
+_NAMED = r"(?i)^\\s*[+-]?(inf(inity)?|nan)\\s*$"
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_GROUPS = ". \u00a0\u202f"
+_WITH_COMMA = rf"^\s*[+-]?(\d+|\d{{1,3}}([{_GROUPS}]\d{{3}})+)?(,\d*)?([eE][+-]?\d+)?\s*$"
 _SHOWN = 200
+_LOCAL_TIME = "a local time that its region never had, or had twice: write its offset"
+_ABBREVIATION = (
+    "its zone may be several: write an offset or a region such as Europe/London, or leave it out and say time_zone of the source, or take it "
+    "as a string and map it in a query"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormats:
     """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it.
 
-    ``rounds``: texts of more digits than their type holds are values, as Spark casts them.
+    ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``zone``: that of times without one.
+    ``decimal``: what stands before the fraction of a number.
     """
 
     date: str | None = None
     timestamp: str | None = None
     rounds: bool = False
+    zone: str | None = None
+    decimal: str = "."
 
     @classmethod
     def of(cls, source: FileSource) -> TextFormats:
         """The formats a source declares."""
         options = source.csv
-        return cls(options.date_format, options.timestamp_format, source.on_inexact is OnInexact.ROUND)
+        patterns = options.date_format, options.timestamp_format
+        rounds = source.on_inexact is OnInexact.ROUND
+        return cls(*patterns, rounds, options.time_zone, options.decimal)
 
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
@@ -50,6 +73,7 @@ def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
 
     Where the formats say ``rounds`` it may have more digits.
     """
+    text = plain_number(text, type_, formats)
     value = _typed(text, type_, formats)
     tests = (
         _wrong(text, value, type_, formats),
@@ -61,55 +85,79 @@ def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
 
 def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None:
     """SQL that is true when ``text`` is a value of ``type_`` but for digits that the type does not hold; None: no text is."""
-    inexact = _inexact(text, _typed(text, type_, formats), type_, formats)
+    number = plain_number(text, type_, formats)
+    inexact = _inexact(number, _typed(number, type_, formats), type_, formats)
     rounded = exact_from_text(text, type_, replace(formats, rounds=True))
     return f"({inexact}) AND {rounded} IS NOT NULL" if inexact else None
+
+
+def plain_number(text: str, type_: str, formats: TextFormats) -> str:
+    """SQL of a number's text with a point before its fraction and nothing between its digits; NULL where that is no number.
+
+    Texts of other types, and where a point stands in them anyway, stay as they are.
+    """
+    if formats.decimal == "." or not (type_ in (*_WHOLE, "double", "float") or precision_and_scale(type_)):
+        return text
+    plain = f"replace(translate({text}, {literal(_GROUPS)}, ''), ',', '.')"
+    named = f"IF({text} RLIKE '{_NAMED}', {text}, NULL)" if type_ in ("double", "float") else "NULL"
+    return f"IF({text} RLIKE {literal(_WITH_COMMA)}, {plain}, {named})"
 
 
 def _typed(text: str, type_: str, formats: TextFormats) -> str:
     if type_ == "date" and formats.date:
         # What try_to_date does; Spark 4.0 has none.
         return f"try_cast(try_to_timestamp({text}, {literal(formats.date)}) AS date)"
-    if type_ == "timestamp" and formats.timestamp:
-        return f"try_to_timestamp({text}, {literal(formats.timestamp)})"
+    if type_ == "timestamp":
+        return instant(text, formats.timestamp, formats.zone)
     if type_ == "timestamp_ntz" and formats.timestamp:
-        return f"try_cast(try_to_timestamp({text}, {literal(formats.timestamp)}) AS timestamp_ntz)"
+        return as_local(text, formats.timestamp)
+    if type_ in _WHOLE:
+        # A whole number is one with zeros behind a point, too. One with an exponent may have lost digits: spreadsheets write such.
+        whole = f"contains({text}, '.') AND {text} RLIKE '^\\\\s*[+-]?\\\\d+[.]0*\\\\s*$'"
+        return f"try_cast(IF({whole}, substring_index({text}, '.', 1), {text}) AS {type_})"
     return text if type_ == "string" else f"try_cast({text} AS {type_})"
 
 
 def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
-    """SQL that is true when ``value``, made from ``text``, is something else than the text says; None: it never is.
+    """SQL that is true when ``value``, made from ``text``, is something else than the text says, or beyond all dates; None: it never is.
 
     The cheap test stands first in each, so that only unusual texts pay for the exact one; so it is in ``_inexact``.
     """
+    tests = (_misread(text, value, type_, formats), out_of_range(value, type_))
+    odd = [test for test in tests if test]
+    return any_of(odd) if odd else None
+
+
+def _misread(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
     if type_ == "date" and not formats.date:
         usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
-    if type_ == "date" and _has(formats.date, "HhKkmsS"):
+    if type_ == "date" and has_letters(formats.date, "HhKkmsS"):
         moment = f"try_to_timestamp({text}, {literal(formats.date or '')})"
         return f"{moment} <> date_trunc('DAY', {moment})"
-    if type_ == "timestamp_ntz" and _has(formats.timestamp, "VzOXxZ"):
+    if type_ == "timestamp_ntz" and has_letters(formats.timestamp, "VzOXxZ"):
         return "true"  # it says a zone
-    if type_ == "timestamp" and not formats.timestamp:
-        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-'"
-        return f"NOT (({usual}) OR {text} RLIKE '{_TIMESTAMP}')"
+    if type_ == "timestamp":
+        return wrong_zone(text, formats.timestamp)
     if type_ == "timestamp_ntz" and not formats.timestamp:
-        return f"NOT ({text} RLIKE '{_LOCAL}')"
+        return f"NOT ({text} RLIKE '{LOCAL}')"
     return _wrong_float(text, value) if type_ in ("double", "float") else None
-
-
-def _has(pattern: str | None, letters: str) -> bool:
-    """Whether a pattern has one of these letters, outside of quotes."""
-    return any(letter in re.sub(r"'[^']*'", "", pattern or "") for letter in letters)
 
 
 def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
     """SQL that is true when ``text`` has digits that ``value``, made from it, has not; None: no text has."""
     if type_ in ("timestamp", "timestamp_ntz"):
-        return _inexact_timestamp(text, formats)
+        found = [test for test in _inexact_times(text, type_, formats) if test]
+        return any_of(found) if found else None
     if type_ in ("double", "float"):
         return f"{value} = 0 AND {text} RLIKE '^[^eE]*[1-9]'"
     return _inexact_decimal(text, value, type_)
+
+
+def _inexact_times(text: str, type_: str, formats: TextFormats) -> Iterator[str | None]:
+    yield _inexact_timestamp(text, formats)
+    if type_ == "timestamp":
+        yield not_one_instant(text, formats.timestamp, formats.zone)
 
 
 def _inexact_timestamp(text: str, formats: TextFormats) -> str | None:
@@ -130,7 +178,7 @@ def _wrong_float(text: str, value: str) -> str:
     letters = " OR ".join(f"endswith({text}, '{last}')" for last in "dDfF ")
     odd = f"abs({value}) = double('Infinity') OR {letters} OR contains({text}, 'x') OR contains({text}, 'X')"
     number = f"{text} RLIKE '^[\\\\s\\\\d+.eE-]*$' AND abs({value}) < double('Infinity')"
-    named = f"{text} RLIKE '(?i)^\\\\s*[+-]?(inf(inity)?|nan)\\\\s*$'"
+    named = f"{text} RLIKE '{_NAMED}'"
     return f"({odd}) AND NOT ({number} OR {named})"
 
 
@@ -167,8 +215,17 @@ def reason(column: str, type_: str, found: str, inexact: str | None = None) -> s
     """
     article = "an" if type_[:1] in "aeiou" else "a"
     parts = [literal(f"{column}: not {article} {type_}: "), "'\\''", f"left({found}, {_SHOWN})", "'\\''"]
-    if inexact:
-        parts.append(f"IF({inexact}, {literal(f' ({_beyond(type_)})')}, '')")
+    why = [(inexact, literal(f" ({_beyond(type_)})"))] if inexact else []
+    if type_ == "timestamp":
+        texts = ", ".join(literal(f" ({said})") for said in (_beyond(type_), _LOCAL_TIME))
+        why = [(inexact, f"IF({found} RLIKE '[0-9]{{7}}', {texts})")] if inexact else []
+        why = [*why, (f"{found} RLIKE '{ABBREVIATED}'", literal(f" ({_ABBREVIATION})"))]
+    if type_ in ("date", "timestamp", "timestamp_ntz"):
+        why.append(
+            (f"{found} RLIKE '^\\\\s*(0000-|[+-]|[0-9]{{5,6}}-)'", literal(" (the years are 1 to 9999)"))
+        )
+    if why:
+        parts.append(case(why, "''"))
     return f"concat({', '.join(parts)})"
 
 

@@ -16,6 +16,7 @@ from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.read.formats.columnar import typed_rows
 from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadGroup, ReadRequest
+from lakesmith.spark.read.sessions import zoned
 
 __all__ = [
     "ReadGroup",
@@ -61,7 +62,7 @@ def infer_columns(
 
     ``records``: those of the files that count, where not all do.
     """
-    return reader_of(source).infer(spark, ReadRequest(source, root, groups, (), records))
+    return reader_of(source).infer(spark, ReadRequest(zoned(spark, source), root, groups, (), records))
 
 
 def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:

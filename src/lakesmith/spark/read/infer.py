@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from lakesmith import limits
 from lakesmith.project.definitions import Column
-from lakesmith.spark.read.exact_text import TextFormats, exact_from_text
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, plain_number
 from lakesmith.spark.read.request import ReadRequest
 
 _MOST_DIGITS = 17  # what programs write of a double, so that it can be had back
@@ -57,11 +57,12 @@ def text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[
 
 def _is(text: str, kind: str, dates: TextFormats) -> str:
     declared = (kind == "date" and dates.date) or (kind == "timestamp" and dates.timestamp)
+    given, text = text, plain_number(text, kind, dates)
     looks = "true" if declared else f"{text} RLIKE '{_LOOKS[kind]}'"
     if kind == "double":
         looks = f"{looks} AND (octet_length({text}) <= {_MOST_DIGITS} OR {_few_digits(text)})"
-    fits = f"{looks} AND {exact_from_text(text, kind, dates)} IS NOT NULL"
-    return f"IF({text} IS NULL, NULL, {fits})"
+    fits = f"{looks} AND {exact_from_text(given, kind, dates)} IS NOT NULL"
+    return f"IF({given} IS NULL, NULL, coalesce({fits}, false))"
 
 
 def _few_digits(text: str) -> str:

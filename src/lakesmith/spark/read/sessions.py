@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith import limits
 from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.project.definitions import FileSource
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
@@ -29,6 +30,14 @@ _INTERPRETED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+
+def zoned(session: SparkSession, source: FileSource) -> FileSource:
+    """The source with the zone of its local times: its own, or the session's where that is another than UTC."""
+    zone = session.conf.get("spark.sql.session.timeZone")
+    if source.csv.time_zone is not None or zone in (None, "UTC", "Etc/UTC", "Z", "+00:00"):
+        return source
+    return replace(source, csv=replace(source.csv, time_zone=zone))
 
 
 @dataclass(frozen=True)

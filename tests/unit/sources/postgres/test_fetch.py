@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Mapping
@@ -105,6 +106,24 @@ def test_a_number_keeps_its_digits(reader: Reader) -> None:
     reader.fetch()
     (file,) = reader.folder.glob("*.jsonl")
     assert '"price":12345678901234567890.10' in file.read_text()
+
+
+def test_bytes_come_as_json_has_them_elsewhere(reader: Reader) -> None:
+    """In Base64 and one line, where they are declared as binary; in a key too."""
+    long = bytes(range(256))
+    do(
+        reader.url,
+        "ALTER TABLE products ADD b bytea",
+        f"UPDATE products SET b = '\\x{long.hex()}' WHERE id = 1",
+    )
+    reader.table = replace(reader.table, columns=("id", "b"), key=("id", "b"), binary=("b",))
+    reader.fetch()
+    (file,) = reader.folder.glob("*.jsonl")
+    lines = sorted(
+        (json.loads(line) for line in file.read_text().splitlines()), key=lambda line: int(line["id"])
+    )
+    assert base64.b64decode(lines[0]["b"], validate=True) == long
+    assert json.loads(lines[0]["_row_key"])["b"] == lines[0]["b"] and lines[1]["b"] is None
 
 
 def test_nothing_is_read_while_a_file_waits(reader: Reader) -> None:

@@ -17,7 +17,7 @@ from lakesmith.sources.fields import dotted
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case
 from lakesmith.spark.frames.sql_types import sql_type
-from lakesmith.spark.read.exact_cast import Misfit, as_declared, misfits
+from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
 from lakesmith.spark.read.formats.interface import FormatReader
 from lakesmith.spark.read.infer import as_columns
@@ -63,6 +63,7 @@ def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
     inner = [f"{quoted(column)} AS f{i}" for i, column in enumerate(names)]
     rows = loaded.selectExpr(*inner, *_provenance(scan, group, number))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
+    casts = Casts(request.source.csv.time_zone)
     rounds = request.source.on_inexact is OnInexact.ROUND
     typed, wrong, reasons, inexact = [], [], [], []
     for i, (column, type_) in enumerate(request.columns):
@@ -72,8 +73,8 @@ def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
             continue
         field, ours = f"f{index}", parse_type(type_)
         theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
-        typed.append(f"{as_declared(field, theirs, ours)} AS t{i}")
-        for misfit in misfits(field, f"t{i}", theirs, ours, (column,)):
+        typed.append(f"{casts.as_declared(field, theirs, ours)} AS t{i}")
+        for misfit in casts.misfits(field, f"t{i}", theirs, ours, (column,)):
             test = misfit.wrong if rounds else misfit.either
             wrong.append(test)
             reasons.append(case([(test, f"array({_reason(misfit)})")], "array()"))
