@@ -142,3 +142,29 @@ def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> 
     assert [problem.code for problem in shop.run().problems] == []
     assert len(shop.rows("bronze.people")) == 4, "a file is taken once, whatever became of its name"
     shop.must("verify")
+
+
+@pytest.mark.in_turn
+def test_names_that_tell_of_a_number_also_in_tables_without_the_column(make: Make) -> None:
+    notes = "tables/bronze/notes.yaml"
+    written = (
+        "source: {files: {path: landing/notes/, format: csv, on_erase: remove}}\ncolumns: {note: string}\n"
+    )
+    shop = make({name: FILES[name] for name in list(FILES)[:2]} | {notes: written})
+    shop.land("people/customer=1002/p.csv", csv([(1002, ADA, "Ulm"), (7, BO, "Bonn")]))
+    shop.land("notes/customer=1002.csv", "note\nlikes tea\n")
+    shop.must_run()
+    shop.unland("people/customer=1002/p.csv")
+    where = ("--where", "customer_id = 1002", "--yes", "--json")
+    said = shop.call("erase", "silver.people", *where).data["proof"]["left"]
+    assert [line.partition(":")[0] for line in said] == [
+        "bronze.notes has taken 1 file whose names tell of them"
+    ]
+    assert shop.rows("bronze.people", "customer_id") == [(7,)]
+    said = shop.call("erase", "silver.people", *where, "--also", "bronze.notes").data["proof"]["left"]
+    assert [line.partition(" tells")[0] for line in said] == ["landing/notes/customer=1002.csv"]
+    shop.unland("notes/customer=1002.csv")
+    shop.must("erase", "silver.people", *where, "--also", "bronze.notes")
+    assert names_and_mentions(shop.root, ["customer=1002"]) == []
+    assert shop.rows("bronze.notes") == [("likes tea",)]
+    assert shop.must_run().published == {}
