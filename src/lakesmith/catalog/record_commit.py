@@ -20,11 +20,10 @@ from typing import Any, Final
 
 from lakesmith.catalog.avro_container import with_entries
 from lakesmith.catalog.metadata import local_path, read_metadata
-from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
+from lakesmith.catalog.state import BRANCH_PREFIX, DELETES_OLD_METADATA, MAIN, RECORD_TAG, TableState
 
 _FILE: Final = re.compile(r"(?P<folder>.*/)(?P<version>\d+)-[0-9a-f-]+\.metadata\.json")
 _PREVIOUS_MAX: Final = "write.metadata.previous-versions-max"
-_DELETES_OLD: Final = "write.metadata.delete-after-commit.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _after(
         {"timestamp-ms": data["last-updated-ms"], "metadata-file": location},
     ]
     keep = max(1, int(data["properties"].get(_PREVIOUS_MAX, "100")))
-    dropped = log[:-keep] if data["properties"].get(_DELETES_OLD, "false") == "true" else []
+    dropped = log[:-keep] if data["properties"].get(DELETES_OLD_METADATA, "false") == "true" else []
     after = {
         **data,
         "last-sequence-number": snapshot["sequence-number"],

@@ -20,6 +20,9 @@ BRANCH_PREFIX = "lakesmith_work_"
 DRAFT_PROPERTY: Final = "lakesmith.draft"
 """The table property of metadata files that are a batch's draft of the table, and never were its state: the attempt's UUID."""
 
+DELETES_OLD_METADATA: Final = "write.metadata.delete-after-commit.enabled"
+"""Iceberg's own property: whether a commit deletes metadata files that are no longer in the table's log of them."""
+
 DELETE_GRANULARITY: Final = "write.delete.granularity"
 """Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made as version 2 have it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -89,6 +89,18 @@ def fits(row: dict[str, Any], chosen: BadRows) -> bool:
             or (file is not None and file.endswith("/" + chosen.file))
         )
     )
+
+
+def bad_positions(
+    lake: Lake, name: TableName, facts: TableFacts, segments: Collection[str]
+) -> dict[str, list[int]]:
+    """By the name of a segment the positions of its rows that are in quarantine. Raises StateError LS508."""
+    found: dict[str, list[int]] = {}
+    for row in _rows(lake, name, facts, ("source_file", "source_position")):
+        segment = (row["source_file"] or "").rpartition("/")[2]
+        if segment in segments:
+            found.setdefault(segment, []).append(row["source_position"])
+    return found
 
 
 def _summary(rows: Iterable[dict[str, Any]]) -> Summary:

@@ -10,6 +10,7 @@ from lakesmith.project.definitions import USUAL_MAX_REQUEST, USUAL_MAX_WAITING, 
 from lakesmith.project.models import HttpSettings
 from lakesmith.project.settings import Level, find
 from lakesmith.project.sizes import size_in_bytes
+from lakesmith.project.spark_types import parse_type
 
 _NO_LIMIT: Final = 2**63
 _REQUESTS: Final = (1000, 16 * 1024**2)
@@ -22,6 +23,18 @@ def http_endpoint(
     """The endpoint. Appends problems LS105."""
     settings = own.model
     _check_id(own, columns, problems)
+    for column in columns:
+        if parse_type(column.type or "string").has_odd_keys:
+            what = f"{column.name} has a map whose keys are no texts, which JSON does not have"
+            problems.append(
+                Problem(
+                    "LS105",
+                    what,
+                    column.place or own.document.place(*own.path),
+                    "map<string,...>",
+                    column.type,
+                )
+            )
     return HttpEndpoint(
         settings.path,
         tuple(settings.tokens or ()),

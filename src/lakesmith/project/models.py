@@ -507,7 +507,8 @@ class SharedSettings(Settings):
     on_bad_row: Annotated[OnBadRow | None, Loose] = Field(
         None,
         description="What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with its "
-        "reasons, `fail` stops the batch. Default: `quarantine`.",
+        "reasons, `fail` stops the batch. Default: `quarantine`. Events over HTTP that do not fit the columns are refused before, unless "
+        "`quarantine` is written; an event that was acknowledged stops no batch.",
     )
     partition_by: list[str] | None = Field(
         None,

@@ -183,8 +183,6 @@ def _http_source(name: str, endpoint: HttpEndpoint, table: TableName, place: Pla
         format=FileFormat.JSON,
         place=place,
         pattern="*.jsonl",
-        # What is no column was refused, or is taken on purpose; nobody can mend a segment any more.
-        on_new_column=OnNewColumn.IGNORE if endpoint.takes_bad else OnNewColumn.FAIL,
         http=endpoint,
     )
 

@@ -71,6 +71,12 @@ class SqlType:
         """Whether there is a struct in it."""
         return self.outer == "struct" or any(part.has_fields for _, part in self.parts)
 
+    @property
+    def has_odd_keys(self) -> bool:
+        """Whether there is a map in it whose keys are no texts, which JSON does not have."""
+        is_odd = self.outer == "map" and self.parts[0][1].text != "string"
+        return is_odd or any(part.has_odd_keys for _, part in self.parts)
+
     def leaves(self) -> Iterator[SqlType]:
         """The types in it, at any depth, that have no parts; itself where it is one."""
         if not self.outer:

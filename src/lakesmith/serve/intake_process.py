@@ -127,7 +127,6 @@ class IntakeProcess:
     def start(self, sockets: Sequence[socket.socket]) -> None:
         """Starts it on the sockets, which listen already."""
         self._sockets = sockets
-        self._start()
         self._thread.start()
 
     def end(self) -> None:
@@ -143,33 +142,42 @@ class IntakeProcess:
         for each in self._sockets:
             each.close()
 
-    def _start(self) -> None:
-        files = [each.fileno() for each in self._sockets]
-        command = [*self._command, *(f"--fd={file}" for file in files)]
-        with self._lock:
-            if not self._is_ending.is_set():
-                # Ctrl-C is for this process: it ends the intake when its last batch is through.
-                self._process = subprocess.Popen(
-                    command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
-                )
-
     def _keep(self) -> None:
         pause = 0.0
-        while self._process is not None and not self._is_ending.wait(pause):
-            if self._process.returncode is not None:
-                self._start()
+        while not self._is_ending.wait(pause):
             began = time.monotonic()
-            self._hear(self._process)
-            code = self._process.wait()
+            how = self._live()
             if self._is_ending.is_set():
                 return
             is_early = time.monotonic() - began < _SETTLED_SECONDS
             pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE) if is_early else 0.0
             self._has_ended = True
-            self._put(
-                replace(self._state, is_taking=False),
-                f"the intake ended ({_how(code)}) and is started again; what is sent meanwhile waits",
+            line = f"the intake ended ({how}); it is started again, and what is sent meanwhile waits"
+            self._put(replace(self._state, is_taking=False, troubles={}), line)
+
+    def _live(self) -> str:
+        """Starts it and follows it to its end; how it ended, in words."""
+        try:
+            process = self._start()
+        except OSError as error:
+            return f"it cannot be started: {error}"
+        if process is None:
+            return ""
+        self._hear(process)
+        return _how(process.wait())
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """None where it is not wanted any more."""
+        files = [each.fileno() for each in self._sockets]
+        command = [*self._command, *(f"--fd={file}" for file in files)]
+        with self._lock:
+            if self._is_ending.is_set():
+                return None
+            # Ctrl-C is for this process: it ends the intake when its last batch is through.
+            self._process = subprocess.Popen(
+                command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
             )
+            return self._process
 
     def _hear(self, process: subprocess.Popen[bytes]) -> None:
         """Takes notice of what it says of itself, a JSON object a line, until it ends."""
@@ -182,7 +190,7 @@ class IntakeProcess:
 
     def _change(self, state: IntakeState) -> None:
         before = self._state
-        lines = ["the intake takes events again"] if state.is_taking and self._has_ended else []
+        lines = ["the intake was started again"] if state.is_taking and self._has_ended else []
         self._has_ended = self._has_ended and not state.is_taking
         lines += [
             f"{path} takes no events: {why}"
@@ -195,7 +203,9 @@ class IntakeProcess:
 
     def _put(self, state: IntakeState, *lines: str) -> None:
         self._state = state
-        self._notice(state, lines)
+        # Where nobody reads what ``up`` says it ends by itself; the intake is kept until then.
+        with suppress(OSError):
+            self._notice(state, lines)
 
 
 def _how(code: int) -> str:

@@ -24,7 +24,7 @@ from lakesmith.serve.schedule import (
     read_firings,
     write_firings,
 )
-from lakesmith.serve.state import LastRun, moment
+from lakesmith.serve.state import LastRun, TableState, moment
 from lakesmith.serve.tables import Tables
 from lakesmith.serve.told import (
     Batch,
@@ -209,10 +209,14 @@ class Loop:
 
     def _on_outcome(self, event: TablePublished | TableFailed) -> None:
         """Says how a table's batch ended when it ends: others of its run may take long."""
+        name = str(event.table)
         if isinstance(event, TablePublished):
-            self.voice.on_batch(str(event.table), event.report)
+            self._batches[name] = batch_of(event.report, self.clock.now())
+            self.voice.on_batch(name, event.report)
+            self._recover(name)
         else:
-            self._fail(str(event.table), event.problems)
+            self._fail(name, event.problems)
+        self.board.put(tables=self._table_states())
 
     def _note(self, work: Work, waiting: Mapping[str, Arrived], result: RunResult) -> None:
         done = [name for name in work.tables if name in result.published or name in result.current]
@@ -276,7 +280,8 @@ class Loop:
 
     def _show_run(self, result: RunResult) -> None:
         ended = self.clock.now()
-        self._batches |= {name: batch_of(report, ended) for name, report in result.published.items()}
+        for name in result.published.keys() - self._doing.done:
+            self._batches[name] = batch_of(result.published[name], ended)
         if result.published or result.failed:
             last = LastRun(moment(ended), result.seconds, tuple(result.published), tuple(result.failed))
             self.board.put(last_run=last)
@@ -357,10 +362,12 @@ class Loop:
             self.voice.tell(f"{path} cannot be written: {error.strerror or error}")
 
     def _show(self) -> None:
-        now = (self.clock.monotonic(), self.clock.now())
         problem = self._nothing_runs.problem.as_dict() if self._nothing_runs else None
-        tables = table_states(self._tables, self._firings, self._failing, self._batches, now)
-        self.board.put(doing="waiting", problem=problem, tables=tables)
+        self.board.put(doing="waiting", problem=problem, tables=self._table_states())
+
+    def _table_states(self) -> dict[str, TableState]:
+        now = (self.clock.monotonic(), self.clock.now())
+        return table_states(self._tables, self._firings, self._failing, self._batches, now)
 
 
 def _is_quiet(each: Failing) -> bool:

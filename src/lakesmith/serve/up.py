@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +15,14 @@ from lakesmith.api.opened import Opened, read_project
 from lakesmith.api.results import RunResult
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.quarantine_rows import bad_positions
+from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.bell import Bell
-from lakesmith.serve.intake.segments import PATTERN, remove_taken
+from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.segments import PATTERN, release_ids, remove_taken
 from lakesmith.serve.intake_process import IntakeProcess, listen, require_server
 from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
@@ -208,11 +211,22 @@ class _Around:
         for each in event_sources(lake.project):
             if str(each.table.name) not in {*result.published, *result.current}:
                 continue
-            ledger = lake.ledger(each.table.name, lake.facts(each.table.name))
+            facts = lake.facts(each.table.name)
+            ledger = lake.ledger(each.table.name, facts)
             there = [path.name for path in each.folder.glob(PATTERN)]
             entries = {name: ledger.get(f"{each.source.path}/{name}") for name in there}
             taken = {name for name, entry in entries.items() if entry and entry.action is FileAction.TAKEN}
+            if each.endpoint.event_id and taken and quarantined_rows(lake, each.table.name, facts):
+                self._release(each, bad_positions(lake, each.table.name, facts, taken))
             remove_taken(each.folder, taken)
+
+    def _release(self, source: EventSource, bad: Mapping[str, Sequence[int]]) -> None:
+        """The ids of events that are in quarantine are free again: what broke a rule of the table can be sent again put right."""
+        reader = EventReader(source.table.columns, source.endpoint.event_id)
+        for segment, positions in bad.items():
+            lines = (source.folder / segment).read_bytes().split(b"\n")
+            ids = (each for number in positions for each in reader.read(lines[number - 1]).ids)
+            release_ids(source.folder, segment, (each for each in ids if each is not None))
 
     def explain(self, error: Exception) -> Problem:
         """What to say of an error that nobody foresaw; its stack trace goes to the logs."""

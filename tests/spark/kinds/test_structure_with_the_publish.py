@@ -65,6 +65,9 @@ def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHand
     people = ProjectHarness(tmp_path / "people", session, FILES)
     people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     people.must_run()
+    # Iceberg then deletes all metadata files but the last two at each commit: never one that the table names.
+    short_log = "SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')"
+    people.spark.sql(f"ALTER TABLE lake.bronze.people {short_log}")
     before = {table: people.state(table) for table in ("bronze.people", "silver.people")}
     rows = {table: people.rows(table) for table in before}
 
@@ -109,7 +112,7 @@ def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHand
     assert (now["n"].field_id, now["n"].type) == (ids["n"], "bigint")
     assert state.partitioning == ("months(at)", "bucket(2, id)")
     assert state.properties["comment"] == "All of them"
-    assert not [key for key in state.properties if "draft" in key]
+    assert dict(state.properties) == {**before["bronze.people"].properties, "comment": "All of them"}
     assert people.rows("bronze.people", "id", "full_name", "n", "vat") == [
         (1, "Ada", 1, None),
         (2, "Bob", 2, None),

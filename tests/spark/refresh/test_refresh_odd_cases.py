@@ -205,7 +205,7 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
     }
     assert shop.rows("gold.unused") == [("x", 2.5), ("y", 9.0)]
     assert shop.rows("gold.alike") == [("x",), ("y",)]
-    assert shop.rows("gold.pivoted") == [("x", 1, 0, 1), ("y", 0, 1, 0)]  # columns id, 1, 9, and 4 that came
+    assert shop.rows("gold.pivoted") == [("x", 1, 1, 0), ("y", 0, 0, 1)]  # columns k, 1, 4, which came, and 9
     assert shop.rows("gold.newest") == [(2, 9)]
     assert shop.rows("gold.typed") == [(2, 9), (3, 4)]
     assert shop.frame("gold.dated").select("d").distinct().count() == 1

@@ -27,7 +27,7 @@ STATE = """
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/events.yaml": EVENTS})
+    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/events.yaml": EVENTS}, approves=True)
     shop.land("landing/events/1.csv", "id,email,seq,op,price\n1,a,1,I,5\n2,b,1,I,6\n2,b,2,D,\n3,c,1,I,-7\n")
     return shop
 

@@ -22,6 +22,7 @@ from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.loop import Clock, Loop, Pace
 from lakesmith.serve.retries import PARKED_AFTER
+from lakesmith.serve.state import moment
 from lakesmith.serve.tables import Tables
 from lakesmith.spark.upkeep import Upkeep
 
@@ -490,3 +491,6 @@ def test_each_table_of_a_run_is_told_when_it_ends(world: World) -> None:
         "batch of silver.b after 90 s",
         "batch of gold.d after 120 s",
     ]
+    last = {name: state.last_batch for name, state in world.board["tables"].items()}
+    assert last["bronze.a"] == moment(START + timedelta(seconds=30))
+    assert last["gold.d"] == moment(START + timedelta(seconds=120))

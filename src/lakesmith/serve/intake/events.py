@@ -1,44 +1,56 @@
 """The events in a request's body: one JSON object, an array of them, or one a line; and all that is wrong with them.
 
-An event is kept as it was written, so that no digit of it is lost on the way. What its values are is judged here only as far as the
-sender can mend it; the batch that takes it judges every value again.
+An event is kept as it was written, so that no digit of it is lost on the way. Its values are judged by the rules of ``sources.event_values``,
+by which the batch that takes it judges them again: the definition may have changed since.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, Final
 
 from lakesmith.project.definitions import Column
 from lakesmith.serve.intake.frames import mark
+from lakesmith.sources.event_values import (
+    LONGEST_EXPONENT,
+    LONGEST_NUMBER,
+    Misfit,
+    Number,
+    Object,
+    exact_of,
+    out_of_range,
+)
+from lakesmith.sources.fields import dotted
 
 MOST_REASONS: Final = 100
 """So many reasons are told of one request."""
 
 DEEPEST: Final = 100
-LONGEST_NUMBER: Final = 1000
-"""Levels of nesting, and characters of a number, that readers of JSON stand: Spark's has its limits at 1,000. No column has use for either."""
+LONGEST_NAME: Final = 50_000
+"""Levels of nesting and characters of a name that readers of JSON stand: Spark's has its limits at 1,000 and here. No column has use for either."""
 
 # Digits before and after the point and those of the exponent: in a number as long as that one of the three is as long as this.
-_LONG_DIGITS: Final = re.compile(rf"(?<!\d)\d{{{LONGEST_NUMBER // 4}}}")
-_EXACT: Final = Context(prec=LONGEST_NUMBER, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_LONG_DIGITS: Final = re.compile(
+    rf"(?<!\d)\d{{{LONGEST_NUMBER // 4}}}|\d[eE][+-]?\d{{{LONGEST_EXPONENT + 1}}}"
+)
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _BREAKS: Final = str.maketrans("\r\n", "  ")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with an event: its number in the request, from 0, and the column; None where it is the whole of it."""
+    """What is wrong with an event: its number in the request, from 0, and the column; None where it is the whole of it.
+
+    ``stops``: it would stop the batch that takes it.
+    """
 
     event: int
     column: str | None
     reason: str
+    stops: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -68,98 +80,98 @@ class EventReader:
     """
 
     def __init__(self, columns: Sequence[Column], event_id: Sequence[str] = ()) -> None:
-        self._kinds = {column.name: column.type or "string" for column in columns}
+        self._rules = {column.name: exact_of(column.type or "string") for column in columns}
+        earlier = {column.renamed_from: column.name for column in columns if column.renamed_from}
+        self._earlier = {old: new for old, new in earlier.items() if old not in self._rules}
         required = dict.fromkeys(column.name for column in columns if column.required)
         self._required = tuple(dict.fromkeys((*required, *event_id)))
         self._id = tuple(event_id)
-        self._names = ", ".join(self._kinds)
+        self._names = ", ".join(self._rules)
 
     def read(self, body: bytes) -> Events:
         """The events of a body, in UTF-8."""
         try:
             text = body.decode()
-            found = [(raw, value) for raw, value in _parts(text)]
+            found = list(_parts(text))
         except UnicodeDecodeError as error:
             return _broken(f"not valid UTF-8 at byte {error.start}")
         except RecursionError:
             return _broken("nested too deeply")
-        except ArithmeticError:
-            return _broken("a number out of all range")
         except ValueError as error:
             return _broken(f"not JSON: {error}")
         if not found:
             return _broken("no event in it")
         if unreadable := _unreadable(text, found):
             return Events((), (unreadable,), broken=True)
-        faults = [fault for number, (_, value) in enumerate(found) for fault in self._faults(number, value)]
-        broken = any(not isinstance(value, _Object) or self._has_no_id(value) for _, value in found)
-        ids = self._ids([value for _, value in found], faults) if self._id and not broken else ()
+        judged = [self._judged(number, self._as_named_now(value)) for number, (_, value) in enumerate(found)]
+        faults = [fault for some, _ in judged for fault in some]
+        broken = any(not isinstance(value, Object) or self._has_no_id(value) for _, value in found)
+        broken = broken or any(fault.stops for fault in faults)
+        ids = tuple(each for _, each in judged) if self._id and not broken else ()
         lines = tuple(raw.translate(_BREAKS) for raw, _ in found)
         return Events(lines, tuple(faults[:MOST_REASONS]), broken, ids)
+
+    def _as_named_now(self, value: Any) -> Any:
+        """An event with its columns' names instead of earlier ones (``renamed_from``)."""
+        for old, new in self._earlier.items():
+            if isinstance(value, Object) and old in value and new not in value:
+                value[new] = value.pop(old)
+        return value
 
     def _has_no_id(self, value: Any) -> bool:
         return bool(self._id) and any(value.get(name) is None for name in self._id)
 
-    def _ids(self, values: Sequence[Any], faults: Sequence[Fault]) -> tuple[bytes | None, ...]:
-        """Texts count as they are written, numbers by their value."""
-        faulty = {fault.event for fault in faults}
-        return tuple(
-            None
-            if number in faulty
-            else mark(b"id", json.dumps([_exact(value[name]) for name in self._id]).encode())
-            for number, value in enumerate(values)
-        )
+    def _judged(self, number: int, value: Any) -> tuple[list[Fault], bytes | None]:
+        """What is wrong with an event, and the mark of one with which nothing is: values that are equal in their columns are one id."""
+        if not isinstance(value, Object):
+            return [Fault(number, None, f"expected a JSON object, found {_kind_of(value)}")], None
+        faults, values = list(self._odd_names(number, value)), {}
+        for name, rule in self._rules.items():
+            if (given := value.get(name)) is not None:
+                try:
+                    values[name] = rule(given)
+                except Misfit as misfit:
+                    faults.append(Fault(number, dotted((name, *misfit.path)), misfit.reason, misfit.stops))
+        if faults or not self._id:
+            return faults, None
+        return [], mark(b"id", repr([values[name] for name in self._id]).encode())
 
-    def _faults(self, number: int, value: Any) -> Iterator[Fault]:
-        if not isinstance(value, _Object):
-            yield Fault(number, None, f"expected a JSON object, found {_kind_of(value)}")
-            return
-        for name in sorted(value.twice):
+    def _odd_names(self, number: int, value: Object) -> Iterator[Fault]:
+        for name in value.twice:
             yield Fault(number, name, "named twice")
-        for name in value.keys() - self._kinds.keys():
+        for name in value.keys() - self._rules.keys():
             yield Fault(number, name, f"unknown; the columns are {self._names}")
         for name in self._required:
             if value.get(name) is None:
                 yield Fault(number, name, "required, and not there")
-        for name, kind in self._kinds.items():
-            if (given := value.get(name)) is not None and (reason := _misfit(given, kind)):
-                yield Fault(number, name, reason)
-
-
-class _Object(dict[str, Any]):
-    """A JSON object, which knows the names that it has ``twice``, and then all values that it was ``given``."""
-
-    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        names = [name for name, _ in pairs]
-        counts = Counter(names) if len(names) > len(self) else {}
-        self.twice = {name for name, number in counts.items() if number > 1}
-        self.given = [value for _, value in pairs] if self.twice else None
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return ["number", str(value.normalize(_EXACT))]
-    if isinstance(value, dict):
-        return {name: _exact(each) for name, each in value.items()}
-    return [_exact(each) for each in value] if isinstance(value, list) else value
 
 
 def _unreadable(text: str, found: Sequence[tuple[str, Any]]) -> Fault | None:
     """What would stop the batch, and with it all events that wait. Most texts are let through by a look at their characters."""
-    if text.count("[") + text.count("{") > DEEPEST:
-        for number, (raw, value) in enumerate(found):
-            if raw.count("[") + raw.count("{") > DEEPEST and _is_deeper(value, DEEPEST):
-                return Fault(number, None, f"nested more than {DEEPEST} levels deep")
-    if _LONG_DIGITS.search(text):
-        for number, (raw, _) in enumerate(found):
-            if _has_long_number(raw):
-                return Fault(number, None, f"a number of {LONGEST_NUMBER} characters or more")
-    if "\\u" in text:
-        for number, (_, value) in enumerate(found):
-            if any(not _is_text(each) for each in _leaves(value)):
-                return Fault(number, None, "half of a surrogate pair, which is no character")
+    for may_be, test in _STOPPING:
+        if may_be(text):
+            for number, (raw, value) in enumerate(found):
+                if may_be(raw) and (reason := test(value)):
+                    return Fault(number, None, reason)
     return None
+
+
+def _too_deep(value: Any) -> str | None:
+    return f"nested more than {DEEPEST} levels deep" if _is_deeper(value, DEEPEST) else None
+
+
+def _too_far(value: Any) -> str | None:
+    numbers = (each for each in _leaves(value) if isinstance(each, Number))
+    return next(filter(None, map(out_of_range, numbers)), None)
+
+
+def _too_long(value: Any) -> str | None:
+    is_long = any(len(name) > LONGEST_NAME for name in _names(value))
+    return f"a name of more than {LONGEST_NAME:,} characters" if is_long else None
+
+
+def _half(value: Any) -> str | None:
+    return None if all(map(_is_text, _leaves(value))) else "half of a surrogate pair, which is no character"
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -168,14 +180,22 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _inner(value: Any) -> Sequence[Any] | None:
-    if isinstance(value, _Object):
+    if isinstance(value, Object):
         return value.given or list(value.values())
     return value if isinstance(value, list) else None
 
 
+def _names(value: Any) -> Iterator[str]:
+    """All names in it."""
+    if isinstance(value, Object):
+        yield from value
+    for each in _inner(value) or ():
+        yield from _names(each)
+
+
 def _leaves(value: Any) -> Iterator[Any]:
     """All values and names in it that have no parts."""
-    if isinstance(value, _Object):
+    if isinstance(value, Object):
         yield from value
     inner = _inner(value)
     if inner is None:
@@ -184,14 +204,13 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield from _leaves(each)
 
 
-def _has_long_number(raw: str) -> bool:
-    lengths: list[int] = []
-
-    def seen(text: str) -> None:
-        lengths.append(len(text))
-
-    json.JSONDecoder(parse_float=seen, parse_int=seen).decode(raw)
-    return max(lengths, default=0) >= LONGEST_NUMBER
+_STOPPING: Final[tuple[tuple[Callable[[str], object], Callable[[Any], str | None]], ...]] = (
+    (lambda text: text.count("[") + text.count("{") > DEEPEST, _too_deep),
+    (_LONG_DIGITS.search, _too_far),
+    (lambda text: len(text) > LONGEST_NAME, _too_long),
+    (lambda text: "\\u" in text, _half),
+)
+"""How a text looks in which something may be that stops a batch, and what looks closer."""
 
 
 def _is_text(value: Any) -> bool:
@@ -203,7 +222,7 @@ def _no_constant(text: str) -> Any:
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_Object, parse_float=Decimal, parse_int=Decimal, parse_constant=_no_constant
+    object_pairs_hook=Object, parse_float=Number, parse_int=Number, parse_constant=_no_constant
 )
 
 
@@ -248,67 +267,6 @@ def _broken(reason: str) -> Events:
     return Events((), (Fault(0, None, reason),), broken=True)
 
 
-# What fits a column. Where it is not certain that a value does not, it is left to the batch.
-
-
-def _misfit(value: Any, kind: str) -> str | None:
-    name = kind.partition("(")[0].partition("<")[0]
-    check = _CHECKS.get(name)
-    return None if check is None or check(value) else f"not a value of type {kind}: {_shown(value)}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Decimal)
-
-
-def _is_whole(bits: int) -> Callable[[Any], bool]:
-    def check(value: Any) -> bool:
-        if not isinstance(value, Decimal) or value.adjusted() > 20:
-            return False
-        return value == value.to_integral_value() and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
-
-    return check
-
-
-def _is_moment(value: Any) -> bool:
-    return isinstance(value, str) and _parses(datetime.fromisoformat, value.strip())
-
-
-def _is_day(value: Any) -> bool:
-    return isinstance(value, str) and _parses(date.fromisoformat, value.strip())
-
-
-def _parses(parse: Callable[[str], Any], text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
-
-
-_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "tinyint": _is_whole(8),
-    "smallint": _is_whole(16),
-    "int": _is_whole(32),
-    "bigint": _is_whole(64),
-    "float": _is_number,
-    "double": _is_number,
-    "decimal": _is_number,
-    "boolean": lambda value: isinstance(value, bool),
-    "timestamp": _is_moment,
-    "timestamp_ntz": _is_moment,
-    "date": _is_day,
-    "array": lambda value: isinstance(value, list),
-    "struct": lambda value: isinstance(value, dict),
-    "map": lambda value: isinstance(value, dict),
-}
-
-
 def _kind_of(value: Any) -> str:
-    kinds = {str: "a text", bool: "a boolean", Decimal: "a number", list: "an array", type(None): "null"}
+    kinds = {str: "a text", bool: "a boolean", Number: "a number", list: "an array", type(None): "null"}
     return kinds.get(type(value), "an object")
-
-
-def _shown(value: Any) -> str:
-    text = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
-    return text if len(text) <= 40 else f"{text[:40]}…"

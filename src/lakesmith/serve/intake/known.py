@@ -4,6 +4,8 @@ They are kept in generations of an hour, each with a file of its own to which it
 is known for a day after its generation was last written to. So neither memory nor the folder grows without end, and forgetting costs nothing.
 
     .20261123T100000123456-4f2a.keys    frames without lines; its end may be torn, for the journal it came from is sealed again then
+
+The id of an event that a batch has put into quarantine is released: an event with it is taken again.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from lakesmith.serve.intake.frames import Frame, read_frames
+from lakesmith.serve.intake.frames import MARK_BYTES, Frame, read_frames
 
 KEPT_SECONDS: Final = 24 * 3600
 MOST_MARKS: Final = 5_000_000
 """In memory at once: about 100 bytes for an id, 200 for a key. Of a source that has more in a day the oldest are forgotten earlier."""
+_RELEASED: Final = bytes(MARK_BYTES)
+"""What belongs to an id that was known and is not any more."""
 _GENERATION_SECONDS: Final = 3600
 _GENERATIONS_AT_LEAST: Final = 16
 """Of so many parts of ``MOST_MARKS`` one is forgotten at a time."""
@@ -65,8 +69,15 @@ class Known:
         """What belongs to a mark; None for one that is not known."""
         for generation in reversed(self._generations):
             if (found := generation.marks.get(mark)) is not None:
-                return found
+                return None if found == _RELEASED else found
         return None
+
+    def release(self, ids: bytes) -> None:
+        """Knows these ids no more, nor does the next process. Raises OSError."""
+        marks = [ids[at : at + MARK_BYTES] for at in range(0, len(ids), MARK_BYTES)]
+        frame = Frame(b"", b"".join(mark + _RELEASED for mark in marks if self.get(mark) is not None))
+        self.add([frame])
+        self.keep([frame])
 
     def add(self, frames: Iterable[Frame]) -> None:
         """Knows the marks of frames that are on the disk; ``keep`` has to follow before their journal goes."""

@@ -3,6 +3,7 @@
     .20261123T101500123456-4f2a9c1b-0000017.journal   requests as frames; its end may be torn
     20261123T101500123456-4f2a9c1b-0000017.jsonl      the same events as JSON lines, whole; runs take it as they take any file
     .20261123T100000-91c3.keys                        what tells the requests and events of an hour from others (``known``)
+    .20261123T101500123456-4f2a9c1b-0000017.released  the ids of those of a segment's events that a batch has put into quarantine
 
 A journal is written and flushed to the disk before its requests are acknowledged. Sealing it puts the segment in place whole, and only
 then removes the journal; whoever is killed in between leaves a journal that is sealed again, into the same segment.
@@ -27,6 +28,7 @@ from lakesmith.sources.segment_names import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
 PATTERN: Final = f"*{ENDING}"
+_RELEASED: Final = ".released"
 _PROBE_BYTES: Final = 64 * 1024
 
 
@@ -137,7 +139,10 @@ class Segments:
         return sorted(self.folder.glob(PATTERN))
 
     def measure(self) -> None:
-        """Looks how many bytes of segments are still there. Raises OSError."""
+        """Looks how many bytes of segments are still there, and what became of the others. Raises OSError."""
+        for released in sorted(self.folder.glob(f".*{_RELEASED}")):
+            self.known.release(released.read_bytes())
+            released.unlink()
         self.backlog = 0
         for path in self.waiting():
             with suppress(FileNotFoundError):
@@ -176,6 +181,11 @@ def remove_taken(folder: Path, taken: Iterable[str]) -> int:
             (folder / name).unlink()
             removed += 1
     return removed
+
+
+def release_ids(folder: Path, segment: str, ids: Iterable[bytes]) -> None:
+    """Has the writer of a folder take events with these ids of a segment again. Raises OSError."""
+    write_whole(folder / f".{segment.removesuffix(ENDING)}{_RELEASED}", b"".join(ids), to_disk=True)
 
 
 def _sync_folder(folder: Path) -> None:

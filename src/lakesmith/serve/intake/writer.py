@@ -88,8 +88,12 @@ class Writer:
             why = getattr(self.broken, "strerror", None) or str(self.broken)
             return f"{self.segments.folder} cannot be written: {why}; it is tried again every second"
         if self.is_backed_up:
-            return f"{self.segments.backlog:,} bytes wait for a run, and max_waiting is {self._max_waiting:,} bytes"
+            return self._too_much_waits
         return None
+
+    @property
+    def _too_much_waits(self) -> str:
+        return f"max_waiting is reached: {self._max_waiting:,} bytes of events wait for a run"
 
     def start(self) -> None:
         """Seals what an earlier process left, and begins. A folder that cannot be written is tried again."""
@@ -106,8 +110,7 @@ class Writer:
         if self.broken is not None:
             raise Full(str(self.broken))
         if self.is_backed_up:
-            said = f"max_waiting is reached: {self._max_waiting:,} bytes of events wait for a run; send it again later"
-            raise Full(said, said, retry_after=5)
+            raise Full(self._too_much_waits, f"{self._too_much_waits}; send it again later", retry_after=5)
         if self._bytes > MOST_WAITING_BYTES:
             raise Full(f"{MOST_WAITING_BYTES:,} bytes wait for the disk already", _TOO_FAST)
         try:

@@ -15,7 +15,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.metadata import parse_metadata, plain_location
-from lakesmith.catalog.state import BRANCH_PREFIX, DRAFT_PROPERTY, MAIN, RECORD_TAG, TableState
+from lakesmith.catalog.state import (
+    BRANCH_PREFIX,
+    DELETES_OLD_METADATA,
+    DRAFT_PROPERTY,
+    MAIN,
+    RECORD_TAG,
+    TableState,
+)
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
@@ -154,7 +161,8 @@ class JavaTables:
             _require_origin(name, operations.current())
             head, recorded = self._recorded(table, work)
             tried.add(head)
-            updated = self._published(table, recorded, head, schema)
+            origin = operations.current() if origin_of(name) is not None else None
+            updated = self._published(table, recorded, head, schema, origin)
             reach("before-swap", str(name))
             if self.swap(operations, operations.current(), updated):
                 return head
@@ -181,7 +189,10 @@ class JavaTables:
         metadata = transaction.table().operations().current()
         return int(metadata.ref(work.branch).snapshotId()), metadata
 
-    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE) -> Any:
+    def _published(
+        self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE, origin: Any = None
+    ) -> Any:
+        """``base`` with main at ``head``; ``origin``: the table's own metadata, where ``base`` is that of a draft."""
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,
@@ -194,11 +205,21 @@ class JavaTables:
         for ref in list(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
-        if base.properties().containsKey(DRAFT_PROPERTY):
-            builder.removeProperties(self._jvm.java.util.Collections.singleton(DRAFT_PROPERTY))
+        if origin is not None:
+            self._unmark(builder, origin)
         if schema != NO_CHANGE:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
+
+    def _unmark(self, builder: Any, origin: Any) -> None:
+        """Gives the draft the properties that only mark it as they are in the table."""
+        marks = self._jvm.java.util.HashSet()
+        marks.add(DRAFT_PROPERTY)
+        marks.add(DELETES_OLD_METADATA)
+        builder.removeProperties(marks)
+        deletes = origin.properties().get(DELETES_OLD_METADATA)
+        if deletes is not None:
+            builder.setProperties(self._jvm.java.util.Collections.singletonMap(DELETES_OLD_METADATA, deletes))
 
     def swap(self, operations: Any, base: Any, updated: Any) -> bool:
         """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""

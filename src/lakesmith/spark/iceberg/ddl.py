@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.owner import PROJECT, foreign_owner
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import DELETES_OLD_METADATA, TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_properties
 from lakesmith.plan.settings import (
@@ -35,7 +35,7 @@ _PROPERTIES: Final = {
     # Otherwise a task keeps a file open for each partition it meets, with all of its rows in memory: years of days end a small heap.
     "write.spark.fanout.enabled": "false",
     "write.metadata.previous-versions-max": "100",
-    "write.metadata.delete-after-commit.enabled": "true",
+    DELETES_OLD_METADATA: "true",
 }
 
 STAND_IN: Final = "_lakesmith_new_"

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import SCHEMA
-from lakesmith.catalog.state import DRAFT_PROPERTY, TableState
+from lakesmith.catalog.state import DELETES_OLD_METADATA, DRAFT_PROPERTY, TableState
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.jvm.gateway import java_class
@@ -58,8 +58,10 @@ def begin(spark: SparkSession, db: Path, place: tuple[str, str], state: TableSta
         for statement in SCHEMA:
             connection.execute(statement)
         connection.execute(_PUT_IN, (DRAFTS, *place, state.metadata_location))
-    marked = ".".join(map(quoted, (DRAFTS, *place)))
-    spark.sql(f"ALTER TABLE {marked} SET TBLPROPERTIES ({literal(DRAFT_PROPERTY)}={literal(attempt)})")
+    # The table itself may go on from any of the files that a draft's commits would delete.
+    marks = {DRAFT_PROPERTY: attempt, DELETES_OLD_METADATA: "false"}
+    pairs = ", ".join(f"{literal(key)}={literal(value)}" for key, value in marks.items())
+    spark.sql(f"ALTER TABLE {'.'.join(map(quoted, (DRAFTS, *place)))} SET TBLPROPERTIES ({pairs})")
     _begun[name] = state.metadata_location
 
 

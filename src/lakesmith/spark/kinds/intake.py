@@ -104,7 +104,7 @@ def open_intake(batch: Batch) -> Intake:
     found = {intake: _shapes(batch, intake.source, shapes, columns) for intake, shapes in groups.items()}
     columns, notes, keys = _agreed(batch, groups, found, columns)
     requests = [
-        _request(batch, intake.source, shapes, found[intake], columns, keys[intake])
+        _request(batch, intake.source, shapes, found[intake], columns, keys.get(intake))
         for intake, shapes in groups.items()
     ]
     return Intake(_rows(batch.spark, requests), columns, notes, tuple(requests))
@@ -135,13 +135,14 @@ def _agreed(
     keys: dict[FileIntake, FieldKeys] = {}
     # What one source lets in is not new any more for the others.
     open_first = sorted(groups, key=lambda intake: intake.source.on_new_column is not OnNewColumn.EVOLVE)
-    for intake in open_first:
+    judged = [intake for intake in open_first if intake.source.http is None]
+    for intake in judged:
         columns = _matched(batch, intake.source, groups[intake], found[intake], columns, notes)
-    for intake in open_first:
+    for intake in judged:
         request = _request(batch, intake.source, groups[intake], found[intake], columns)
         columns, said, keys[intake] = match_fields(batch.spark, request, found[intake], columns)
         notes.extend(said)
-    for intake in open_first:
+    for intake in judged:
         if intake.source.on_type_change is OnTypeChange.WIDEN:
             columns, said = widen_columns(
                 columns, [shape for shape, _ in found[intake]], batch.step.table.columns
@@ -256,7 +257,13 @@ def _typed(
 def _shapes(
     batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
 ) -> list[Held]:
-    """The shapes to match, and what has them. That of files whose records name their columns is the set of keys that occur."""
+    """The shapes to match, and what has them. That of files whose records name their columns is the set of keys that occur.
+
+    Of events it is the set of keys that may occur: each is judged by itself, as it was when it was acknowledged.
+    """
+    if source.http is not None:
+        earlier = [column.renamed_from for column in columns if column.renamed_from]
+        return [(of_keys({column.name for column in columns}.union(earlier), ()), Holders(()))]
     keys = reader_of(source).keys
     if keys is not None:
         found, first = record_shape(batch.spark, _request(batch, source, shapes, (), ()), keys, columns)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -25,8 +27,8 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import events_there, ledger_notes, unread_entries
 from lakesmith.plan.steps import FileIntake, TableStep
-from lakesmith.project.definitions import ADDED_COLUMNS, Column, is_object
-from lakesmith.quoting import quoted
+from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow, is_object
+from lakesmith.quoting import literal, quoted, quoted_if_odd
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
@@ -55,6 +57,7 @@ from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
 from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_topics, slice_notes
 from lakesmith.spark.kinds.type_misfits import judge_types
 from lakesmith.spark.read.records import where_last
+from lakesmith.spark.read.request import SOURCE_FILE
 
 SYSTEM_COLUMNS = (
     Column("_source_file", "string", "the landing file the row came from"),
@@ -146,6 +149,10 @@ def _changes_told(batch: Batch) -> Iterator[None]:
             raise Outdated(moved) from error
         raise
 
+
+_FOLDER_BYTES: Final = 255
+_KEY_BYTES: Final = 800
+"""What Iceberg may call a partition's folder: on disks, and in stores, whose limit of 1,024 bytes is that of a whole path."""
 
 _OF_CONTENT: Final = re.compile(
     r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
@@ -270,6 +277,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     notes = (
         *rounded_note(names, found),
         *(judge_types(batch, pins) if found["bad"] else ()),
+        *_kept_note(batch, found["bad"]),
         *fewer_note(most, found["read"] + erased),
         *note_of(erased),
     )
@@ -286,8 +294,22 @@ def _set_aside(
         some = intake.only(files_with_bad_rows(seen))
         again = judge_rows(batch, others.without(some))
         rows = where_last(again, f"size({REASONS}) > 0")
-    stop_if_asked(batch, bad, rows)
+    if batch.step.table.on_bad_row is OnBadRow.FAIL:
+        may_stop = rows.where(~F.col(SOURCE_FILE).isin(*_events(batch)))
+        stop_if_asked(batch, may_stop.count(), may_stop)
     return set_aside(batch, intake.with_raw_columns(rows), names, bad)
+
+
+def _events(batch: Batch) -> list[str]:
+    """The files of events. These were acknowledged, so that nobody sends them again: they never stop a batch."""
+    return [file.path for intake in batch.step.intakes if intake.source.http for file in intake.files]
+
+
+def _kept_note(batch: Batch, bad: int) -> tuple[str, ...]:
+    if not bad or batch.step.table.on_bad_row is not OnBadRow.FAIL:
+        return ()
+    events = "1 acknowledged event is" if bad == 1 else f"{bad:,} acknowledged events are"
+    return (f"{events} in quarantine: on_bad_row: fail refuses events, and stops none that was acknowledged",)
 
 
 def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
@@ -306,13 +328,27 @@ def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
 
 
 def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Rows that parsed are held against the rules as well. Raises QualityError LS802 as ``add_reasons``."""
-    rules = batch.step.table.checks
-    if not rules:
+    """Rows that parsed are held against the rules as well, and against what can be a folder's name. Raises QualityError LS802 as ``add_reasons``."""
+    rules, folders = batch.step.table.checks, _too_long_for_folders(batch, rows)
+    if not rules and not folders:
         return rows
     parsed = F.size(REASONS) == 0
-    reasons = F.when(parsed, rule_reasons(rules)).otherwise(F.col(REASONS))
-    return add_reasons(rows, reasons, rules)
+    broken = F.concat(rule_reasons(rules), *folders)
+    return add_reasons(rows, F.when(parsed, broken).otherwise(F.col(REASONS)), rules)
+
+
+def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:
+    """For each column of texts that the table is partitioned by, the reason of a value that its folder cannot be called by: an array."""
+    most = _FOLDER_BYTES if batch.project.target.type == "local" else _KEY_BYTES
+    texts = (field.name for field in rows.schema.fields if field.dataType.typeName() == "string")
+    return [
+        F.expr(
+            f"IF(octet_length(url_encode({quoted(name)})) > {most - len(quote(name)) - 1}, "
+            f"array({literal(f'{name}: too long a text to partition by')}), CAST(array() AS array<string>))"
+        )
+        for name in texts
+        if quoted_if_odd(name) in batch.step.table.partition_by
+    ]
 
 
 def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:

@@ -28,9 +28,9 @@ _NOT_ZERO = r'"?\s*([+-]?[0.]*+[1-9][0-9.]*+(?:[eE][+-]?[0-9]+)?)'
 _IN_A_LIST = r"[\[,]\s*"
 _IN_A_MAP = r'"\s*:\s*'
 _TINY = f"contains({VALUE}, 'e-') OR contains({VALUE}, 'E-') OR contains({VALUE}, '00000000')"
-_LONG_FLOAT = r"^-?\\d+([.]\\d+)?([eE][+-]?\\d+)?$"
+_DOUBLE = r"^-?[0-9]+[.][0-9]+(E-?[0-9]+)?$"
 _FLOATS_IN_IT = r"(-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))"
-_STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
+STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
 UNUSUAL = "_unusual"
 """The column that is true for a record with numbers that may lose digits when they are read: see ``unusual``."""
 
@@ -52,15 +52,18 @@ Test = Callable[[str, str, str, Place], str | None]
 """SQL of a doubt about what was read, what was made of it, and the type, which has no parts; None: there is none."""
 
 
-def reading_type(kind: SqlType) -> SqlType:
+def reading_type(kind: SqlType, decimals_as_texts: bool = False) -> SqlType:
     """The type to give to ``from_json``."""
     if kind.outer:
         fixed = "key" if kind.outer == "map" else None
-        parts = [(name, part if name == fixed else reading_type(part)) for name, part in kind.parts]
+        parts = [
+            (name, part if name == fixed else reading_type(part, decimals_as_texts))
+            for name, part in kind.parts
+        ]
         return composed(kind.outer, parts)
-    if shape := precision_and_scale(kind.text):
+    if shape := None if decimals_as_texts else precision_and_scale(kind.text):
         return SqlType(text=f"decimal({MAX_PRECISION},{roomy_scale(*shape)})")
-    return SqlType(text="string") if kind.text in _AS_TEXT else kind
+    return SqlType(text="string") if kind.text in _AS_TEXT or precision_and_scale(kind.text) else kind
 
 
 def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str:
@@ -109,22 +112,27 @@ def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
     return None
 
 
-def lost(read: str, _value: str, kind: str, _place: Place) -> str | None:
+def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
     """A ``Test`` of JSON: a number on its way to a string goes through a double, by itself and inside an object or an array."""
     if kind != "string":
         return None
-    number = f"octet_length({read}) > 15 AND {read} RLIKE '{_LONG_FLOAT}' AND {read} RLIKE '[.eE]'"
+    number = f"{read} RLIKE '{_DOUBLE}' AND NOT instr({VALUE}, concat('\"', {read}, '\"')) > 0"
     infinite = f"{read} = '\"Infinity\"' OR {read} = '\"-Infinity\"'"
     part = f"(startswith({read}, '{{') OR startswith({read}, '[')) AND {read} RLIKE '[.]|Infinity'"
-    in_quotes = f"instr({VALUE}, concat('\"', {read}, '\"')) > 0"
-    return f"({infinite} OR ({number})) AND NOT ({in_quotes}) OR ({part}) AND {_has_lossy_float()}"
+    return f"(({number}) OR {infinite} OR ({part})) AND {_has_lossy_float(read, place.formats.of_events)}"
 
 
-def _has_lossy_float() -> str:
-    """Whether the record has a number, outside of strings, that a double writes with other digits."""
-    bare = f"regexp_replace({VALUE}, {literal(_STRINGS_IN_IT)}, '')"
-    other = f"{_digits('n')} <> {_digits('CAST(try_cast(n AS double) AS string)')}"
-    return f"exists(regexp_extract_all({bare}, {literal(_FLOATS_IN_IT)}, 1), n -> {other})"
+def _has_lossy_float(read: str, is_event: bool) -> str:
+    """Whether the record has a number, outside of strings, that is a double in what was read, with other digits or an exponent."""
+    double = "CAST(try_cast(n AS double) AS string)"
+    odd = f"{_digits('n')} <> {_digits(double)}" + (f" OR contains({double}, 'E')" if is_event else "")
+    other = f"({odd}) AND contains({read}, {double})"
+    return f"exists(regexp_extract_all({without_strings(VALUE)}, {literal(_FLOATS_IN_IT)}, 1), n -> {other})"
+
+
+def without_strings(json: str) -> str:
+    """SQL of a JSON text without its strings."""
+    return f"regexp_replace({json}, {literal(STRINGS_IN_IT)}, '')"
 
 
 def _digits(number: str) -> str:

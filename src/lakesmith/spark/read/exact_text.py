@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from lakesmith.project.definitions import FileSource, OnInexact
 from lakesmith.project.spark_types import MAX_PRECISION, precision_and_scale
 from lakesmith.quoting import literal
+from lakesmith.sources.event_values import MOMENT
 from lakesmith.spark.frames.sql_text import any_of, case
 from lakesmith.spark.read.exact_times import (
     ABBREVIATED,
@@ -50,7 +51,8 @@ class TextFormats:
     """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it.
 
     ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``zone``: that of times without one.
-    ``decimal``: what stands before the fraction of a number.
+    ``decimal``: what stands before the fraction of a number. ``of_events``: the rules are those of
+    ``sources.event_values``, where these are narrower.
     """
 
     date: str | None = None
@@ -58,6 +60,7 @@ class TextFormats:
     rounds: bool = False
     zone: str | None = None
     decimal: str = "."
+    of_events: bool = False
 
     @classmethod
     def of(cls, source: FileSource) -> TextFormats:
@@ -65,7 +68,7 @@ class TextFormats:
         options = source.csv
         patterns = options.date_format, options.timestamp_format
         rounds = source.on_inexact is OnInexact.ROUND
-        return cls(*patterns, rounds, options.time_zone, options.decimal)
+        return cls(*patterns, rounds, options.time_zone, options.decimal, source.http is not None)
 
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
@@ -130,13 +133,15 @@ def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | Non
 
 def _misread(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
     if type_ == "date" and not formats.date:
-        usual = f"octet_length({text}) = 10 AND substr({text}, 8, 1) = '-'"
+        usual = f"octet_length({text}) = 10 AND substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
         return f"NOT (({usual}) OR {text} RLIKE '{_DATE}')"
     if type_ == "date" and has_letters(formats.date, "HhKkmsS"):
         moment = f"try_to_timestamp({text}, {literal(formats.date or '')})"
         return f"{moment} <> date_trunc('DAY', {moment})"
     if type_ == "timestamp_ntz" and has_letters(formats.timestamp, "VzOXxZ"):
         return "true"  # it says a zone
+    if type_ == "timestamp" and formats.of_events:
+        return f"NOT ({text} RLIKE {literal(f'^{MOMENT}$')})"
     if type_ == "timestamp":
         return wrong_zone(text, formats.timestamp)
     if type_ == "timestamp_ntz" and not formats.timestamp:

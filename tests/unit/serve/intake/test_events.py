@@ -25,7 +25,7 @@ SALE = '{"price": 1.50, "sale_time": "2026-11-23T10:15:00Z", "product_id": 7}'
         (f" [{SALE} , {SALE}]\n", [SALE, SALE]),
         (f"{SALE}\n\n{SALE}\r\n", [SALE, SALE]),
         ('{"price":\n 1.0}', ['{"price":  1.0}']),
-        ('{"price": 12345678901234567890.123456789}', ['{"price": 12345678901234567890.123456789}']),
+        ('{"price": 12345678.9000000000000}', ['{"price": 12345678.9000000000000}']),
         ('{"price": 1, "tags": ["a\\nb"]}', ['{"price": 1, "tags": ["a\\nb"]}']),
         ('{"price": 1, "product_id": null}', ['{"price": 1, "product_id": null}']),
         (f'{{"price": 1, "tags": ["{"1" * 2000}"]}}', [f'{{"price": 1, "tags": ["{"1" * 2000}"]}}']),
@@ -66,7 +66,10 @@ def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> No
         (b'{"price": 1e99999999999999999999}', "a number out of all range"),
         (b'{"tags": ' + b"[" * 100 + b"]" * 100 + b"}", "nested more than 100 levels deep"),
         (b'{"price": ' + b"1" * 1000 + b"}", "a number of 1000 characters or more"),
-        (b'{"price": 1.' + b"1" * 400 + b"e" + b"0" * 598 + b"1}", "a number of 1000 characters or more"),
+        (b'{"price": 1.' + b"1" * 400 + b"e" + b"0" * 598 + b"1}", "a number out of all range"),
+        (b'{"price": 1e-9999}', "a number out of all range"),
+        (b'{"price": "1e9999"}', "a number out of all range"),
+        (b'{"tags": {"a": [1e99999999]}}', "a number out of all range"),
         (rb'{"tags": ["\ud800"]}', "half of a surrogate pair"),
         (rb'{"\udc00": 1}', "half of a surrogate pair"),
         (rb'{"price": "\ud800", "price": 1}', "half of a surrogate pair"),
@@ -83,10 +86,14 @@ def test_a_body_that_is_no_events_is_broken(body: bytes, reason: str) -> None:
     [
         ('{"product_id": 1}', "price", "required, and not there"),
         ('{"price": null}', "price", "required, and not there"),
-        ('{"price": "1"}', "price", 'not a value of type decimal(10,2): "1"'),
+        ('{"price": "1,5"}', "price", 'not a value of type decimal(10,2): "1,5"'),
+        (
+            '{"price": 1.505}',
+            "price",
+            "not a value of type decimal(10,2): 1.505 (it has more than 2 digits after",
+        ),
         ('{"price": 1, "product_id": 1.5}', "product_id", "not a value of type bigint: 1.5"),
         ('{"price": 1, "product_id": 9223372036854775808}', "product_id", "not a value of type bigint: "),
-        ('{"price": 1, "product_id": 1e999999999}', "product_id", "not a value of type bigint: "),
         ('{"price": 1, "product_id": true}', "product_id", "not a value of type bigint: true"),
         ('{"price": 1, "sale_time": "yesterday"}', "sale_time", "not a value of type timestamp: "),
         ('{"price": 1, "tags": {}}', "tags", "not a value of type array<string>: {}"),
@@ -103,7 +110,7 @@ def test_each_fault_is_told_with_its_column(event: str, column: str, reason: str
 
 
 ID = EventReader(
-    [Column("id", "decimal(38,2)"), Column("name", "string"), Column("n", "int")], ["id", "name"]
+    [Column("id", "decimal(38,0)"), Column("name", "string"), Column("n", "int")], ["id", "name"]
 )
 
 
@@ -112,6 +119,8 @@ ID = EventReader(
     [
         ('{"id": 1, "name": "a"}', '{"name": "a", "n": 2, "id": 1.00}', True),
         ('{"id": 100, "name": "a"}', '{"id": 1e2, "name": "\\u0061"}', True),
+        ('{"id": 100, "name": "5"}', '{"id": "100", "name": 5}', True),
+        ('{"id": 1, "name": "7.5"}', '{"id": 1, "name": 7.50}', True),
         ('{"id": 1, "name": "a"}', '{"id": 1, "name": "A"}', False),
         ('{"id": 1, "name": "1"}', '{"id": 11, "name": ""}', False),
         (f'{{"id": {"9" * 37}8, "name": ""}}', f'{{"id": {"9" * 38}, "name": ""}}', False),

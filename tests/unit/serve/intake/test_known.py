@@ -10,7 +10,7 @@ import pytest
 from lakesmith.serve.intake import known as module
 from lakesmith.serve.intake.frames import Frame, Request, mark
 from lakesmith.serve.intake.known import Known
-from lakesmith.serve.intake.segments import Segments
+from lakesmith.serve.intake.segments import Segments, release_ids
 from lakesmith.serve.intake.writer import Full, Outcome, Taken, Writer
 
 
@@ -144,3 +144,19 @@ def test_too_much_that_waits_for_a_run_is_refused_until_it_is_taken(tmp_path: Pa
         time.sleep(0.02)
     assert again.take(request(2)).result(10) == Outcome(Taken.NEW)
     again.stop()
+
+
+def test_a_released_id_is_taken_again_by_this_process_and_the_next(tmp_path: Path) -> None:
+    taken(tmp_path, request(1, 2, 3))
+    (segment,) = Segments(tmp_path).waiting()
+    release_ids(tmp_path, segment.name, ids(1, 9))
+    assert taken(tmp_path, request(1), request(2)) == [Outcome(Taken.NEW), Outcome(Taken.NEW, 1)]
+    assert taken(tmp_path, request(1)) == [Outcome(Taken.NEW, 1)]
+    segments = Segments(tmp_path)
+    segments.open()
+    release_ids(tmp_path, segment.name, ids(3))
+    segments.measure()
+    assert [segments.known.get(each) for each in ids(2, 3)] == [b"", None]
+    segments.close()
+    assert taken(tmp_path, request(3)) == [Outcome(Taken.NEW)]
+    assert not list(tmp_path.glob(".*.released"))

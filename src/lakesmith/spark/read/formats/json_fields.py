@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.spark_types import SqlType, composed, parse_type
 from lakesmith.quoting import literal
-from lakesmith.sources.fields import FieldPath
+from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.spark.read.formats.json_lines import json_lines, one_file
 from lakesmith.spark.read.formats.json_types import inferred_json
 from lakesmith.spark.read.records import VALUE
@@ -23,6 +23,7 @@ from lakesmith.spark.read.request import SOURCE_FILE, ReadRequest
 
 _OBJECT = "map<string,variant>"
 _LIST = "array<variant>"
+_NO_TEXTS = "CAST(array() AS array<string>)"
 _STRING: Final = SqlType(text="string")
 _FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
 """A number with a point. As a variant ``1.0`` is 1, unless it has an exponent. (A key with such in it is not found, so a string.)"""
@@ -64,6 +65,27 @@ def json_field_types(
     types = {path: kinds.get((*path[:-1], path[-1].casefold()), _STRING) for path in unknown}
     declared = {column: parse_type(type_) for column, type_ in request.columns if "<" in type_}
     return {column: _only(declared[column], (column,), types) for column, *_ in unknown}
+
+
+def json_unknown_names(request: ReadRequest) -> str:
+    """SQL of what is to be said of a line's keys that the request's columns and their types do not name: an array."""
+    known = ", ".join(literal(key) for column, _ in request.columns for key in request.spelt(column))
+    keys = [f"array_except(json_object_keys({VALUE}), array({known}))"]
+    for column, _ in request.columns:
+        first, *others = request.spelt(column)
+        if others:
+            some = f"array_intersect(json_object_keys({VALUE}), array({', '.join(map(literal, others))}))"
+            keys.append(
+                f"IF(array_contains(json_object_keys({VALUE}), {literal(first)}), {some}, {_NO_TEXTS})"
+            )
+    said = f"transform(concat({', '.join(keys)}), key -> concat(key, ': no such column'))"
+    walk = _UnknownFields(request)
+    if asked := list(walk.columns()):
+        paths = ", ".join(literal(f"{dotted(path)}.") for path in walk.structs)
+        fields = _bound(_as(f"try_parse_json({VALUE})", _OBJECT), "row", f"concat({', '.join(asked)})")
+        inside = f"transform({fields}, it -> concat(array({paths})[it.struct], it.key, ': no such field'))"
+        said = f"concat({said}, array_distinct({inside}))"
+    return f"coalesce({said}, {_NO_TEXTS})"
 
 
 def _walked(spark: SparkSession, request: ReadRequest, walk: _UnknownFields, text: str) -> DataFrame | None:
@@ -142,7 +164,7 @@ def _beaten(value: str, first: str, others: Sequence[str]) -> str:
     """The keys of one field that are in the map ``value`` beside the field's own, unless that is null."""
     some = f"array_intersect(map_keys({value}), array({', '.join(map(literal, others))}))"
     own = f"try_element_at({value}, {literal(first)})"
-    return f"IF({own} IS NOT NULL AND NOT is_variant_null({own}), {some}, CAST(array() AS array<string>))"
+    return f"IF({own} IS NOT NULL AND NOT is_variant_null({own}), {some}, {_NO_TEXTS})"
 
 
 def _as(variant: str, kind: str) -> str:

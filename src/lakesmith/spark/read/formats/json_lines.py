@@ -4,7 +4,7 @@ Spark's reader takes the first of several values on a line, the last of a key gi
 as today, and rounds decimals; each line is therefore wrapped as the one element of an array (anything after it is then an
 error), and decimals, dates and times are read so that nothing is lost and made into their types by the rules for text.
 What is accepted: a number or an object for a string column (its text), a string for a decimal, date or timestamp, an
-integer for a floating-point number. A string for an integer, a floating-point number or a boolean is refused.
+integer for a floating-point number, ``7.0`` for an integer. A string for an integer, a floating-point number or a boolean is refused.
 Unknown keys are no matter here, at whatever depth: ``json_key_files`` and ``json_unknown_fields`` find them. Of keys that differ in
 case only (``ReadRequest.keys``) each line takes its own; two of which none is the better make it a bad one.
 """
@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import OnInexact
-from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
+from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.sources.formats.json_values import json_values
@@ -25,10 +25,8 @@ from lakesmith.sources.formats.text import is_wide
 from lakesmith.spark.frames.sql_text import any_of, case, options
 from lakesmith.spark.read.exact_nested import (
     UNUSUAL,
-    Place,
     anywhere,
     exact,
-    in_regex,
     inexact,
     lost,
     reading_type,
@@ -36,6 +34,20 @@ from lakesmith.spark.read.exact_nested import (
     wrong,
 )
 from lakesmith.spark.read.exact_text import TextFormats, reason
+from lakesmith.spark.read.formats.json_parse import (
+    KEYS,
+    STRICT,
+    column_types,
+    found_under,
+    in_one,
+    is_far,
+    parse_line,
+    place_of,
+    reading_fields,
+    string_fields,
+    text_of_decimal,
+    with_whole_numbers,
+)
 from lakesmith.spark.read.kafka import odd_value
 from lakesmith.spark.read.records import (
     VALUE,
@@ -59,13 +71,9 @@ from lakesmith.spark.read.request import (
 )
 
 _FAULT = "_fault"
-_KEYS = "_keys"
-_STRICT = (
-    ("mode", "PERMISSIVE"),
-    ("columnNameOfCorruptRecord", "bad"),
-    ("allowSingleQuotes", "false"),
-    ("allowNonNumericNumbers", "false"),
-)
+_FAR = "_far"
+_UNKNOWN = "_unknown"
+_ODD_WHOLE = "_first.bad IS NOT NULL AND _value RLIKE '[0-9][.]0'"
 _NONE = "CAST(array() AS array<string>)"
 _NUMBER = r"(-?[0-9][0-9.eE+-]*)"
 _ESCAPE = r"\u"
@@ -77,10 +85,15 @@ _PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 """An escaped backslash, which may stand before a letter u, or one character of two escapes."""
 
 
-def json_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files."""
+def json_rows(spark: SparkSession, request: ReadRequest, unknown: str = _NONE) -> DataFrame | None:
+    """The rows as ``read_files`` gives them; None when there are no files.
+
+    ``unknown``: SQL of an array of what is to be said of keys that no row may have.
+    """
     typed = _typed(spark, request)
-    return owned_by(spark, _judged(typed, request)) if typed is not None else None
+    if typed is None:
+        return None
+    return owned_by(spark, _judged(typed.selectExpr("*", f"{unknown} AS {_UNKNOWN}"), request))
 
 
 def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
@@ -98,13 +111,18 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     if lines is None:
         return None
     formats = TextFormats.of(request.source)
-    numbers = f"({unusual(kind for _, kind in _types(request))}) AS {UNUSUAL}"
+    numbers = f"({unusual(kind for _, kind in column_types(request))}) AS {UNUSUAL}"
     session = scan_session(spark)  # keys that differ only in case are different keys
-    keys = f"{f'json_object_keys({VALUE})' if request.keys else _NONE} AS {_KEYS}"
-    parsed = owned_by(session, lines).selectExpr("*", f"{_parse(_reading_fields(request))} AS j", keys)
+    keys = f"{f'json_object_keys({VALUE})' if request.keys else _NONE} AS {KEYS}"
+    fields = reading_fields(request)
+    far = owned_by(session, lines).selectExpr("*", f"{is_far(request)} AS {_FAR}", keys)
+    parsed = far.selectExpr("*", f"{parse_line(fields, f'IF({_FAR}, NULL, {VALUE})')} AS _first")
+    parsed = parsed.selectExpr(
+        "*", f"IF({_ODD_WHOLE}, {parse_line(fields, with_whole_numbers(VALUE))}, _first) AS j"
+    )
     return parsed.selectExpr(
-        VALUE, *PROVENANCE, "j", _KEYS, f"{_fault(request)} AS {_FAULT}", numbers, *_read_columns(request)
-    ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in _types(request)))
+        VALUE, *PROVENANCE, "j", KEYS, f"{_fault(request)} AS {_FAULT}", numbers, *_read_columns(request)
+    ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in column_types(request)))
 
 
 def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
@@ -156,47 +174,6 @@ def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
     return text_records(scan, group, 0)
 
 
-def _types(request: ReadRequest) -> list[tuple[int, SqlType]]:
-    return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
-
-
-def _reading_fields(request: ReadRequest) -> str:
-    return ", ".join(
-        f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_)), request, (column,)).text}"
-        for column, type_ in request.columns
-        for key in request.spelt(column)
-    )
-
-
-def _as_spelt(kind: SqlType, request: ReadRequest, path: FieldPath) -> SqlType:
-    """A type with a field for each key under which one of its fields is found."""
-    parts = [
-        (key, _as_spelt(part, request, (*path, name)))
-        for name, part in kind.parts
-        for key in (request.spelt(*path, name) if kind.outer == "struct" else [name])
-    ]
-    return composed(kind.outer, parts) if kind.outer else kind
-
-
-def _in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> str:
-    """SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is not null counts."""
-    if not any(at[: len(path)] == path and len(at) > len(path) for at in request.keys):
-        return read
-    if kind.outer != "struct":
-        each, (name, part) = f"e{len(path)}", kind.parts[-1]
-        value = _in_one(each, part, request, (*path, name))
-        lambda_ = f"{each} -> {value}" if kind.outer == "array" else f"(k{len(path)}, {each}) -> {value}"
-        return f"transform{'' if kind.outer == 'array' else '_values'}({read}, {lambda_})"
-    fields = []
-    for name, part in kind.parts:
-        values = (
-            _in_one(f"{read}.{quoted(key)}", part, request, (*path, name))
-            for key in request.spelt(*path, name)
-        )
-        fields.append(f"{literal(name)}, coalesce({', '.join(values)})")
-    return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
-
-
 def _rivals(request: ReadRequest) -> list[tuple[str, str]]:
     """Branches: SQL that is true where a line has several keys for a column or field and none is the better one, and what to say of it."""
     kinds, found = dict(request.columns), []
@@ -217,8 +194,8 @@ def _rivalry(
         test = _several_fields("get(j.r, 0)", row, path, 0, request)
         return f"coalesce({test}, false)", literal(what)
     some, best = (f"array({', '.join(map(literal, keys))})" for keys in (names, better))
-    there = f"array_sort(array_intersect({_KEYS}, {some}))"
-    beaten = f" AND NOT arrays_overlap({_KEYS}, {best})" if better else ""
+    there = f"array_sort(array_intersect({KEYS}, {some}))"
+    beaten = f" AND NOT arrays_overlap({KEYS}, {best})" if better else ""
     text = f"concat({literal(what + ': ')}, array_join({there}, ', '))"
     return f"coalesce(size({there}) > 1{beaten}, false)", text
 
@@ -240,29 +217,14 @@ def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request:
     return any_of(_several_fields(value, part, path, at + 1, request) for value in (first, *others))
 
 
-def _string_fields(request: ReadRequest) -> str:
-    keys = (key for column, _ in request.columns for key in request.spelt(column))
-    return ", ".join(f"{quoted(key)}: string" for key in keys)
-
-
-def _parse(fields: str) -> str:
-    wrapped = f"concat('{{\"r\":[', {VALUE}, ']}}')"
-    schema = f"r array<struct<{fields}>>, bad string"
-    return f"from_json({wrapped}, {literal(schema)}, {options(_STRICT)})"
-
-
-def _found(request: ReadRequest, column: str, row: str) -> str:
-    *better, last = request.spelt(column)
-    branches = [(f"array_contains({_KEYS}, {literal(key)})", f"{row}.{quoted(key)}") for key in better]
-    return case(branches, f"{row}.{quoted(last)}")
-
-
 def _read_columns(request: ReadRequest) -> list[str]:
-    found = (
-        _in_one(_found(request, column, "get(j.r, 0)"), reading_type(parse_type(type_)), request, (column,))
-        for column, type_ in request.columns
-    )
-    return [f"{value} AS s{i}" for i, value in enumerate(found)]
+    found = []
+    for i, (column, type_) in enumerate(request.columns):
+        # A text has the number as it was before ``with_whole_numbers``.
+        row = f"get({'_first' if type_ == 'string' else 'j'}.r, 0)"
+        value = in_one(found_under(request, column, row), reading_type(parse_type(type_)), request, (column,))
+        found.append(f"{value} AS s{i}")
+    return found
 
 
 def _not_one(request: ReadRequest) -> str:
@@ -281,6 +243,7 @@ def _fault(request: ReadRequest) -> str:
     return case(
         [
             (undecoded(csv), literal(f"not valid {csv.encoding}")),
+            (_FAR, literal("a number out of all range")),
             (
                 f"{VALUE} = '['",
                 literal("an array that is not closed: the file was cut off, and what came after is missing"),
@@ -301,7 +264,7 @@ def _half_pair() -> str:
 
 def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
     odd = _all_odd(request)
-    marked = typed.selectExpr("*", f"{_bad(odd)} AS _bad")
+    marked = typed.selectExpr("*", f"({_bad(odd)} OR size({_UNKNOWN}) > 0) AS _bad")
     columns = [f"t{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)]
     inexact_ones = ((column, _inexact(i, request)) for i, (column, _) in enumerate(request.columns))
     return marked.selectExpr(
@@ -319,17 +282,17 @@ def _bad(odd: dict[int, str | None]) -> str:
 
 
 def _all_odd(request: ReadRequest) -> dict[int, str | None]:
-    return {i: _odd(i, request) for i, _ in _types(request)}
+    return {i: _odd(i, request) for i, _ in column_types(request)}
 
 
 def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
     """The reasons of a bad row; ``f`` is the row parsed once more, with every value as text."""
     each = (_column_reasons(i, request, odd[i]) for i in odd)
     texts = ", ".join(
-        f"{_found(request, column, 'row')} AS {_one(i)}" for i, (column, _) in enumerate(request.columns)
+        f"{found_under(request, column, 'row')} AS {_one(i)}" for i, (column, _) in enumerate(request.columns)
     )
-    row = f"transform(array(get({_parse(_string_fields(request))}.r, 0)), row -> struct({texts}))"
-    found = f"transform({row}, f -> concat({', '.join((_NONE, *each))}))[0]"
+    row = f"transform(array(get({parse_line(string_fields(request))}.r, 0)), row -> struct({texts}))"
+    found = f"transform({row}, f -> concat({', '.join((_UNKNOWN, *each))}))[0]"
     some = f"IF(size({found}) > 0, {found}, array('does not parse'))"
     return f"IF({_FAULT} IS NOT NULL, array({_FAULT}), {some})"
 
@@ -365,13 +328,15 @@ def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath, reque
         branches = [(f"{found} IS NULL", _NONE), (f"NOT startswith({found}, '{{')", bad)]
         return case(branches, _unparsed(found, kind, path, request))
     schema = literal(", ".join((*(f"{quoted(key)} {own.text}" for key in keys), "bad string")))
-    return case([(f"from_json({text}, {schema}, {options(_STRICT)}).bad IS NOT NULL", bad)], _NONE)
+    return case(
+        [(f"from_json({with_whole_numbers(text)}, {schema}, {options(STRICT)}).bad IS NOT NULL", bad)], _NONE
+    )
 
 
 def _unread(text: str, kind: SqlType) -> str:
     """Whether a JSON text does not parse as the type."""
     schema = literal(f"v {reading_type(kind).text}, bad string")
-    return f"from_json(concat('{{\"v\":', {text}, '}}'), {schema}, {options(_STRICT)}).bad IS NOT NULL"
+    return f"from_json(concat('{{\"v\":', {with_whole_numbers(text)}, '}}'), {schema}, {options(STRICT)}).bad IS NOT NULL"
 
 
 def _one(index: int) -> str:
@@ -387,7 +352,7 @@ def _reason(index: int, request: ReadRequest) -> str:
 
 def _written(index: int, request: ReadRequest) -> str:
     """A value's text as it stands in the record: a number goes through a double on its way to a string, so 1e999 is Infinity."""
-    numbers = f"regexp_extract_all({VALUE}, {literal(_place(index, request).before + _NUMBER)}, 1)"
+    numbers = f"regexp_extract_all({VALUE}, {literal(place_of(index, request).before + _NUMBER)}, 1)"
     text = f"f.{_one(index)}"
     same = (
         f"try_cast(n AS double) <=> try_cast(replace({text}, '\"', '') AS double) AND NOT {_in_quotes(text)}"
@@ -398,33 +363,21 @@ def _written(index: int, request: ReadRequest) -> str:
 def _inexact(index: int, request: ReadRequest) -> str | None:
     """SQL that is true when a column was read but for digits that its type does not hold."""
     kind = parse_type(request.columns[index][1])
-    return anywhere(inexact, f"s{index}", f"t{index}", kind, _place(index, request))
-
-
-def _place(index: int, request: ReadRequest) -> Place:
-    return Place.of(request.spelt(request.columns[index][0]), TextFormats.of(request.source))
+    return anywhere(inexact, f"s{index}", f"t{index}", kind, place_of(index, request))
 
 
 def _odd(index: int, request: ReadRequest) -> str | None:
     """SQL that is true when a column was read, but not as its source wants it."""
     column, type_ = request.columns[index]
     read, value, kind = f"s{index}", f"t{index}", parse_type(type_)
-    doubts = [anywhere(test, read, value, kind, _place(index, request)) for test in (wrong, lost)]
+    doubts = [anywhere(test, read, value, kind, place_of(index, request)) for test in (wrong, lost)]
     if request.source.on_inexact is not OnInexact.ROUND:
         doubts.append(_inexact(index, request))
-    if precision_and_scale(type_):
-        doubts += [_with_comma(key) for key in request.spelt(column)]
+    # Spark drops commas from a decimal in a string: "1,50" would be 150.
+    doubts.append(text_of_decimal(column, request, ","))
     some = [doubt for doubt in doubts if doubt]
     return any_of(some) if some else None
 
 
 def _in_quotes(text: str) -> str:
     return f"instr({VALUE}, concat('\"', {text}, '\"')) > 0"
-
-
-def _with_comma(key: str) -> str:
-    """Spark drops commas from a decimal in a string: ``"1,50"`` would be 150."""
-    pattern = literal('"' + in_regex(key) + r'"\s*:\s*"[^"]*,')
-    looks = f"instr({VALUE}, ',') > 0 AND {VALUE} RLIKE {pattern}"
-    text = f"get({_parse(f'{quoted(key)}: string')}.r, 0).{quoted(key)}"
-    return f"{looks} AND instr({text}, ',') > 0"

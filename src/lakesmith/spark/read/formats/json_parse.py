@@ -1,0 +1,123 @@
+"""How a line of JSON is parsed: by Spark's ``from_json``, wrapped as the one element of an array, with a field for each key that a
+column or a field is found under."""
+
+from __future__ import annotations
+
+from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
+from lakesmith.quoting import literal, quoted
+from lakesmith.sources.fields import FieldPath
+from lakesmith.spark.frames.sql_text import any_of, case, options
+from lakesmith.spark.read.exact_nested import STRINGS_IN_IT, Place, anywhere, reading_type, without_strings
+from lakesmith.spark.read.exact_text import TextFormats
+from lakesmith.spark.read.records import VALUE
+from lakesmith.spark.read.request import ReadRequest
+
+STRICT = (
+    ("mode", "PERMISSIVE"),
+    ("columnNameOfCorruptRecord", "bad"),
+    ("allowSingleQuotes", "false"),
+    ("allowNonNumericNumbers", "false"),
+)
+KEYS = "_keys"
+_FAR_NUMBER = "[0-9.][eE][+-]?[0-9]{4}"
+_QUOTED = '"[0-9.eE+-]*'
+_POINT_ZERO = "(-?[0-9]+)[.]0+(?![0-9.eE])"
+
+
+def column_types(request: ReadRequest) -> list[tuple[int, SqlType]]:
+    """The columns' numbers and types."""
+    return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
+
+
+def reading_fields(request: ReadRequest) -> str:
+    """DDL of the fields of a line, each of the type that it is read as."""
+    return ", ".join(
+        f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_)), request, (column,)).text}"
+        for column, type_ in request.columns
+        for key in request.spelt(column)
+    )
+
+
+def _as_spelt(kind: SqlType, request: ReadRequest, path: FieldPath) -> SqlType:
+    """A type with a field for each key under which one of its fields is found."""
+    parts = [
+        (key, _as_spelt(part, request, (*path, name)))
+        for name, part in kind.parts
+        for key in (request.spelt(*path, name) if kind.outer == "struct" else [name])
+    ]
+    return composed(kind.outer, parts) if kind.outer else kind
+
+
+def in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> str:
+    """SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is not null counts."""
+    if not any(at[: len(path)] == path and len(at) > len(path) for at in request.keys):
+        return read
+    if kind.outer != "struct":
+        each, (name, part) = f"e{len(path)}", kind.parts[-1]
+        value = in_one(each, part, request, (*path, name))
+        lambda_ = f"{each} -> {value}" if kind.outer == "array" else f"(k{len(path)}, {each}) -> {value}"
+        return f"transform{'' if kind.outer == 'array' else '_values'}({read}, {lambda_})"
+    fields = []
+    for name, part in kind.parts:
+        values = (
+            in_one(f"{read}.{quoted(key)}", part, request, (*path, name))
+            for key in request.spelt(*path, name)
+        )
+        fields.append(f"{literal(name)}, coalesce({', '.join(values)})")
+    return f"IF({read} IS NULL, NULL, named_struct({', '.join(fields)}))"
+
+
+def string_fields(request: ReadRequest) -> str:
+    """DDL of the fields of a line, all as texts."""
+    keys = (key for column, _ in request.columns for key in request.spelt(column))
+    return ", ".join(f"{quoted(key)}: string" for key in keys)
+
+
+def parse_line(fields: str, json: str = VALUE) -> str:
+    """SQL of what a line holds of these fields: ``r``, an array of one struct, and ``bad``, the text of what does not parse."""
+    wrapped = f"concat('{{\"r\":[', {json}, ']}}')"
+    schema = f"r array<struct<{fields}>>, bad string"
+    return f"from_json({wrapped}, {literal(schema)}, {options(STRICT)})"
+
+
+def with_whole_numbers(json: str) -> str:
+    """SQL of a JSON text whose numbers such as ``7.0`` are whole numbers, which Spark takes for an integer."""
+    return f"regexp_replace({json}, {literal(f'({STRINGS_IN_IT})|{_POINT_ZERO}')}, '$1$2')"
+
+
+def found_under(request: ReadRequest, column: str, row: str) -> str:
+    """SQL of what was read of a column: under the best of its keys that the line has."""
+    *better, last = request.spelt(column)
+    branches = [(f"array_contains({KEYS}, {literal(key)})", f"{row}.{quoted(key)}") for key in better]
+    return case(branches, f"{row}.{quoted(last)}")
+
+
+def place_of(index: int, request: ReadRequest) -> Place:
+    """Where the values of a column are in a line."""
+    return Place.of(request.spelt(request.columns[index][0]), TextFormats.of(request.source))
+
+
+def is_far(request: ReadRequest) -> str:
+    """SQL that is true for a record with a number of an exponent that Spark works on without end where it is read for a decimal."""
+    if not any(precision_and_scale(leaf.text) for _, kind in column_types(request) for leaf in kind.leaves()):
+        return "false"
+    bare = f"{VALUE} RLIKE {literal(_FAR_NUMBER)} AND {without_strings(VALUE)} RLIKE {literal(_FAR_NUMBER)}"
+    quoted_ones = (text_of_decimal(column, request, _FAR_NUMBER) for column, _ in request.columns)
+    return f"coalesce({any_of([bare, *(test for test in quoted_ones if test)])}, false)"
+
+
+def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | None:
+    """SQL that is true when a text stands for a decimal in a column, at any depth, in which the pattern is found; None: it has no decimal."""
+    kind = parse_type(dict(request.columns)[column])
+    if not any(precision_and_scale(leaf.text) for leaf in kind.leaves()):
+        return None
+
+    def test(read: str, _value: str, type_: str, place_of: Place) -> str | None:
+        return f"{read} RLIKE {literal(pattern)}" if precision_and_scale(type_) else None
+
+    keys = request.spelt(column)
+    fields = ", ".join(f"{quoted(key)}: {reading_type(kind, decimals_as_texts=True).text}" for key in keys)
+    place = Place.of(keys, TextFormats.of(request.source))
+    row = f"get({parse_line(fields)}.r, 0)"
+    tests = (anywhere(test, f"{row}.{quoted(key)}", "", kind, place) for key in keys)
+    return f"({VALUE} RLIKE {literal(_QUOTED + pattern)} AND ({any_of(each for each in tests if each)}))"
