@@ -20,7 +20,8 @@ STRICT = (
 )
 KEYS = "_keys"
 _FAR_NUMBER = "[0-9.][eE][+-]?[0-9]{4}"
-_QUOTED = '"[0-9.eE+-]*'
+_QUOTED = {_FAR_NUMBER: f'"[0-9.eE+-]*{_FAR_NUMBER}', ",": '"([0-9.eE+-]+,|,[0-9])'}
+"""How a record looks in which a text may be such a number: not as the end of a text and the comma behind it."""
 _POINT_ZERO = "(-?[0-9]+)[.]0+(?![0-9.eE])"
 
 
@@ -107,7 +108,10 @@ def is_far(request: ReadRequest) -> str:
 
 
 def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | None:
-    """SQL that is true when a text stands for a decimal in a column, at any depth, in which the pattern is found; None: it has no decimal."""
+    """SQL that is true when a text stands for a decimal in a column, at any depth, in which the pattern is found; None: it has no decimal.
+
+    ``pattern``: one that ``_QUOTED`` has.
+    """
     kind = parse_type(dict(request.columns)[column])
     if not any(precision_and_scale(leaf.text) for leaf in kind.leaves()):
         return None
@@ -120,4 +124,4 @@ def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | No
     place = Place.of(keys, TextFormats.of(request.source))
     row = f"get({parse_line(fields)}.r, 0)"
     tests = (anywhere(test, f"{row}.{quoted(key)}", "", kind, place) for key in keys)
-    return f"({VALUE} RLIKE {literal(_QUOTED + pattern)} AND ({any_of(each for each in tests if each)}))"
+    return f"({VALUE} RLIKE {literal(_QUOTED[pattern])} AND ({any_of(each for each in tests if each)}))"
