@@ -27,6 +27,21 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("nested", '{"n": {"x": 1, "d": 1.5}, "l": [1, 2]}', {"n": Row(x=1, d=Decimal("1.5")), "l": [1, 2]}),
     ("a string for an int", '{"i": "5"}', "i: not an int: '5'"),
     ("a fraction for an int", '{"i": 5.5}', "i: not an int: '5.5'"),
+    ("zeros after the point of an int", '{"i": 5.00, "l": [1.0]}', {"i": 5, "l": [1]}),
+    (
+        "such an int beside such a text",
+        '{"i": 5.0, "s": 7.0, "w": {"s": 7.0}}',
+        {"i": 5, "s": "7.0", "w": Row(s="7.0")},
+    ),
+    ("an int with an exponent", '{"i": 1e2}', "i: not an int: '1e2'"),
+    ("an exponent without end", '{"d": 1e99999999}', "a number out of all range"),
+    ("an exponent without end in a text", '{"n": {"d": "1e-99999999"}}', "a number out of all range"),
+    ("a decimal comma inside", '{"n": {"d": "1,5"}}', "n: not a struct"),
+    (
+        "few digits of many",
+        '{"s": 0.1000000000000000000000001}',
+        "s: not a string: '0.1000000000000000000000001'",
+    ),
     ("too large", '{"i": 99999999999}', "i: not an int: '99999999999'"),
     (
         "digits beyond the scale",

@@ -52,15 +52,17 @@ Test = Callable[[str, str, str, Place], str | None]
 """SQL of a doubt about what was read, what was made of it, and the type, which has no parts; None: there is none."""
 
 
-def reading_type(kind: SqlType, decimals_as_texts: bool = False) -> SqlType:
-    """The type to give to ``from_json``."""
+def reading_type(kind: SqlType, decimals_as_texts: bool = False, wide: bool = False) -> SqlType:
+    """The type to give to ``from_json``. ``wide``: integers are decimals, of which a bigint fits before the point."""
     if kind.outer:
         fixed = "key" if kind.outer == "map" else None
         parts = [
-            (name, part if name == fixed else reading_type(part, decimals_as_texts))
+            (name, part if name == fixed else reading_type(part, decimals_as_texts, wide))
             for name, part in kind.parts
         ]
         return composed(kind.outer, parts)
+    if wide and kind.text in ("int", "bigint"):
+        return SqlType(text="decimal(38,19)")
     if shape := None if decimals_as_texts else precision_and_scale(kind.text):
         return SqlType(text=f"decimal({MAX_PRECISION},{roomy_scale(*shape)})")
     return SqlType(text="string") if kind.text in _AS_TEXT or precision_and_scale(kind.text) else kind

@@ -116,13 +116,23 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     keys = f"{f'json_object_keys({VALUE})' if request.keys else _NONE} AS {KEYS}"
     fields = reading_fields(request)
     far = owned_by(session, lines).selectExpr("*", f"{is_far(request)} AS {_FAR}", keys)
-    parsed = far.selectExpr("*", f"{parse_line(fields, f'IF({_FAR}, NULL, {VALUE})')} AS _first")
-    parsed = parsed.selectExpr(
-        "*", f"IF({_ODD_WHOLE}, {parse_line(fields, with_whole_numbers(VALUE))}, _first) AS j"
+    first = far.selectExpr("*", f"{parse_line(fields, f'IF({_FAR}, NULL, {VALUE})')} AS _first")
+    whole = first.selectExpr(
+        "*", f"IF({_ODD_WHOLE}, {parse_line(fields, with_whole_numbers(VALUE))}, NULL) AS _whole"
     )
+    parsed = whole.selectExpr("*", f"{_of_whole_numbers(request)} AS j")
     return parsed.selectExpr(
         VALUE, *PROVENANCE, "j", KEYS, f"{_fault(request)} AS {_FAULT}", numbers, *_read_columns(request)
     ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in column_types(request)))
+
+
+def _of_whole_numbers(request: ReadRequest) -> str:
+    """SQL of what was read of a line. Where integers are written as ``7.0``, texts are to keep such numbers as they are: integers are
+    read as decimals then, once ``_whole`` has shown that each is a whole number."""
+    exactly = f"{parse_line(reading_fields(request, wide=True))}.r"
+    integers = f"try_cast({exactly} AS array<struct<{reading_fields(request)}>>)"
+    read = f"named_struct('r', {integers}, 'bad', CAST(NULL AS string))"
+    return f"IF(_whole IS NULL, _first, IF(_whole.bad IS NULL, {read}, _whole))"
 
 
 def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
@@ -220,10 +230,8 @@ def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request:
 def _read_columns(request: ReadRequest) -> list[str]:
     found = []
     for i, (column, type_) in enumerate(request.columns):
-        # A text has the number as it was before ``with_whole_numbers``.
-        row = f"get({'_first' if type_ == 'string' else 'j'}.r, 0)"
-        value = in_one(found_under(request, column, row), reading_type(parse_type(type_)), request, (column,))
-        found.append(f"{value} AS s{i}")
+        read = found_under(request, column, "get(j.r, 0)")
+        found.append(f"{in_one(read, reading_type(parse_type(type_)), request, (column,))} AS s{i}")
     return found
 
 

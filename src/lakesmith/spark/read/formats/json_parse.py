@@ -30,10 +30,10 @@ def column_types(request: ReadRequest) -> list[tuple[int, SqlType]]:
     return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
 
 
-def reading_fields(request: ReadRequest) -> str:
-    """DDL of the fields of a line, each of the type that it is read as."""
+def reading_fields(request: ReadRequest, wide: bool = False) -> str:
+    """DDL of the fields of a line, each of the type that it is read as. ``wide``: integers as decimals."""
     return ", ".join(
-        f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_)), request, (column,)).text}"
+        f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_), wide=wide), request, (column,)).text}"
         for column, type_ in request.columns
         for key in request.spelt(column)
     )
