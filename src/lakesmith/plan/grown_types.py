@@ -20,8 +20,8 @@ def grown(ours: SqlType, theirs: SqlType, base: SqlType | None) -> SqlType:
     """``ours`` with the fields, at any depth, that only ``theirs`` has, each behind its struct's others.
 
     ``base``: what of ``ours`` was there before the batch, and keeps its type; None: nothing. What the batch brings takes the wider
-    of two types where one widens to the other, else it keeps the first. Left out is what no table can hold: a field whose name
-    is blank or differs from another in case only, fields in the keys of maps.
+    of two types where one widens to the other, else it keeps the first that is one (``is_typeless``). Left out is what no table can
+    hold: a field whose name is blank or differs from another in case only, fields in the keys of maps, and fields without a type.
     """
     return _united(ours, theirs, base, last=True)
 
@@ -90,7 +90,8 @@ def _fields(ours: SqlType, theirs: SqlType, base: SqlType | None, *, last: bool)
 
 def _fits_in(name: str, kind: SqlType, beside: Sequence[tuple[str, SqlType]]) -> bool:
     names = [name.casefold(), *(other.casefold() for other, _ in beside)]
-    return bool(name.strip()) and len(set(names)) == len(names) and _can_be_added(kind)
+    unlike = bool(name.strip()) and len(set(names)) == len(names)
+    return unlike and not kind.is_typeless and _can_be_added(kind)
 
 
 def _can_be_added(kind: SqlType) -> bool:
@@ -100,7 +101,8 @@ def _can_be_added(kind: SqlType) -> bool:
 
 
 def table_type(found: str) -> str:
-    """The type of a column that is new, as a table has it."""
+    """The type of a column that is new, as a table has it: without the fields in it that have no type; a text, which holds any value,
+    where it has no type itself."""
     return _in_a_table(parse_type(found)).text
 
 
@@ -113,11 +115,14 @@ def _in_a_table(kind: SqlType) -> SqlType:
     if kind.outer == "struct" and not kind.parts:
         return SqlType(text="string")
     if kind.outer:
-        return _with(kind, [(name, _in_a_table(part)) for name, part in kind.parts])
+        typed = [(name, part) for name, part in kind.parts if kind.outer != "struct" or not part.is_typeless]
+        return _with(kind, [(name, _in_a_table(part)) for name, part in typed or kind.parts])
     plain = kind.text.partition(" collate ")[0]
     instead = _IN_A_TABLE.get(plain.lower(), plain)
     return kind if instead == kind.text else SqlType(text=instead)
 
 
 def _wider(one: SqlType, other: SqlType) -> SqlType:
+    if one.is_typeless or other.is_typeless:
+        return other if one.is_typeless else one
     return _in_a_table(other if type_changes(one.text, other.text) else one)

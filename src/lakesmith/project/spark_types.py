@@ -77,6 +77,13 @@ class SqlType:
         is_odd = self.outer == "map" and self.parts[0][1].text != "string"
         return is_odd or any(part.has_odd_keys for _, part in self.parts)
 
+    @property
+    def is_typeless(self) -> bool:
+        """Whether no value but null, or a list or a map without one, was ever of it: files have such columns, a table has not."""
+        if self.outer == "struct":
+            return bool(self.parts) and all(part.is_typeless for _, part in self.parts)
+        return self.parts[-1][1].is_typeless if self.outer else self.text == "void"
+
     def leaves(self) -> Iterator[SqlType]:
         """The types in it, at any depth, that have no parts; itself where it is one."""
         if not self.outer:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
+from lakesmith.project.spark_types import parse_type
 from lakesmith.sources.shape import FileShape
 
 
@@ -30,12 +31,13 @@ class ColumnMatch:
 
     ``present`` pairs each declared name with the file's spelling of it, in declared order (of records, with each of their
     spellings, the better first); ``missing`` are declared and not in the file (null in its rows). ``new`` are to be added under ``on_new_column: evolve``; under ``ignore`` they are in
-    ``ignored``, under ``fail`` in ``problems``. ``notes`` are for people.
+    ``ignored``, under ``fail`` in ``problems``. ``typeless`` are new, to be added once a file says their type. ``notes`` are for people.
     """
 
     present: tuple[tuple[str, str], ...]
     missing: tuple[str, ...] = ()
     new: tuple[NewColumn, ...] = ()
+    typeless: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
@@ -66,6 +68,9 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
         for name, kind in zip(shape.columns, shape.types, strict=True)
         if name in extra_names
     ]
+    typeless = [it.name for it in extra if it.type and parse_type(it.type).is_typeless]
+    if policy is OnNewColumn.EVOLVE:
+        extra = [column for column in extra if column.name not in typeless]
     alike = _alike(extra, declared) if policy is OnNewColumn.EVOLVE else ()
     return ColumnMatch(
         present=present,
@@ -73,6 +78,7 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
         new=tuple(column for column in extra if column.name not in alike)
         if policy is OnNewColumn.EVOLVE
         else (),
+        typeless=tuple(typeless) if policy is OnNewColumn.EVOLVE else (),
         ignored=tuple(column.name for column in extra) if policy is OnNewColumn.IGNORE else (),
         problems=(
             *_new_problem(extra, policy, strange=not found and bool(declared)),

@@ -66,6 +66,18 @@ def _at(kind: SqlType, path: FieldPath) -> SqlType:
     return _at(dict(kind.parts)[path[0]], path[1:]) if path else kind
 
 
+def typeless_fields(declared: Sequence[Column], shape: FileShape) -> set[FieldPath]:
+    """Those of the fields that only the file has that have no type in it."""
+    found, types = file_types(declared, shape), {column.name: column.type or "" for column in declared}
+    each = (_only_in_file(parse_type(types[name]), theirs, (name,)) for name, theirs in found.items())
+    return {path for fields in each for path, kind in fields if kind.is_typeless}
+
+
+def typeless_note(names: Sequence[str]) -> str:
+    """What is said of columns and fields that have no type yet."""
+    return f"only nulls in the files so far, so they have no type; new once a file says one: {listed(names)}"
+
+
 def compare_fields(
     declared: Sequence[Column], shape: FileShape
 ) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
@@ -79,7 +91,7 @@ def compare_fields(
     for column in declared:
         if column.name in found:
             ours, theirs = parse_type(column.type or ""), found[column.name]
-            unknown += _only_in_file(ours, theirs, (column.name,))
+            unknown += [path for path, _ in _only_in_file(ours, theirs, (column.name,))]
             missing += _only_declared(ours, theirs, (column.name,))
     return tuple(unknown), tuple(missing)
 
@@ -124,7 +136,7 @@ def listed(texts: Sequence[str]) -> str:
     return f"{names} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else names
 
 
-def _only_in_file(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[FieldPath]:
+def _only_in_file(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[tuple[FieldPath, SqlType]]:
     if declared.outer != found.outer:
         return
     ours = {theirs: name for name, theirs in paired(declared, found).items()}
@@ -133,7 +145,7 @@ def _only_in_file(declared: SqlType, found: SqlType, path: FieldPath) -> Iterato
             inner = dict(declared.parts)[ours[name]]
             yield from _only_in_file(inner, kind, (*path, ours[name]))
         else:
-            yield (*path, name)
+            yield (*path, name), kind
 
 
 def _only_declared(declared: SqlType, found: SqlType, path: FieldPath) -> Iterator[FieldPath]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakesmith.plan.grown_types import common_type, grown, remembered, widened
+from lakesmith.plan.grown_types import common_type, grown, remembered, table_type, widened
 from lakesmith.project.spark_types import parse_type
 
 GROWN = [
@@ -24,7 +24,9 @@ GROWN = [
     ("two of another case: the first", "struct<a:int>", "struct<b:int,B:int>", "struct<a:int,b:int>"),
     ("not with two of one name inside", "struct<a:int>", "struct<b:struct<x:int,X:int>>", "struct<a:int>"),
     ("not without a name", "struct<a:int>", "struct<` `:int,c:struct<` `:int>>", "struct<a:int>"),
-    ("types that no table has", "struct<>", "struct<a:tinyint,b:array<smallint>,c:void,d:struct<>>", "struct<a:int,b:array<int>,c:string,d:string>"),
+    ("not without a type", "struct<a:int>", "struct<a:int,b:void,c:array<void>,d:struct<e:void,f:map<string,void>>>", "struct<a:int>"),
+    ("only with the fields that have one", "struct<>", "struct<a:struct<b:void,c:int>>", "struct<a:struct<c:int>>"),
+    ("types that no table has", "struct<>", "struct<a:tinyint,b:array<smallint>,c:void,d:struct<>>", "struct<a:int,b:array<int>,d:string>"),
 ]  # fmt: skip
 
 
@@ -52,12 +54,26 @@ COMMON = [
     ("struct<a:int>", "array<int>", "struct<a:int>"),
     ("array<int>", "array<bigint>", "array<bigint>"),
     ("struct<a:int,b:int>", "struct<b:bigint,c:date>", "struct<a:int,b:bigint,c:date>"),
+    ("void", "date", "date"),
+    ("array<void>", "array<struct<a:int>>", "array<struct<a:int>>"),
+    ("array<int>", "void", "array<int>"),
+    ("struct<a:void,b:int>", "struct<a:date>", "struct<a:date,b:int>"),
+    ("void", "array<void>", "array<void>"),
 ]
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), COMMON)
 def test_a_new_column_is_of_the_wider_type_else_of_the_first(one: str, other: str, expected: str) -> None:
     assert common_type(one, other) == expected
+
+
+@pytest.mark.parametrize("kind", ["void", "array<void>", "map<string,void>", "struct<a:void,b:array<void>>"])
+def test_a_type_of_nothing_but_nulls_is_none(kind: str) -> None:
+    assert parse_type(kind).is_typeless
+    assert common_type(kind, "decimal(4,2)") == common_type("decimal(4,2)", kind) == "decimal(4,2)"
+    assert not parse_type(f"struct<x:{kind},y:int>").is_typeless
+    assert table_type(f"struct<x:{kind},y:int>") == "struct<y:int>"
+    assert "void" not in table_type(kind)
 
 
 REMEMBERED = [

@@ -34,8 +34,8 @@ _TYPES = {
     "string_view": "string",
     "binary_view": "binary",
     "extension<arrow.json>": "string",
-    # Arrow writes a column of nulls as INT32, and Spark reads that.
-    "null": "int",
+    # A column of nothing but nulls: it says of no type (the logical type UNKNOWN) that it is one.
+    "null": "void",
 }
 
 

@@ -14,6 +14,7 @@ from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileSource, OnNewColumn, OnTypeChange, TableDefinition
 from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_header_problem
+from lakesmith.sources.fields import typeless_note
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
 from lakesmith.sources.model import FileIdentity
@@ -208,6 +209,9 @@ def _matched(
             known = new.get(column.name.lower(), column)
             new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
     told.stop()
+    for match, (_, holders) in zip(matches, found, strict=True):
+        if untyped := [name for name in match.typeless if name.lower() not in new]:
+            told.add((typeless_note(untyped),), (), holders)
     notes.extend(told.notes)
     return (*columns, *_typed(batch, source, shapes, tuple(new.values()), records)) if new else columns
 

@@ -21,6 +21,8 @@ from lakesmith.sources.fields import (
     file_types,
     judge_fields,
     listed,
+    typeless_fields,
+    typeless_note,
 )
 from lakesmith.sources.shape import FileShape
 from lakesmith.sources.told import Holders, Told
@@ -84,6 +86,7 @@ def match_fields(
     """
     keys, policy = reader_of(request.source).keys, request.source.on_new_column
     missing: _Where = {}
+    untyped: _Where = {}
     if keys:
         request, unknown = with_field_keys(spark, request, keys)
     else:
@@ -101,11 +104,16 @@ def match_fields(
             field_keys = known.keys
         else:
             after = _evolved(columns, [file_types(columns, shape) for shape, _ in found])
-            unknown = _compared(after, found)[0]
+            typeless = {path for shape, _ in found for path in typeless_fields(after, shape)}
+            left = _compared(after, found)[0]
+            unknown = {path: files for path, files in left.items() if path not in typeless}
+            untyped = {path: files for path, files in left.items() if path in typeless}
     told = Told(request.source)
     match = judge_fields(columns, tuple(unknown), tuple(missing), policy)
     told.add((), match.problems, _holders(unknown))
     told.stop()
+    if untyped:
+        told.add((typeless_note(list(map(dotted, untyped))),), (), _holders(untyped))
     about = _holders({**missing, **unknown}) if match.notes else anywhere
     told.add((*match.notes, *_said(columns, after)), (), about)
     return after, tuple(told.notes), field_keys

@@ -47,7 +47,7 @@ PARQUET = [
     (pa.uuid(), b"0" * 16, None),
     (pa.duration("us"), datetime.timedelta(1), "bigint"),
     (pa.time64("us"), MOMENT.time(), None),
-    (pa.null(), None, "int"),
+    (pa.null(), None, "void"),
     (pa.decimal256(50, 2), Decimal("1.25"), None),
     (pa.decimal128(9, 2), Decimal("1.25"), "decimal(9,2)"),
     (pa.decimal128(38, 10), Decimal("1.25"), "decimal(38,10)"),

@@ -10,7 +10,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.plan.grown_types import common_type, table_type
-from lakesmith.project.definitions import Column, OnInexact
+from lakesmith.project.definitions import Column, OnInexact, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import dotted
@@ -46,12 +46,14 @@ def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_n
 
 
 def _infer(_: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    """By the types in the files, the wider where they differ."""
+    """By the types in the files, the wider where they differ; without columns that have no type yet, where they may come in later."""
     types: dict[str, str] = {}
     for group in request.groups:
         for column, kind in zip(group.file_columns, group.file_types, strict=True):
             known = types.setdefault(column, kind)
             types[column] = known if known == kind else common_type(known, kind)
+    if request.source.on_new_column is OnNewColumn.EVOLVE:
+        types = {column: kind for column, kind in types.items() if not parse_type(kind).is_typeless}
     return as_columns({column: table_type(kind) for column, kind in types.items()})
 
 
