@@ -62,7 +62,8 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
     """
     found = spellings(declared, shape.columns)
     present, extra_names, rivals = _chosen(found, shape)
-    missing = tuple(column.name for column in declared if column.name not in found)
+    in_path = path_columns(declared, shape)
+    missing = tuple(it.name for it in declared if it.name not in found and it.name not in in_path)
     extra = [
         NewColumn(name, kind)
         for name, kind in zip(shape.columns, shape.types, strict=True)
@@ -85,7 +86,7 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
             *_clash_problem([*(name for name in alike if _is_beside_another(name, shape)), *rivals]),
             *_required_problem(declared, missing),
         ),
-        notes=_notes(present, missing, extra, policy),
+        notes=_notes(present, missing, [name for name in in_path if name in found], extra, policy),
     )
 
 
@@ -105,6 +106,14 @@ def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spe
         if column.renamed_from:
             found[column.name] += _tiers(like.pop(_folded(column.renamed_from), []), column.renamed_from)
     return {column.name: tuple(found[column.name]) for column in declared if found[column.name]}
+
+
+def path_columns(declared: Iterable[Column], shape: FileShape) -> tuple[str, ...]:
+    """The columns that the path has a value for, whatever the case of its name there; it counts where the file, or record, has none."""
+    keys = {_folded(key) for key in shape.path_keys}
+    return tuple(
+        it.name for it in declared if keys and _folded(it.name) in keys and "<" not in (it.type or "")
+    )
 
 
 def _tiers(alike: Sequence[str], name: str) -> list[tuple[str, ...]]:
@@ -244,12 +253,15 @@ def _required_problem(declared: Sequence[Column], missing: Sequence[str]) -> tup
 def _notes(
     present: Sequence[tuple[str, str]],
     missing: Sequence[str],
+    twice: Sequence[str],
     extra: Sequence[NewColumn],
     policy: OnNewColumn,
 ) -> tuple[str, ...]:
     notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in present if ours != theirs]
     if missing:
         notes.append(f"not in the files, null in their rows: {_names(missing)}")
+    if twice:
+        notes.append(f"in the files and in their paths; the files count: {_names(twice)}")
     if extra and policy is OnNewColumn.IGNORE:
         notes.append(f"left out (on_new_column: ignore): {_names([column.name for column in extra])}")
     if extra and policy is OnNewColumn.EVOLVE:

@@ -7,7 +7,7 @@ and each group's columns are matched by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.shape import FileShape, UnreadableFile
+from lakesmith.sources.shape import FileShape, UnreadableFile, path_keys
 from lakesmith.sources.threads import map_in_threads
 
 __all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape", "with_common_columns"]
@@ -75,6 +75,7 @@ def _shape_or_bad(
     file: FileIdentity, source: FileSource, root: Path, table: TableName | None
 ) -> FileShape | BadFile:
     try:
-        return read_shape(opened_file(file, source, root), source)
+        shape = read_shape(opened_file(file, source, root), source)
+        return replace(shape, path_keys=path_keys(file.path)) if source.is_folder else shape
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 from lakesmith.project.definitions import CsvOptions
 
@@ -36,6 +37,7 @@ class FileShape:
     columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
     ``together``: None for a file, whose columns are in each of its rows; of records that each name their own columns, ``columns`` are
     the names in any of them, and these are the alike ones (``rival_names``) that are in one of them.
+    ``path_keys``: the names that its path gives values for (``path_keys``).
     """
 
     columns: tuple[str, ...] = ()
@@ -44,6 +46,17 @@ class FileShape:
     unreadable: tuple[tuple[str, str], ...] = ()
     together: tuple[tuple[str, ...], ...] | None = None
     layout: Layout = USUAL
+    path_keys: tuple[str, ...] = ()
+
+
+def path_keys(path: str) -> tuple[str, ...]:
+    """The names that a file's path gives values for: those of its folders that are called ``name=value``, as Hive and Spark lay out.
+
+    >>> path_keys("in/dt=2024-05-01/my%20station=7/a.csv")
+    ('dt', 'my station')
+    """
+    folders = (folder.partition("=") for folder in path.split("/")[:-1])
+    return tuple(dict.fromkeys(unquote(name) for name, sign, _ in folders if sign and name))
 
 
 class UnreadableFile(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,15 @@ def test_odd_keys_come_out_as_they_are(
         (number, bucket.path + name) for number, name in enumerate(NAMES)
     ]
     assert not shop.must_run().published
+
+
+def test_columns_that_only_keys_have(bucket: BucketLanding, tmp_path: Path, session: SessionHandle) -> None:
+    table = BRONZE.replace("id: bigint, name: string", "id: bigint, day: date, 'my st': string")
+    shop = shop_on(bucket, tmp_path / "shop", session, table=table)
+    bucket.put("day=2024-05-01/my st=a%2Fb +c/1.csv", "id\n1\n")
+    bucket.put("my%20st=é/day=__HIVE_DEFAULT_PARTITION__/2.csv", "id\n2\n")
+    shop.must_run()
+    assert shop.rows("bronze.orders") == [(1, date(2024, 5, 1), "a/b +c"), (2, None, "é")]
 
 
 @pytest.mark.parametrize("name", ["a//b.csv", "/b.csv", "c//"])

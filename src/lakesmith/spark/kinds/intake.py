@@ -13,7 +13,7 @@ from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileSource, OnNewColumn, OnTypeChange, TableDefinition
-from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_header_problem
+from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_header_problem, path_columns
 from lakesmith.sources.fields import typeless_note
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
@@ -234,7 +234,13 @@ def _that_get_in(found: Sequence[Held], matches: Sequence[ColumnMatch], good: Fi
     """
     kept = {*good.columns, *(theirs for match in matches for _, theirs in match.present)}
     return [
-        (of_keys([key for key in shape.columns if key in kept], good.together or ()), holders)
+        (
+            replace(
+                of_keys([key for key in shape.columns if key in kept], good.together or ()),
+                path_keys=shape.path_keys,
+            ),
+            holders,
+        )
         for shape, holders in found
     ]
 
@@ -271,12 +277,18 @@ def _shapes(
     keys = reader_of(source).keys
     if keys is not None:
         found, first = record_shape(batch.spark, _request(batch, source, shapes, (), ()), keys, columns)
+        in_all = [key for key in (shapes[0].shape.path_keys if shapes else ()) if _have(shapes, key)]
+        found = replace(found, path_keys=tuple(in_all))
         return [(found, Holders(tuple(file.path for group in shapes for file in group.files), first))]
     return [
         (group.shape, Holders(tuple(file.path for file in group.files)))
         for group in shapes
         if group.shape.columns
     ]
+
+
+def _have(shapes: Sequence[ShapeGroup], key: str) -> bool:
+    return all(key in group.shape.path_keys for group in shapes)
 
 
 def _request(
@@ -295,11 +307,12 @@ def _request(
         found_names = [name for shape, _ in found for name in shape.columns]
         keys = {**column_keys(columns, found_names), **(field_keys or {})}
     elif landing_format(source).has_header and not source.csv.header:
-        names = tuple(column.name for column in columns)
-        groups = tuple(replace(group, file_columns=names) for group in groups)
-    return with_records(
-        batch, ReadRequest(zoned(batch.spark, source), batch.project.root, groups, typed, keys=keys)
-    )
+        names = [column.name for column in columns]
+        groups = tuple(
+            replace(group, file_columns=tuple(name for name in names if name not in group.path_columns))
+            for group in groups
+        )
+    return with_records(batch, ReadRequest(zoned(batch.spark, source), batch.project.root, groups, typed, keys=keys))
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:
@@ -310,6 +323,7 @@ def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[Re
             tuple(kind or "" for kind in group.shape.types),
             _spelt(group.shape, columns),
             group.shape.layout,
+            path_columns(columns, group.shape),
         )
         for group in map(without_unreadable, shapes)
     )

@@ -179,7 +179,9 @@ def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Co
 
 def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> ReadRequest:
     spelt = tuple((ours, theirs) for ours, theirs in match.present if ours != theirs)
-    return replace(request, groups=(ReadGroup((), tuple(names), matches=spelt),))
+    in_path = tuple(name for name, type_ in request.columns if "<" not in type_)
+    group = ReadGroup((), tuple(names), matches=spelt, path_columns=in_path)
+    return replace(request, groups=(group if request.source.is_folder else replace(group, path_columns=()),))
 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:

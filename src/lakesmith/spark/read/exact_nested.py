@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, precision_and_scale
 from lakesmith.quoting import literal, quoted
-from lakesmith.spark.frames.sql_text import any_of
+from lakesmith.spark.frames.sql_text import any_of, in_regex
 from lakesmith.spark.read.exact_text import (
     TextFormats,
     exact_from_text,
@@ -87,11 +87,6 @@ def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str
             return f"transform({read}, {variable} -> {value})"
         return f"transform_values({read}, (k{depth}, {variable}) -> {value})"
     return f"try_cast({read} AS {kind.text})"
-
-
-def in_regex(text: str) -> str:
-    """A regular expression that just this text fits."""
-    return "".join(character if character.isalnum() else "\\" + character for character in text)
 
 
 def wrong(read: str, value: str, kind: str, _: Place) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from pyspark.sql.types import StructField
 
@@ -16,7 +18,7 @@ from lakesmith.sources.columns import Spellings
 from lakesmith.sources.fields import FieldPath
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, Layout
-from lakesmith.spark.frames.sql_text import any_of, case, not_null
+from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null
 from lakesmith.spark.frames.sql_types import sql_type
 from lakesmith.spark.read.nanoseconds import read_as
 
@@ -33,6 +35,10 @@ ROUNDED = "_rounded"
 PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
 
 
+_NULL_IN_PATH: Final = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED: Final = re.compile(r"""["#%'*/:=?\\{\[\]^\x00-\x1f\x7f]""")
+
+
 @dataclass(frozen=True, slots=True)
 class ReadGroup:
     """Files of one shape.
@@ -41,6 +47,7 @@ class ReadGroup:
     ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
     ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case.
     ``layout``: where the records of text files are.
+    ``path_columns``: the declared columns that have a value in the files' paths, for rows that have none of their own.
     """
 
     files: tuple[FileIdentity, ...]
@@ -48,6 +55,7 @@ class ReadGroup:
     file_types: tuple[str, ...] = ()
     matches: tuple[tuple[str, str], ...] = ()
     layout: Layout = USUAL
+    path_columns: tuple[str, ...] = ()
 
     @property
     def types(self) -> str | None:
@@ -65,6 +73,18 @@ class ReadGroup:
             if len(found) == 1:
                 return found[0]
         return None
+
+
+def path_text(column: str) -> str:
+    """SQL of what a row's path says of a column: the text behind ``name=`` in a folder's name, decoded; the innermost if there are several.
+
+    The writer escapes (``ExternalCatalogUtils`` of Spark, ``FileUtils`` of Hive): ``%`` and two digits for one byte.
+    """
+    names = {column, _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", column), quote(column, safe="")}
+    spelt = "|".join(sorted(map(in_regex, names)))
+    raw = f"regexp_extract({SOURCE_FILE}, {literal(f'^(?:.*/)?(?iu:{spelt})=([^/]*)/')}, 1)"
+    decoded = f"coalesce(try_url_decode(replace({raw}, '+', '%2B')), {raw})"
+    return f"IF({raw} IN ('', {literal(_NULL_IN_PATH)}), NULL, {decoded})"
 
 
 def _read_type(file_type: str) -> str:

@@ -31,6 +31,7 @@ from lakesmith.spark.read.request import (
     SOURCE_POSITION,
     ReadGroup,
     ReadRequest,
+    path_text,
     rounded_columns,
 )
 
@@ -69,12 +70,15 @@ def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
     rounds = request.source.on_inexact is OnInexact.ROUND
     typed, wrong, reasons, inexact = [], [], [], []
     for i, (column, type_) in enumerate(request.columns):
-        index = found.index(column)
-        if index is None:
+        index, ours = found.index(column), parse_type(type_)
+        if index is not None:
+            field = f"f{index}"
+            theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
+        elif column in group.path_columns:
+            field, theirs = path_text(column), SqlType(text="string")
+        else:
             typed.append(f"CAST(NULL AS {type_}) AS t{i}")
             continue
-        field, ours = f"f{index}", parse_type(type_)
-        theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
         typed.append(f"{casts.as_declared(field, theirs, ours)} AS t{i}")
         for misfit in casts.misfits(field, f"t{i}", theirs, ours, (column,)):
             test = misfit.wrong if rounds else misfit.either

@@ -38,8 +38,10 @@ from lakesmith.spark.read.request import (
     RAW,
     REASONS,
     ROUNDED,
+    SOURCE_FILE,
     ReadGroup,
     ReadRequest,
+    path_text,
     rounded_columns,
 )
 
@@ -95,9 +97,10 @@ def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     return read_portions(spark, request, texts)
 
 
-def _formats(request: ReadRequest) -> TextFormats:
-    """How the source writes dates and times."""
-    return TextFormats.of(request.source)
+def _formats(request: ReadRequest, text: str = "") -> TextFormats:
+    """How the source writes the dates and times of a ``text``; those of paths are always as ISO has them."""
+    of_source = TextFormats.of(request.source)
+    return TextFormats(rounds=of_source.rounds) if SOURCE_FILE in text else of_source
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
@@ -166,16 +169,20 @@ def _pattern(text: str) -> str:
 
 
 def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
-    """SQL of each declared column's text; None for a column that the files do not have."""
-    null = request.source.csv.null_value
-    indexes = (group.index(column) for column, _ in request.columns)
-    fields = (None if index is None else f"c{index}" for index in indexes)
-    return [f"nullif({field}, {literal(null)})" if field and null is not None else field for field in fields]
+    """SQL of each declared column's text, of the files or else of their paths; None for a column that neither has."""
+    null, found = request.source.csv.null_value, []
+    for column, _ in request.columns:
+        index = group.index(column)
+        if index is None:
+            found.append(path_text(column) if column in group.path_columns else None)
+        else:
+            found.append(f"c{index}" if null is None else f"nullif(c{index}, {literal(null)})")
+    return found
 
 
 def _value(text: str | None, request: ReadRequest, index: int) -> str:
     type_ = request.columns[index][1]
-    return f"CAST(NULL AS {type_})" if text is None else exact_from_text(text, type_, _formats(request))
+    return f"CAST(NULL AS {type_})" if text is None else exact_from_text(text, type_, _formats(request, text))
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
@@ -186,7 +193,7 @@ def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
 
 def _reason(text: str, request: ReadRequest, index: int) -> str:
     column, type_ = request.columns[index]
-    return reason(column, type_, text, inexact_from_text(text, type_, _formats(request)))
+    return reason(column, type_, text, inexact_from_text(text, type_, _formats(request, text)))
 
 
 def _rounded(texts: list[str | None], request: ReadRequest) -> str:
@@ -194,7 +201,7 @@ def _rounded(texts: list[str | None], request: ReadRequest) -> str:
     return rounded_columns(
         request,
         (
-            (column, inexact_from_text(text, type_, _formats(request)))
+            (column, inexact_from_text(text, type_, _formats(request, text)))
             for (column, type_), text in pairs
             if text
         ),

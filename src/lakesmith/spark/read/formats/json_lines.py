@@ -22,7 +22,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.formats.text import is_wide
-from lakesmith.spark.frames.sql_text import any_of, case, options
+from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, options
 from lakesmith.spark.read.exact_nested import (
     UNUSUAL,
     anywhere,
@@ -33,7 +33,7 @@ from lakesmith.spark.read.exact_nested import (
     unusual,
     wrong,
 )
-from lakesmith.spark.read.exact_text import TextFormats, reason
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, reason
 from lakesmith.spark.read.formats.json_parse import (
     KEYS,
     STRICT,
@@ -67,6 +67,7 @@ from lakesmith.spark.read.request import (
     SOURCE_FILE,
     ReadGroup,
     ReadRequest,
+    path_text,
     rounded_columns,
 )
 
@@ -101,7 +102,7 @@ def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | No
     typed = _typed(spark, request)
     if typed is None:
         return None
-    good = typed.where(f"NOT coalesce({_bad(_all_odd(request))}, false)")
+    good = typed.where(f"NOT coalesce({_bad(_all_odd(request), request)}, false)")
     return owned_by(spark, good.select(VALUE, *PROVENANCE))
 
 
@@ -113,7 +114,8 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     formats = TextFormats.of(request.source)
     numbers = f"({unusual(kind for _, kind in column_types(request))}) AS {UNUSUAL}"
     session = scan_session(spark)  # keys that differ only in case are different keys
-    keys = f"{f'json_object_keys({VALUE})' if request.keys else _NONE} AS {KEYS}"
+    asks_keys = request.keys or _path_columns(request)
+    keys = f"{f'json_object_keys({VALUE})' if asks_keys else _NONE} AS {KEYS}"
     fields = reading_fields(request)
     far = owned_by(session, lines).selectExpr("*", f"{is_far(request)} AS {_FAR}", keys)
     first = far.selectExpr("*", f"{parse_line(fields, f'IF({_FAR}, NULL, {VALUE})')} AS _first")
@@ -123,7 +125,37 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     parsed = whole.selectExpr("*", f"{_of_whole_numbers(request)} AS j")
     return parsed.selectExpr(
         VALUE, *PROVENANCE, "j", KEYS, f"{_fault(request)} AS {_FAULT}", numbers, *_read_columns(request)
-    ).selectExpr("*", *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in column_types(request)))
+    ).selectExpr(
+        "*",
+        *(f"{exact(f's{i}', kind, formats)} AS t{i}" for i, kind in column_types(request)),
+        *(f"{_from_path(i, request)} AS p{i}" for i in _path_columns(request)),
+    )
+
+
+def _path_columns(request: ReadRequest) -> list[int]:
+    """The columns that records may have of their paths."""
+    some = {column for group in request.groups for column in group.path_columns}
+    return [i for i, (column, _) in enumerate(request.columns) if column in some]
+
+
+def _from_path(index: int, request: ReadRequest) -> str:
+    column, type_ = request.columns[index]
+    return exact_from_text(path_text(column), type_, TextFormats(rounds=_rounds(request)))
+
+
+def _is_in_path(index: int, request: ReadRequest) -> str:
+    """SQL that is true when a record has no key for the column, so that its path counts."""
+    keys = ", ".join(map(literal, request.spelt(request.columns[index][0])))
+    return f"NOT arrays_overlap({KEYS}, array({keys}))"
+
+
+def _misfit_in_path(index: int, request: ReadRequest) -> str:
+    column = request.columns[index][0]
+    return f"{_is_in_path(index, request)} AND p{index} IS NULL AND {path_text(column)} IS NOT NULL"
+
+
+def _rounds(request: ReadRequest) -> bool:
+    return request.source.on_inexact is OnInexact.ROUND
 
 
 def _of_whole_numbers(request: ReadRequest) -> str:
@@ -272,8 +304,15 @@ def _half_pair() -> str:
 
 def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
     odd = _all_odd(request)
-    marked = typed.selectExpr("*", f"({_bad(odd)} OR size({_UNKNOWN}) > 0) AS _bad")
-    columns = [f"t{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)]
+    marked = typed.selectExpr("*", f"({_bad(odd, request)} OR size({_UNKNOWN}) > 0) AS _bad")
+    of_paths = _path_columns(request)
+    values = (
+        f"IF({_is_in_path(i, request)}, p{i}, t{i})" if i in of_paths else f"t{i}"
+        for i, _ in enumerate(request.columns)
+    )
+    columns = [
+        f"{value} AS {quoted(column)}" for value, (column, _) in zip(values, request.columns, strict=True)
+    ]
     inexact_ones = ((column, _inexact(i, request)) for i, (column, _) in enumerate(request.columns))
     return marked.selectExpr(
         *columns,
@@ -284,8 +323,14 @@ def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
     )
 
 
-def _bad(odd: dict[int, str | None]) -> str:
-    doubts = (f"{_FAULT} IS NOT NULL", "j.bad IS NOT NULL", *(doubt for doubt in odd.values() if doubt))
+def _bad(odd: dict[int, str | None], request: ReadRequest) -> str:
+    in_path = (f"coalesce({_misfit_in_path(i, request)}, false)" for i in _path_columns(request))
+    doubts = (
+        f"{_FAULT} IS NOT NULL",
+        "j.bad IS NOT NULL",
+        *(doubt for doubt in odd.values() if doubt),
+        *in_path,
+    )
     return f"({any_of(doubts)})"
 
 
@@ -301,8 +346,17 @@ def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
     )
     row = f"transform(array(get({parse_line(string_fields(request))}.r, 0)), row -> struct({texts}))"
     found = f"transform({row}, f -> concat({', '.join((_UNKNOWN, *each))}))[0]"
+    if of_paths := _path_columns(request):
+        found = f"concat({found}, {not_null(_path_reason(i, request) for i in of_paths)})"
     some = f"IF(size({found}) > 0, {found}, array('does not parse'))"
     return f"IF({_FAULT} IS NOT NULL, array({_FAULT}), {some})"
+
+
+def _path_reason(index: int, request: ReadRequest) -> str:
+    column, type_ = request.columns[index]
+    text = path_text(column)
+    inexact_one = inexact_from_text(text, type_, TextFormats(rounds=_rounds(request)))
+    return case([(_misfit_in_path(index, request), reason(column, type_, text, inexact_one))])
 
 
 def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
