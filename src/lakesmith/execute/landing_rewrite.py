@@ -44,7 +44,7 @@ class Made:
 
 def wanted_of(table: TableDefinition, persons: Persons) -> Wanted:
     """Whose records go out of the files of a table."""
-    columns = [(column.name, column.renamed_from) for column in table.columns]
+    columns = [(it.name, earlier) for it in table.columns for earlier in (it.earlier or (None,))]
     names = tuple(names_in_files(columns, name) for name in persons.columns)
     return Wanted(names, persons.values, tuple(column.name for column in table.columns))
 

@@ -98,13 +98,17 @@ def changed_settings(table: TableDefinition, state: TableState) -> tuple[Setting
 def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]:
     """The columns that are declared as renamed and that the table has by their earlier names alone."""
     there = {column.name.lower(): column.name for column in state.columns}
-    return tuple(
-        Renaming(there[column.renamed_from.lower()], column.name)
-        for column in table.columns
-        if column.renamed_from is not None
-        and column.renamed_from.lower() in there
-        and column.name.lower() not in there
-    )
+    declared = {column.name.lower() for column in table.columns}
+    found: dict[str, Renaming] = {}
+    for column in table.columns:
+        earlier = (
+            name.lower()
+            for name in column.earlier
+            if name.lower() in there and (name == column.renamed_from or name.lower() not in declared)
+        )
+        if column.name.lower() not in there and (name := next(earlier, None)) and name not in found:
+            found[name] = Renaming(there[name], column.name)
+    return tuple(found.values())
 
 
 def not_renamed(table: TableDefinition, state: TableState) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ _SUPPORTED: Final = (
 
 
 def avro_columns(text: str, file: str) -> tuple[Column, ...]:
-    """The fields of a record schema as columns, each with its line. None of them is ``required``:
+    """The fields of a record schema as columns, each with its line, its aliases and its default. None of them is ``required``:
     that a schema leaves null out says little of deletes, which often carry only their key.
 
     Raises ProjectError LS113 when the text is no JSON, no record, or a field has no Spark type (every such field).
@@ -28,9 +28,18 @@ def avro_columns(text: str, file: str) -> tuple[Column, ...]:
         name, doc = field.get("name"), field.get("doc")
         place = Place(file, _line_of(text, name))
         try:
-            found = normal_type(types.of(part_of(field, "type")).text)
+            kind = part_of(field, "type")
+            found = normal_type(types.of(kind).text)
             columns.append(
-                Column(text_of(field, "name"), found, doc if isinstance(doc, str) else None, place=place)
+                Column(
+                    text_of(field, "name"),
+                    found,
+                    doc if isinstance(doc, str) else None,
+                    place=place,
+                    aliases=_texts(field, "aliases"),
+                    default=types.default(kind, field["default"]) if "default" in field else None,
+                    symbols=_symbols(types.named(kind)),
+                )
             )
         except (NoAvroType, TypeProblem) as error:
             what = f"the Avro field {name!r} cannot be a column"
@@ -38,6 +47,20 @@ def avro_columns(text: str, file: str) -> tuple[Column, ...]:
     if problems:
         raise ProjectError(problems)
     return tuple(columns)
+
+
+def _texts(schema: dict[str, Any], name: str) -> tuple[str, ...]:
+    found = schema.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise NoAvroType(f"{json.dumps(found)}, where {name} are no list of texts")
+    return tuple(found)
+
+
+def _symbols(kind: Any) -> tuple[str, ...]:
+    """The symbols of an enum that has a default, that one first."""
+    if not isinstance(kind, dict) or kind.get("type") != "enum" or not isinstance(kind.get("default"), str):
+        return ()
+    return tuple(dict.fromkeys((kind["default"], *_texts(kind, "symbols"))))
 
 
 def _schema(text: str, file: str) -> dict[str, Any]:

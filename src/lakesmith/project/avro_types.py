@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
-from lakesmith.project.spark_types import SqlType, composed
+from lakesmith.project.spark_types import SqlType, composed, precision_and_scale
+from lakesmith.quoting import literal
 
 _T = TypeVar("_T")
 
@@ -47,6 +49,7 @@ class AvroTypes:
         """``record``: the schema itself, the types of whose fields are to be found."""
         names = _names(record) if isinstance(record.get("name"), str) else ()
         self._named: dict[str, SqlType | None] = dict.fromkeys(names)
+        self._schemas: dict[str, Mapping[str, Any]] = {}
 
     def of(self, schema: Any) -> SqlType:
         """The Spark type of a part of the schema. Raises NoAvroType."""
@@ -59,6 +62,47 @@ class AvroTypes:
         if schema in self._named:
             return self._named[schema] or _recursive(schema)
         raise NoAvroType(f"the type {json.dumps(schema)}")
+
+    def named(self, schema: Any) -> Any:
+        """A part of the schema without null beside it, and without the name of a type instead of the type."""
+        if isinstance(schema, list):
+            members = [part for part in schema if part != "null"]
+            return self.named(members[0]) if len(members) == 1 else schema
+        if isinstance(schema, dict) and isinstance(schema.get("type"), dict | list):
+            return self.named(schema["type"])
+        return self._schemas.get(schema, schema) if isinstance(schema, str) else schema
+
+    def default(self, schema: Any, value: Any) -> str | None:
+        """SQL of a default of a part that ``of`` was asked for; None for null. Raises NoAvroType for one that is no value of it.
+
+        Format: Avro 1.12 specification, "Complex Types", table of field defaults; bytes are code points up to 255.
+        """
+        if value is None:
+            return None
+        kind, plain = self.of(schema), self.named(schema)
+        try:
+            return f"CAST({self._literal(plain, kind, value)} AS {kind.text})"
+        except (ArithmeticError, AttributeError, KeyError, TypeError, UnicodeError, ValueError) as error:
+            raise NoAvroType(f"the default {json.dumps(value)} of {json.dumps(schema)}") from error
+
+    def _literal(self, schema: Any, kind: SqlType, value: Any) -> str:
+        if kind.outer == "struct":
+            each = (self._field(field, value) for field in schema["fields"])
+            return f"named_struct({', '.join(each)})"
+        if kind.outer == "array":
+            return f"array({', '.join(self._item(schema['items'], item) for item in value)})"
+        if kind.outer == "map":
+            pairs = (f"{literal(key)}, {self._item(schema['values'], item)}" for key, item in value.items())
+            return f"map({', '.join(pairs)})"
+        logical = schema.get("logicalType") if isinstance(schema, dict) else None
+        return _plain_literal(kind.text, logical, value)
+
+    def _field(self, field: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+        found = value.get(field["name"], field.get("default"))
+        return f"{literal(field['name'])}, {self._item(field['type'], found)}"
+
+    def _item(self, schema: Any, value: Any) -> str:
+        return self.default(schema, value) or f"CAST(NULL AS {self.of(schema).text})"
 
     def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
         """The type of a union that has not just one of ``members`` beside null."""
@@ -85,6 +129,7 @@ class AvroTypes:
     def _name(self, schema: Mapping[str, Any], kind: str, logical: str | None) -> SqlType:
         names = _names(schema)
         self._named.update(dict.fromkeys(names))
+        self._schemas.update(dict.fromkeys(names, schema))
         if kind == "record":
             found = self._record(_of_kind(schema, "fields", list, "list"))
         elif logical == "decimal" and kind == "fixed":
@@ -130,6 +175,32 @@ def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """What a named type can be called: its name without a namespace, and with its namespace."""
     name, space = text_of(schema, "name"), schema.get("namespace")
     return (name.rpartition(".")[2], f"{space}.{name}" if space and "." not in name else name)
+
+
+def _plain_literal(kind: str, logical: Any, value: Any) -> str:
+    """SQL of a default of a type without parts. Raises ValueError and others for what is no such value."""
+    shape = precision_and_scale(kind)
+    if shape or kind == "binary":
+        data = value.encode("latin-1")
+        number = Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-shape[1]) if shape else None
+        return f"X'{data.hex()}'" if number is None else literal(str(number))
+    if kind == "string":
+        return literal(value)
+    if kind == "boolean":
+        return str({True: "true", False: "false"}[value])
+    if kind in ("float", "double"):
+        return literal(str(float(value)))
+    whole = int(value)
+    if whole != value or isinstance(value, bool):
+        raise ValueError(f"no whole number: {value}")
+    if kind == "date":
+        return f"date_from_unix_date({whole})"
+    if kind in ("timestamp", "timestamp_ntz"):
+        micros = whole * 1000 if str(logical).endswith("millis") else whole
+        epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+        local = f"{epoch} + {micros}L * INTERVAL '0.000001' SECOND"
+        return f"timestamp_micros({micros})" if kind == "timestamp" else local
+    return str(whole)
 
 
 def _decimal(schema: Mapping[str, Any]) -> SqlType:

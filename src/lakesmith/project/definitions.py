@@ -142,7 +142,11 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. ``type`` is a Spark SQL type in lower case, None where the query gives it. ``renamed_from``: its earlier name."""
+    """A declared column. ``type`` is a Spark SQL type in lower case, None where the query gives it. ``renamed_from``: its earlier name.
+
+    Of an Avro schema come ``aliases``, more such names, ``default``, SQL of what rows have whose file or record has no such field, and
+    ``symbols`` of an enum that has a default, which is the first of them and stands for all texts that are none.
+    """
 
     name: str
     type: str | None
@@ -150,6 +154,14 @@ class Column:
     required: bool = False
     place: Place | None = None
     renamed_from: str | None = None
+    aliases: tuple[str, ...] = ()
+    default: str | None = None
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """The names that it had, or may have in files."""
+        return (*((self.renamed_from,) if self.renamed_from else ()), *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)

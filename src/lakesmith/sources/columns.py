@@ -1,7 +1,7 @@
 """The columns of a table against those of a file: a pure match by name, never by position.
 
 The rule is the same for a file and for a record that names its own columns (JSON): a column is found under its own name, else under the
-only name that differs in case or surrounding spaces alone, else, by the same rule, under its earlier name. Nothing but the file,
+only name that differs in case or surrounding spaces alone, else, by the same rule, under an earlier name (``renamed_from``, an alias). Nothing but the file,
 or the record, decides.
 """
 
@@ -86,7 +86,10 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
             *_clash_problem([*(name for name in alike if _is_beside_another(name, shape)), *rivals]),
             *_required_problem(declared, missing),
         ),
-        notes=_notes(present, missing, [name for name in in_path if name in found], extra, policy),
+        notes=(
+            *_missing_notes([column for column in declared if column.name in missing]),
+            *_notes(present, [name for name in in_path if name in found], extra, policy),
+        ),
     )
 
 
@@ -103,8 +106,8 @@ def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spe
     for column in declared:
         found[column.name] += _tiers(like.pop(_folded(column.name), []), column.name)
     for column in declared:
-        if column.renamed_from:
-            found[column.name] += _tiers(like.pop(_folded(column.renamed_from), []), column.renamed_from)
+        for earlier in column.earlier:
+            found[column.name] += _tiers(like.pop(_folded(earlier), []), earlier)
     return {column.name: tuple(found[column.name]) for column in declared if found[column.name]}
 
 
@@ -235,7 +238,7 @@ def _clash_problem(clashing: Sequence[str]) -> tuple[Problem, ...]:
 
 
 def _required_problem(declared: Sequence[Column], missing: Sequence[str]) -> tuple[Problem, ...]:
-    required = [column for column in declared if column.required and column.name in missing]
+    required = [it for it in declared if it.required and it.default is None and it.name in missing]
     if not required:
         return ()
     return (
@@ -250,16 +253,23 @@ def _required_problem(declared: Sequence[Column], missing: Sequence[str]) -> tup
     )
 
 
+def _missing_notes(missing: Sequence[Column]) -> Iterable[str]:
+    kinds = {
+        "null": [it for it in missing if it.default is None],
+        "their defaults": [it for it in missing if it.default],
+    }
+    for what, columns in kinds.items():
+        if columns:
+            yield f"not in the files, {what} in their rows: {_names([column.name for column in columns])}"
+
+
 def _notes(
     present: Sequence[tuple[str, str]],
-    missing: Sequence[str],
     twice: Sequence[str],
     extra: Sequence[NewColumn],
     policy: OnNewColumn,
 ) -> tuple[str, ...]:
     notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in present if ours != theirs]
-    if missing:
-        notes.append(f"not in the files, null in their rows: {_names(missing)}")
     if twice:
         notes.append(f"in the files and in their paths; the files count: {_names(twice)}")
     if extra and policy is OnNewColumn.IGNORE:

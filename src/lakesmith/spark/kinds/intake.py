@@ -299,7 +299,6 @@ def _request(
     columns: Sequence[Column],
     field_keys: FieldKeys | None = None,
 ) -> ReadRequest:
-    typed = tuple((column.name, column.type or "string") for column in columns)
     # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
     groups = _groups([shape for shape in shapes if not shape.shape.empty], columns)
     keys: FieldKeys = {}
@@ -312,7 +311,9 @@ def _request(
             replace(group, file_columns=tuple(name for name in names if name not in group.path_columns))
             for group in groups
         )
-    return with_records(batch, ReadRequest(zoned(batch.spark, source), batch.project.root, groups, typed, keys=keys))
+    return with_records(
+        batch, replace(ReadRequest.of(zoned(batch.spark, source), batch.project.root, columns), groups=groups, keys=keys)
+    )
 
 
 def _groups(shapes: Sequence[ShapeGroup], columns: Sequence[Column]) -> tuple[ReadGroup, ...]:

@@ -173,8 +173,7 @@ def _matched(columns: Sequence[Column], shape: FileShape) -> ColumnMatch:
 
 
 def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Column]) -> ReadRequest:
-    typed = tuple((column.name, column.type or "string") for column in columns)
-    return ReadRequest(zoned(batch.spark, form.source), batch.project.root, (), typed, records)
+    return ReadRequest.of(zoned(batch.spark, form.source), batch.project.root, columns, records)
 
 
 def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> ReadRequest:

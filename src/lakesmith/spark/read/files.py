@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import Column, FileSource
-from lakesmith.quoting import quoted
+from lakesmith.quoting import literal, quoted
 from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.read.formats.columnar import typed_rows
 from lakesmith.spark.read.formats.registry import reader_of
@@ -66,7 +67,16 @@ def infer_columns(
 
 
 def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:
-    return rows if rows is not None else spark.createDataFrame([], result_schema(request))
+    if rows is None:
+        return spark.createDataFrame([], result_schema(request))
+    return rows.withColumns(
+        {column: F.expr(_as_symbol(column, symbols)) for column, symbols in request.symbols.items()}
+    )
+
+
+def _as_symbol(column: str, symbols: tuple[str, ...]) -> str:
+    known = ", ".join(map(literal, symbols))
+    return f"IF({quoted(column)} IS NULL OR {quoted(column)} IN ({known}), {quoted(column)}, {literal(symbols[0])})"
 
 
 def result_schema(request: ReadRequest) -> str:

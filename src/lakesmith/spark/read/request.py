@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pyspark.sql.types import StructField
 
-from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.project.definitions import Column, FileSource, OnInexact
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns import Spellings
@@ -104,6 +104,7 @@ class ReadRequest:
 
     ``records``: what would be found in the files, where it is at hand already; no file is read then. Texts (CSV, JSON) are in
     ``_value``; Parquet and Avro rows in columns of their own; the last three columns are the provenance.
+    ``absent``: SQL of what a column is where a file, or a record, has none; NULL for others. ``symbols``: see ``Column``.
     ``keys``: of records that name their own columns, the columns and fields that some of them spell otherwise, by their paths.
     """
 
@@ -113,6 +114,24 @@ class ReadRequest:
     columns: tuple[tuple[str, str], ...]
     records: DataFrame | None = None
     keys: Mapping[FieldPath, Spellings] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, source: FileSource, root: Path, columns: Sequence[Column], records: DataFrame | None = None
+    ) -> ReadRequest:
+        """The request for a table's columns; the groups are to be added."""
+        typed = tuple((column.name, column.type or "string") for column in columns)
+        # Others have all fields in each record, or are deletes, of which nothing but the key is known.
+        defaults = source.kafka is None and source.postgres is None
+        absent = {it.name: it.default for it in columns if it.default and defaults}
+        symbols = {it.name: it.symbols for it in columns if it.symbols}
+        return cls(source, root, (), typed, records, absent=absent, symbols=symbols)
+
+    def without(self, column: str, type_: str) -> str:
+        """SQL of the column where there is none."""
+        return f"CAST({self.absent.get(column, 'NULL')} AS {type_})"
 
     def spelt(self, *path: str) -> list[str]:
         """The keys under which a column, or a field, is found in records, better ones first."""

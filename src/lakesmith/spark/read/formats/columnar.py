@@ -77,7 +77,7 @@ def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
         elif column in group.path_columns:
             field, theirs = path_text(column), SqlType(text="string")
         else:
-            typed.append(f"CAST(NULL AS {type_}) AS t{i}")
+            typed.append(f"{request.without(column, type_)} AS t{i}")
             continue
         typed.append(f"{casts.as_declared(field, theirs, ours)} AS t{i}")
         for misfit in casts.misfits(field, f"t{i}", theirs, ours, (column,)):

@@ -181,8 +181,12 @@ def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
 
 
 def _value(text: str | None, request: ReadRequest, index: int) -> str:
-    type_ = request.columns[index][1]
-    return f"CAST(NULL AS {type_})" if text is None else exact_from_text(text, type_, _formats(request, text))
+    column, type_ = request.columns[index]
+    return (
+        request.without(column, type_)
+        if text is None
+        else exact_from_text(text, type_, _formats(request, text))
+    )
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:

@@ -114,7 +114,7 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     formats = TextFormats.of(request.source)
     numbers = f"({unusual(kind for _, kind in column_types(request))}) AS {UNUSUAL}"
     session = scan_session(spark)  # keys that differ only in case are different keys
-    asks_keys = request.keys or _path_columns(request)
+    asks_keys = request.keys or request.absent or _path_columns(request)
     keys = f"{f'json_object_keys({VALUE})' if asks_keys else _NONE} AS {KEYS}"
     fields = reading_fields(request)
     far = owned_by(session, lines).selectExpr("*", f"{is_far(request)} AS {_FAR}", keys)
@@ -143,15 +143,15 @@ def _from_path(index: int, request: ReadRequest) -> str:
     return exact_from_text(path_text(column), type_, TextFormats(rounds=_rounds(request)))
 
 
-def _is_in_path(index: int, request: ReadRequest) -> str:
-    """SQL that is true when a record has no key for the column, so that its path counts."""
+def _has_no_key(index: int, request: ReadRequest) -> str:
+    """SQL that is true when a record has no key for the column, so that its path counts, or a default."""
     keys = ", ".join(map(literal, request.spelt(request.columns[index][0])))
     return f"NOT arrays_overlap({KEYS}, array({keys}))"
 
 
 def _misfit_in_path(index: int, request: ReadRequest) -> str:
     column = request.columns[index][0]
-    return f"{_is_in_path(index, request)} AND p{index} IS NULL AND {path_text(column)} IS NOT NULL"
+    return f"{_has_no_key(index, request)} AND p{index} IS NULL AND {path_text(column)} IS NOT NULL"
 
 
 def _rounds(request: ReadRequest) -> bool:
@@ -306,10 +306,11 @@ def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
     odd = _all_odd(request)
     marked = typed.selectExpr("*", f"({_bad(odd, request)} OR size({_UNKNOWN}) > 0) AS _bad")
     of_paths = _path_columns(request)
-    values = (
-        f"IF({_is_in_path(i, request)}, p{i}, t{i})" if i in of_paths else f"t{i}"
-        for i, _ in enumerate(request.columns)
-    )
+    values = []
+    for i, (column, type_) in enumerate(request.columns):
+        instead = f"p{i}" if i in of_paths else request.without(column, type_)
+        is_asked = i in of_paths or column in request.absent
+        values.append(f"IF({_has_no_key(i, request)}, {instead}, t{i})" if is_asked else f"t{i}")
     columns = [
         f"{value} AS {quoted(column)}" for value, (column, _) in zip(values, request.columns, strict=True)
     ]
