@@ -186,12 +186,14 @@ def _plain_literal(kind: str, logical: Any, value: Any) -> str:
         return f"X'{data.hex()}'" if number is None else literal(str(number))
     if kind == "string":
         return literal(value)
+    if isinstance(value, bool) != (kind == "boolean"):
+        raise ValueError(f"another type: {value}")
     if kind == "boolean":
         return str({True: "true", False: "false"}[value])
     if kind in ("float", "double"):
         return literal(str(float(value)))
     whole = int(value)
-    if whole != value or isinstance(value, bool):
+    if whole != value:
         raise ValueError(f"no whole number: {value}")
     if kind == "date":
         return f"date_from_unix_date({whole})"

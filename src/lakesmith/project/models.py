@@ -658,7 +658,9 @@ class TableFile(SharedSettings):
     )
     avro_schema: str | None = Field(
         None,
-        description="In place of `columns`: an Avro schema file, relative to the project's folder.",
+        description="In place of `columns`: an Avro schema file, relative to the project's folder. It is the reader's schema, for files of every format: "
+        "`aliases` name columns as `renamed_from` does, a field's `default` is what rows have whose file or JSON record lacks the field, and an enum's "
+        "`default` stands for symbols that it does not have.",
         min_length=1,
     )
     function: str | None = Field(

@@ -111,3 +111,53 @@ def test_what_is_no_record(text: str) -> None:
 def test_what_has_no_type(avro: Any) -> None:
     with pytest.raises(ProjectError, match=r"LS113 x\.avsc:1: the Avro field 'f0' cannot be a column"):
         types(avro)
+
+
+ENUM = {"type": "enum", "name": "e", "symbols": ["A", "B"], "default": "B"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "sql"),
+    [
+        ("int", 5, "CAST(5 AS int)"),
+        (["long", "null"], -1, "CAST(-1 AS bigint)"),
+        (["null", "long"], None, None),
+        ("string", "it's", "CAST('it\\'s' AS string)"),
+        ("boolean", False, "CAST(false AS boolean)"),
+        ("double", 1, "CAST('1.0' AS double)"),
+        ("bytes", "\u0000\u00ff", "CAST(X'00ff' AS binary)"),
+        (ENUM, "A", "CAST('A' AS string)"),
+        ({"type": "int", "logicalType": "date"}, 1, "CAST(date_from_unix_date(1) AS date)"),
+        ({"type": "long", "logicalType": "timestamp-millis"}, 2, "CAST(timestamp_micros(2000) AS timestamp)"),
+        ({"type": "long", "logicalType": "timestamp-micros"}, 2, "CAST(timestamp_micros(2) AS timestamp)"),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+            "\u00ff\u009c",
+            "CAST('-1.00' AS decimal(4,2))",
+        ),
+        ({"type": "array", "items": "int"}, [], "CAST(array() AS array<int>)"),
+        ({"type": "map", "values": ["null", "int"]}, {"k": None}, "CAST(map('k', CAST(NULL AS int)) AS map<string,int>)"),
+        (
+            {"type": "record", "name": "p", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": ENUM, "default": "B"}]},
+            {"x": 1},
+            "CAST(named_struct('x', CAST(1 AS int), 'y', CAST('B' AS string)) AS struct<x:int,y:string>)",
+        ),
+    ],
+)  # fmt: skip
+def test_defaults(kind: Any, default: Any, sql: str | None) -> None:
+    field = {"name": "f", "type": kind, "default": default, "aliases": ["g"]}
+    (column,) = avro_columns(json.dumps({"type": "record", "name": "r", "fields": [field]}), "x.avsc")
+    assert (column.default, column.aliases) == (sql, ("g",))
+    assert column.symbols == (("B", "A") if kind is ENUM else ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [("int", "5"), ("int", 1.5), ("boolean", 1), ("string", 5), ("bytes", "\u0100"), (ENUM, 1), ({"type": "array", "items": "int"}, ["x"])],
+)  # fmt: skip
+def test_a_default_that_is_no_value_of_its_type_is_refused(kind: Any, default: Any) -> None:
+    text = json.dumps(
+        {"type": "record", "name": "r", "fields": [{"name": "f", "type": kind, "default": default}]}
+    )
+    with pytest.raises(ProjectError, match=r"LS113 x\.avsc:1: the Avro field 'f' cannot be a column"):
+        avro_columns(text, "x.avsc")

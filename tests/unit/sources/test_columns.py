@@ -6,8 +6,8 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
-from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem, rival_names
-from lakesmith.sources.shape import FileShape
+from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem, path_columns, rival_names
+from lakesmith.sources.shape import FileShape, path_keys
 
 
 @dataclass
@@ -97,6 +97,42 @@ def test_keys_of_records_are_matched_as_if_each_record_were_alone(
     problems = " ".join(problem.code for problem in match.problems)
     told = found or tuple((match.problems[0].found or "").split(", ")) if match.problems else found
     assert (" ".join(told), problems) == (extra, code)
+
+
+@pytest.mark.parametrize(
+    ("path", "in_path", "missing", "note"),
+    [
+        (
+            "in/dt=1/Station=2/a.csv",
+            ("dt", "station"),
+            "",
+            "in the files and in their paths; the files count: dt",
+        ),
+        ("in/dt=1/a.csv", ("dt",), "station", "not in the files, null in their rows: station"),
+        ("in/station%20=x/s=1/a.csv", ("station",), "", ""),
+        ("in/dt/=1/station=2.csv", (), "station", "not in the files, null in their rows: station"),
+    ],
+)
+def test_the_path_gives_columns_that_the_file_has_not(
+    path: str, in_path: tuple[str, ...], missing: str, note: str
+) -> None:
+    columns = [Column("dt", "date"), Column("station", "int", required=True), Column("s", "struct<a:int>")]
+    shape = FileShape(("dt", "s"), (None, None), path_keys=path_keys(path))
+    match = match_columns(columns, shape, OnNewColumn.FAIL)
+    assert path_columns(columns, shape) == in_path
+    assert match.missing == ((missing,) if missing else ())
+    assert [problem.code for problem in match.problems] == (["LS433"] if missing else [])
+    assert note in (*match.notes, "")
+
+
+def test_a_column_with_a_default_is_not_missed() -> None:
+    columns = [Column("a", "int"), Column("b", "int", required=True, default="5"), Column("c", "int")]
+    match = match_columns(columns, FileShape(("a",), (None,)), OnNewColumn.FAIL)
+    assert (match.missing, match.problems) == (("b", "c"), ())
+    assert match.notes == (
+        "not in the files, null in their rows: c",
+        "not in the files, their defaults in their rows: b",
+    )
 
 
 def test_a_new_column_keeps_the_type_its_file_gives() -> None:

@@ -8,7 +8,7 @@ whatever the fields are called; here they are matched by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lakesmith.plan.widening import type_changes
@@ -70,6 +70,10 @@ class Casts:
             # The formats promise UTF-8, and not all writers keep it: other engines then cannot read the table at all.
             yield Misfit(path, "string", f"NOT is_valid_utf8({read})", None, "")
             return
+        if members := _members(found, declared):
+            for name, kind in members:
+                yield from self.misfits(f"{read}.{name}", None, kind, declared, path, depth)
+            return
         if self._always_fits(found, declared):
             return
         if not declared.outer or found.outer != declared.outer:
@@ -114,6 +118,9 @@ class Casts:
     def _converted(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
         if _same(found, declared):
             return read
+        if members := _members(found, declared):
+            each = (self._converted(f"{read}.{name}", kind, declared, depth) for name, kind in members)
+            return f"coalesce({', '.join(each)})"
         if not declared.outer or found.outer != declared.outer:
             return self._leaf(read, found, declared)
         if declared.outer == "struct":
@@ -212,6 +219,13 @@ class Casts:
             finite = f"AND NOT {_INFINITE.format(value)} " if kind == "float" else ""
             return f"{value} IS NOT NULL {finite}AND {_differs(read, value, from_type)}"
         return None
+
+
+def _members(found: SqlType, declared: SqlType) -> Sequence[tuple[str, SqlType]]:
+    """The members of a union of an Avro file, of which Spark makes a struct with one value, where no struct is declared."""
+    names = [f"member{number}" for number, _ in enumerate(found.parts)]
+    is_union = found.outer == "struct" and [name for name, _ in found.parts] == names
+    return found.parts if is_union and declared.outer != "struct" else ()
 
 
 def _any_twice(items: str) -> str:
