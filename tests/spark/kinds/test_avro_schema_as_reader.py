@@ -120,7 +120,7 @@ def test_a_declared_schema_is_the_readers(tmp_path: Path, session: SessionHandle
         csv.writer(text, lineterminator="\n").writerows([[*fields], *(row.values() for row in rows)])
         shop.land(f"landing/csv/{number}.csv", text.getvalue())
     # A null that a record says is none that it lacks.
-    shop.land("landing/json/2.json", json_lines({"id": 4, "ratio": 1, "colour": "RED", "city": None}))
+    shop.land("landing/json/null.json", json_lines({"id": 4, "ratio": 1, "colour": "RED", "city": None}))
     result = shop.must_run()
     expected = as_the_specification_has_it()
     for name in ("avro", "parquet", "json"):

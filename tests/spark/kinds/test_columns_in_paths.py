@@ -90,10 +90,11 @@ def test_columns_that_only_paths_have(tmp_path: Path, session: SessionHandle) ->
 
     # Out of quarantine they are as their paths have them.
     for name in FORMATS:
-        text = shop.root / f"tables/bronze/{name}.yaml"
+        file = shop.root / f"tables/bronze/{name}.yaml"
         shop.write(
-            {f"tables/bronze/{name}.yaml": text.read_text().replace("station: int", "station: bigint")}
+            {f"tables/bronze/{name}.yaml": file.read_text().replace("station: int", "station: bigint")}
         )
         replay(shop, table=f"bronze.{name}")
         assert (6, date(2024, 5, 2), 3000000000, "x", Decimal("1.00")) in shop.rows(f"bronze.{name}"), name
-        assert [row["reasons"] for row in shop.quarantine(f"bronze.{name}")] == [WRONG]
+        still = [text.replace("an int", "a bigint") for text in WRONG]
+        assert [row["reasons"] for row in shop.quarantine(f"bronze.{name}")] == [still]

@@ -22,7 +22,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.formats.text import is_wide
-from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, options
+from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
 from lakesmith.spark.read.exact_nested import (
     UNUSUAL,
     anywhere,
