@@ -312,7 +312,10 @@ def _request(
             for group in groups
         )
     return with_records(
-        batch, replace(ReadRequest.of(zoned(batch.spark, source), batch.project.root, columns), groups=groups, keys=keys)
+        batch,
+        replace(
+            ReadRequest.of(zoned(batch.spark, source), batch.project.root, columns), groups=groups, keys=keys
+        ),
     )
 
 

@@ -70,6 +70,11 @@ class TextFormats:
         rounds = source.on_inexact is OnInexact.ROUND
         return cls(*patterns, rounds, options.time_zone, options.decimal, source.http is not None)
 
+    @classmethod
+    def of_paths(cls, source: FileSource) -> TextFormats:
+        """Those of values in the names of folders: dates and numbers are as ISO and Hive have them, whatever is in the files."""
+        return cls(rounds=source.on_inexact is OnInexact.ROUND, zone=source.csv.time_zone)
+
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
     """SQL that turns the string expression ``text`` into ``type_``; NULL unless the text is exactly such a value.

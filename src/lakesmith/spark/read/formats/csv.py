@@ -99,8 +99,7 @@ def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 def _formats(request: ReadRequest, text: str = "") -> TextFormats:
     """How the source writes the dates and times of a ``text``; those of paths are always as ISO has them."""
-    of_source = TextFormats.of(request.source)
-    return TextFormats(rounds=of_source.rounds) if SOURCE_FILE in text else of_source
+    return TextFormats.of_paths(request.source) if SOURCE_FILE in text else TextFormats.of(request.source)
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:

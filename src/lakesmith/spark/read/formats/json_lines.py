@@ -44,6 +44,7 @@ from lakesmith.spark.read.formats.json_parse import (
     parse_line,
     place_of,
     reading_fields,
+    rivals,
     string_fields,
     text_of_decimal,
     with_whole_numbers,
@@ -140,7 +141,7 @@ def _path_columns(request: ReadRequest) -> list[int]:
 
 def _from_path(index: int, request: ReadRequest) -> str:
     column, type_ = request.columns[index]
-    return exact_from_text(path_text(column), type_, TextFormats(rounds=_rounds(request)))
+    return exact_from_text(path_text(column), type_, TextFormats.of_paths(request.source))
 
 
 def _has_no_key(index: int, request: ReadRequest) -> str:
@@ -152,10 +153,6 @@ def _has_no_key(index: int, request: ReadRequest) -> str:
 def _misfit_in_path(index: int, request: ReadRequest) -> str:
     column = request.columns[index][0]
     return f"{_has_no_key(index, request)} AND p{index} IS NULL AND {path_text(column)} IS NOT NULL"
-
-
-def _rounds(request: ReadRequest) -> bool:
-    return request.source.on_inexact is OnInexact.ROUND
 
 
 def _of_whole_numbers(request: ReadRequest) -> str:
@@ -216,49 +213,6 @@ def _lines(scan: RecordScan, group: ReadGroup) -> DataFrame:
     return text_records(scan, group, 0)
 
 
-def _rivals(request: ReadRequest) -> list[tuple[str, str]]:
-    """Branches: SQL that is true where a line has several keys for a column or field and none is the better one, and what to say of it."""
-    kinds, found = dict(request.columns), []
-    for path, tiers in request.keys.items():
-        for number, names in enumerate(tiers):
-            if len(names) > 1 and path[0] in kinds:
-                better = [name for tier in tiers[:number] for name in tier]
-                found.append(_rivalry(path, names, better, kinds[path[0]], request))
-    return found
-
-
-def _rivalry(
-    path: FieldPath, names: Sequence[str], better: Sequence[str], type_: str, request: ReadRequest
-) -> tuple[str, str]:
-    what = f"{dotted(path)}: several keys differ from it in case only"
-    if len(path) > 1:
-        row = SqlType("struct", ((path[0], parse_type(type_)),))
-        test = _several_fields("get(j.r, 0)", row, path, 0, request)
-        return f"coalesce({test}, false)", literal(what)
-    some, best = (f"array({', '.join(map(literal, keys))})" for keys in (names, better))
-    there = f"array_sort(array_intersect({KEYS}, {some}))"
-    beaten = f" AND NOT arrays_overlap({KEYS}, {best})" if better else ""
-    text = f"concat({literal(what + ': ')}, array_join({there}, ', '))"
-    return f"coalesce(size({there}) > 1{beaten}, false)", text
-
-
-def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request: ReadRequest) -> str:
-    """Whether something has several keys for the field at ``path``, and not the field's own, in what was read of ``path[:at]``.
-
-    A key counts whose value is not null.
-    """
-    part = kind.parts[-1][1]
-    if kind.outer != "struct":
-        each, items = f"w{at}", read if kind.outer == "array" else f"map_values({read})"
-        return f"exists({items}, {each} -> coalesce({_several_fields(each, part, path, at + 1, request)}, false))"
-    first, *others = (f"{read}.{quoted(key)}" for key in request.spelt(*path[: at + 1]))
-    if at + 1 == len(path):
-        counted = " + ".join(f"int({value} IS NOT NULL)" for value in others)
-        return f"{first} IS NULL AND {counted} > 1"
-    part = dict(kind.parts)[path[at]]
-    return any_of(_several_fields(value, part, path, at + 1, request) for value in (first, *others))
-
-
 def _read_columns(request: ReadRequest) -> list[str]:
     found = []
     for i, (column, type_) in enumerate(request.columns):
@@ -291,7 +245,7 @@ def _fault(request: ReadRequest) -> str:
             ("j.r IS NULL OR size(j.r) <> 1 OR get(j.r, 0) IS NULL", _not_one(request)),
             (_half_pair(), literal("half of a surrogate pair, such as \\ud83d alone: no text has it")),
             (f"try_parse_json({VALUE}) IS NULL", literal("a key is given twice in one object")),
-            *_rivals(request),
+            *rivals(request),
         ]
     )
 
@@ -356,7 +310,7 @@ def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
 def _path_reason(index: int, request: ReadRequest) -> str:
     column, type_ = request.columns[index]
     text = path_text(column)
-    inexact_one = inexact_from_text(text, type_, TextFormats(rounds=_rounds(request)))
+    inexact_one = inexact_from_text(text, type_, TextFormats.of_paths(request.source))
     return case([(_misfit_in_path(index, request), reason(column, type_, text, inexact_one))])
 
 

@@ -3,9 +3,11 @@ column or a field is found under."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import FieldPath
+from lakesmith.sources.fields import FieldPath, dotted
 from lakesmith.spark.frames.sql_text import any_of, case, options
 from lakesmith.spark.read.exact_nested import STRINGS_IN_IT, Place, anywhere, reading_type, without_strings
 from lakesmith.spark.read.exact_text import TextFormats
@@ -125,3 +127,46 @@ def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | No
     row = f"get({parse_line(fields)}.r, 0)"
     tests = (anywhere(test, f"{row}.{quoted(key)}", "", kind, place) for key in keys)
     return f"({VALUE} RLIKE {literal(_QUOTED[pattern])} AND ({any_of(each for each in tests if each)}))"
+
+
+def rivals(request: ReadRequest) -> list[tuple[str, str]]:
+    """Branches: SQL that is true where a line has several keys for a column or field and none is the better one, and what to say of it."""
+    kinds, found = dict(request.columns), []
+    for path, tiers in request.keys.items():
+        for number, names in enumerate(tiers):
+            if len(names) > 1 and path[0] in kinds:
+                better = [name for tier in tiers[:number] for name in tier]
+                found.append(_rivalry(path, names, better, kinds[path[0]], request))
+    return found
+
+
+def _rivalry(
+    path: FieldPath, names: Sequence[str], better: Sequence[str], type_: str, request: ReadRequest
+) -> tuple[str, str]:
+    what = f"{dotted(path)}: several keys differ from it in case only"
+    if len(path) > 1:
+        row = SqlType("struct", ((path[0], parse_type(type_)),))
+        test = _several_fields("get(j.r, 0)", row, path, 0, request)
+        return f"coalesce({test}, false)", literal(what)
+    some, best = (f"array({', '.join(map(literal, keys))})" for keys in (names, better))
+    there = f"array_sort(array_intersect({KEYS}, {some}))"
+    beaten = f" AND NOT arrays_overlap({KEYS}, {best})" if better else ""
+    text = f"concat({literal(what + ': ')}, array_join({there}, ', '))"
+    return f"coalesce(size({there}) > 1{beaten}, false)", text
+
+
+def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request: ReadRequest) -> str:
+    """Whether something has several keys for the field at ``path``, and not the field's own, in what was read of ``path[:at]``.
+
+    A key counts whose value is not null.
+    """
+    part = kind.parts[-1][1]
+    if kind.outer != "struct":
+        each, items = f"w{at}", read if kind.outer == "array" else f"map_values({read})"
+        return f"exists({items}, {each} -> coalesce({_several_fields(each, part, path, at + 1, request)}, false))"
+    first, *others = (f"{read}.{quoted(key)}" for key in request.spelt(*path[: at + 1]))
+    if at + 1 == len(path):
+        counted = " + ".join(f"int({value} IS NOT NULL)" for value in others)
+        return f"{first} IS NULL AND {counted} > 1"
+    part = dict(kind.parts)[path[at]]
+    return any_of(_several_fields(value, part, path, at + 1, request) for value in (first, *others))
