@@ -85,6 +85,7 @@ TEXTS: list[Case] = [
     ("UTC by name", "timestamp", "2024-07-01 12:00:00 UTC", EXACT, "2024-07-01 12:00:00"),
     ("an offset from UTC", "timestamp", "2024-07-01 12:00:00 UTC+02:00", EXACT, "2024-07-01 10:00:00"),
     ("Greenwich", "timestamp", "2024-07-01 12:00:00GMT", EXACT, "2024-07-01 12:00:00"),
+    ("no region", "timestamp", "2024-07-01 12:00:00 Nowhere/Land", WRONG, ""),
     ("a region", "timestamp", "2024-07-01 12:00:00 Europe/Paris", EXACT, "2024-07-01 10:00:00"),
     ("a region of three parts", "timestamp", "2024-07-01T12:00:00 America/Argentina/Ushuaia", EXACT, "2024-07-01 15:00:00"),
     ("an abbreviation", "timestamp", "2024-07-01 12:00:00 BST", WRONG, ""),
