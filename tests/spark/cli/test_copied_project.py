@@ -11,8 +11,6 @@ import fastavro
 import pytest
 from harness import ProjectHarness, in_order
 
-from lakesmith.cli.guard import guarded
-from lakesmith.cli.main import app
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.spark.start.session import SessionHandle
 
@@ -34,19 +32,6 @@ FILES = {
     "tables/gold/number.sql": "SELECT count(*) AS n, max(at) AS at FROM silver.vectors\n",
 }
 TABLES = ("bronze.orders", "silver.vectors", "silver.positions", "gold.number")
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Calls the command line in this process: exit code, output, errors."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        said = [str(word) for word in words]
-        capsys.readouterr()
-        code = guarded(lambda: app(said, prog_name="lakesmith", standalone_mode=False), said)
-        return (code, *capsys.readouterr())
-
-    return call
 
 
 def files_of(root: Path) -> dict[str, bytes]:

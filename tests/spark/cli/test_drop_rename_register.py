@@ -15,8 +15,6 @@ from harness import ProjectHarness
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
-from lakesmith.cli.guard import guarded
-from lakesmith.cli.main import app
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.execute.lake import Lake
@@ -41,19 +39,6 @@ FILES = {
     "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\ndelete_when: \"op = 'D'\"\n",
     "tables/gold/number.sql": "SELECT count(*) AS n, max(at) AS at FROM silver.orders\n",
 }
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Calls the command line in this process: exit code, output, errors."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        said = [str(word) for word in words]
-        capsys.readouterr()
-        code = guarded(lambda: app(said, prog_name="lakesmith", standalone_mode=False), said)
-        return (code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
