@@ -21,8 +21,8 @@ from lakesmith.plan.settings import (
     TextSetting,
     changed_settings,
 )
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import TableDefinition
+from lakesmith.sources.columns.types import type_changes
 
 Field = dict[str, Any]
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
-from lakesmith.plan.grown_types import remembered
 from lakesmith.plan.settings import with_renamings
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
+from lakesmith.sources.columns.types import remembered, type_changes
 
 
 def type_problem(table: TableDefinition, state: TableState | None) -> Problem | None:

@@ -12,9 +12,9 @@ from lakesmith.errors import Problem
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.settings import with_renamings
 from lakesmith.plan.steps import Decision, Strategy, TableStep, UpToDate
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import ADDED_COLUMNS, OnNewColumn, TableDefinition, TableName, is_taken
 from lakesmith.project.nearest import listed
+from lakesmith.sources.columns.types import type_changes
 
 WAITS: Final = "LS524"
 """The code of a table that waits for approval."""

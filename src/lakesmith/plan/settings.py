@@ -15,13 +15,12 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.format_version import FormatUpgrade, format_change
-from lakesmith.plan.grown_types import remembered
 from lakesmith.plan.refusals import still_refused
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpToDate
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.partitions import partition_field
 from lakesmith.quoting import quoted_if_odd
+from lakesmith.sources.columns.types import remembered, type_changes
 
 COMMENT: Final = "comment"
 """The table property that engines show as the table's comment."""

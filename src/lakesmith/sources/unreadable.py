@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import Column, FileSource, OnNewColumn, TableName
-from lakesmith.sources.columns import match_columns
+from lakesmith.sources.columns.names import match_columns
 from lakesmith.sources.headers import ShapeGroup
 from lakesmith.sources.names import printable
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from lakesmith.project.definitions import Column
 from lakesmith.serve.intake.frames import mark
+from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.event_values import (
     LONGEST_EXPONENT,
     LONGEST_NUMBER,
@@ -23,7 +24,6 @@ from lakesmith.sources.event_values import (
     exact_of,
     out_of_range,
 )
-from lakesmith.sources.fields import dotted
 
 MOST_REASONS: Final = 100
 """So many reasons are told of one request."""

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Pin
-from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import quoted
+from lakesmith.sources.columns.types import stored_type
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
 

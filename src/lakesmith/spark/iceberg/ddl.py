@@ -23,9 +23,9 @@ from lakesmith.plan.settings import (
     renamings,
     setting_properties,
 )
-from lakesmith.plan.widening import TypeChange, type_changes
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.columns.types import TypeChange, type_changes
 from lakesmith.spark.iceberg.commits import physical, physical_namespace
 
 _PROPERTIES: Final = {

@@ -13,15 +13,14 @@ from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
-from lakesmith.plan.grown_types import stored_type
 from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
 from lakesmith.plan.settings import changed_settings
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.watermarks import ahead_in_words
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
 from lakesmith.project.windows import with_windows
+from lakesmith.sources.columns.types import stored_type, type_changes
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.frames.sql_types import sql_type

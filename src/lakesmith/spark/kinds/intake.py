@@ -10,16 +10,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState, TableState
-from lakesmith.plan.grown_types import common_type, remembered, table_type
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import Column, FileSource, OnNewColumn, OnTypeChange, TableDefinition
-from lakesmith.sources.columns import ColumnMatch, NewColumn, match_columns, no_header_problem, path_columns
-from lakesmith.sources.fields import typeless_note
+from lakesmith.sources.columns.fields import typeless_note
+from lakesmith.sources.columns.names import (
+    ColumnMatch,
+    NewColumn,
+    match_columns,
+    no_header_problem,
+    path_columns,
+)
+from lakesmith.sources.columns.notes import Holders, Told
+from lakesmith.sources.columns.types import common_type, remembered, table_type
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import ShapeGroup, group_by_shape, with_common_columns
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, FileShape, Layout
-from lakesmith.sources.told import Holders, Told
 from lakesmith.sources.unreadable import require_readable, without_unreadable
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of

@@ -8,12 +8,9 @@ from functools import reduce
 
 from pyspark.sql import SparkSession
 
-from lakesmith.plan.grown_types import grown, widened
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
-from lakesmith.sources.columns import Spellings, rival_names, spellings
-from lakesmith.sources.fields import (
+from lakesmith.sources.columns.fields import (
     FieldPath,
     alike_fields,
     compare_fields,
@@ -24,8 +21,10 @@ from lakesmith.sources.fields import (
     typeless_fields,
     typeless_note,
 )
+from lakesmith.sources.columns.names import Spellings, rival_names, spellings
+from lakesmith.sources.columns.notes import Holders, Told
+from lakesmith.sources.columns.types import grown, type_changes, widened
 from lakesmith.sources.shape import FileShape
-from lakesmith.sources.told import Holders, Told
 from lakesmith.spark.read.formats.interface import RecordKeys
 from lakesmith.spark.read.formats.registry import reader_of
 from lakesmith.spark.read.request import ReadRequest

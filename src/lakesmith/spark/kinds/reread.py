@@ -19,7 +19,7 @@ from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.project.definitions import Column, FileSource, OnNewColumn
 from lakesmith.quoting import quoted
-from lakesmith.sources.columns import ColumnMatch, match_columns
+from lakesmith.sources.columns.names import ColumnMatch, match_columns
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored

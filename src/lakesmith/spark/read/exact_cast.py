@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lakesmith.plan.widening import type_changes
 from lakesmith.project.spark_types import SqlType, precision_and_scale
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import FieldPath, paired
+from lakesmith.sources.columns.fields import FieldPath, paired
+from lakesmith.sources.columns.types import type_changes
 from lakesmith.spark.read import nanoseconds as nanos
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text
 from lakesmith.spark.read.exact_times import ambiguous, local_of, out_of_range, to_instant

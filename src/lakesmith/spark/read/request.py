@@ -14,8 +14,8 @@ from pyspark.sql.types import StructField
 from lakesmith.project.definitions import Column, FileSource, OnInexact
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.columns import Spellings
-from lakesmith.sources.fields import FieldPath
+from lakesmith.sources.columns.fields import FieldPath
+from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, Layout
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null

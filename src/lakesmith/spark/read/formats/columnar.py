@@ -9,11 +9,11 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.plan.grown_types import common_type, table_type
 from lakesmith.project.definitions import Column, OnInexact, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import dotted
+from lakesmith.sources.columns.fields import dotted
+from lakesmith.sources.columns.types import common_type, table_type
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case
 from lakesmith.spark.frames.sql_types import sql_type

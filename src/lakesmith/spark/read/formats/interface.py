@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import Column
 from lakesmith.project.spark_types import SqlType
-from lakesmith.sources.fields import FieldPath
+from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.spark.read.request import ReadRequest
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.spark_types import SqlType, composed, parse_type
 from lakesmith.quoting import literal
-from lakesmith.sources.fields import FieldPath, dotted
+from lakesmith.sources.columns.fields import FieldPath, dotted
 from lakesmith.spark.read.formats.json_lines import json_lines, one_file
 from lakesmith.spark.read.formats.json_types import inferred_json
 from lakesmith.spark.read.records import VALUE

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from lakesmith.project.definitions import OnInexact
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.fields import FieldPath, dotted
+from lakesmith.sources.columns.fields import FieldPath, dotted
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.spark.frames.sql_text import any_of, case, not_null, options

@@ -14,7 +14,7 @@ from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import quoted_if_odd
-from lakesmith.sources.columns import Spellings, match_columns
+from lakesmith.sources.columns.names import Spellings, match_columns
 from lakesmith.sources.shape import FileShape
 
 FieldPath = tuple[str, ...]

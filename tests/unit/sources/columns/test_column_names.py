@@ -6,7 +6,13 @@ import pytest
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
-from lakesmith.sources.columns import NewColumn, match_columns, no_header_problem, path_columns, rival_names
+from lakesmith.sources.columns.names import (
+    NewColumn,
+    match_columns,
+    no_header_problem,
+    path_columns,
+    rival_names,
+)
 from lakesmith.sources.shape import FileShape, path_keys
 
 

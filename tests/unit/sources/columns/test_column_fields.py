@@ -5,7 +5,7 @@ import pytest
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, composed, parse_type
-from lakesmith.sources.fields import FieldMatch, compare_fields, dotted, judge_fields
+from lakesmith.sources.columns.fields import FieldMatch, compare_fields, dotted, judge_fields
 from lakesmith.sources.shape import FileShape
 
 PLAIN = SqlType()

@@ -8,7 +8,7 @@ import pytest
 
 from lakesmith.errors import Place, Problem, SourceError
 from lakesmith.project.definitions import FileSource
-from lakesmith.sources.told import Holders, Told
+from lakesmith.sources.columns.notes import Holders, Told
 
 Make = Callable[..., FileSource]
 
