@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 if TYPE_CHECKING:
+    from harness import MakeShop
     from pyspark.sql import SparkSession
 
     import postgres_server
@@ -176,3 +178,11 @@ def jdbc() -> Iterator[postgres_server.Server]:
 
     with listening() as server:
         yield server
+
+
+@pytest.fixture
+def make_shop(tmp_path: Path, session: SessionHandle) -> MakeShop:
+    """Makes the test's project: the folder ``shop`` in its temporary folder, on the shared session."""
+    from harness import ProjectHarness
+
+    return partial(ProjectHarness, tmp_path / "shop", session)

@@ -4,8 +4,8 @@ Most end-to-end cases hold one value, one kind of file or one order of events th
 A commit runs one part of them, chosen by its hash, besides all that is not marked; ``LAKESMITH_PART=all`` (``make test-all``)
 runs them all, and so does a call that names files. Each part is the same wherever the commit is tested.
 
-    pytestmark = [pytest.mark.spark, pytest.mark.in_turn]                  # case by case
-    pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]          # cases that share a lake: the file as a whole
+    pytestmark = pytest.mark.in_turn                  # case by case
+    pytestmark = pytest.mark.in_turn("file")          # cases that share a lake: the file as a whole
     @pytest.mark.always                                                    # one of such a file that each commit runs
 """
 

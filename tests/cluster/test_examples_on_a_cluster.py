@@ -11,12 +11,9 @@ import pytest
 from cluster_place import LAKESMITH, Place
 
 # A cluster on one machine takes minutes.
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+)
 
 RUNS: Final = """
 import json, shutil, sys

@@ -15,12 +15,9 @@ from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+)
 
 PROJECT: Final = {
     "tables/bronze/orders.yaml": """

@@ -18,12 +18,9 @@ import s3_server
 import spark_cluster_server
 
 # A cluster on one machine takes minutes.
-pytestmark = [
-    pytest.mark.crash,
-    pytest.mark.skipif(
-        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+)
 
 LEASE = "6"
 MANY = 30_000

@@ -25,12 +25,9 @@ from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.batch.sidecar import SidecarKind
 
 # A cluster on one machine takes minutes.
-pytestmark = [
-    pytest.mark.crash,
-    pytest.mark.skipif(
-        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+)
 
 ORDERS = TableName.parse("bronze.orders")
 TABLE = """

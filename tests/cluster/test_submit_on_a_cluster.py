@@ -18,12 +18,9 @@ from lakesmith.spark.start.jars import ensure_jars, spark_home
 from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
+)
 
 SUBMIT = Path(lakesmith.__file__).with_name("submit.py")
 

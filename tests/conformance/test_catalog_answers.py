@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import s3_server
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 Is = Callable[[Asked], bool]
 

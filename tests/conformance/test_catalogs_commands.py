@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ALL = "SELECT * FROM silver.newest ORDER BY order_id"
 

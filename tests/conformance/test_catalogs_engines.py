@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 JARS = (*local_jars(), *installed_pair().aws_jars, *POSTGRES_JARS)

@@ -15,7 +15,7 @@ from lakesmith.execute import faults
 if TYPE_CHECKING:
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ADA = "Ada Lovelace-Byron"
 FIRST = (Order(1, ADA, 5, 1), Order(2, "Bo", 7, 1), Order(3, ADA, 11, 1))

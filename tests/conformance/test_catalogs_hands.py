@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 TABLES = ("bronze.orders", "silver.lines", "silver.newest")
 

@@ -10,7 +10,7 @@ from small_shop import ORDERS, Order, csv
 if TYPE_CHECKING:
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ODD = (
     "a b.csv",

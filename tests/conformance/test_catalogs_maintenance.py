@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 MORE = (Order(6, "Dee", 21, 1), Order(1, "Ada", 6, 2))
 BATCHES = (FIRST, SECOND, LATE)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import s3_server
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 REPORTS = {
     "tables/silver/lines.sql": "SELECT order_id, amount * 2 AS twice FROM shop.orders\n",

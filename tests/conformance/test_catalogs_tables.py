@@ -37,7 +37,7 @@ from lakesmith.execute import faults
 if TYPE_CHECKING:
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def test_files_are_taken_once(make: Make) -> None:

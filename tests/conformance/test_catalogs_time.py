@@ -11,7 +11,7 @@ from small_shop import FIRST, SECOND, SHOP, lines, newest
 if TYPE_CHECKING:
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def first_batch(shop: SharedProject, table: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = ORDERS | LINES | NEWEST | SUMS
 TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")

@@ -18,8 +18,6 @@ import postgres_server
 import rest_server
 import s3_server
 
-pytestmark = pytest.mark.crash
-
 
 def require_right(crowd: Crowd, copy: Path) -> None:
     print(

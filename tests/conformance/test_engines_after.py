@@ -21,7 +21,7 @@ from lakesmith.spark.start.versions import local_jars
 if TYPE_CHECKING:
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ADA = "Ada"
 BRONZE, NEW, LINES, TOTALS = (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from conftest import Make
 
-pytestmark = [pytest.mark.spark, pytest.mark.always]
+pytestmark = pytest.mark.always
 
 ADA, BO, CY, DI = (f"{name}@example.com" for name in ("ada.l", "bo", "cy", "di"))
 WORDS = (ADA, "ada.l%40example.com", "customer=1002")

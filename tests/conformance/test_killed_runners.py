@@ -20,8 +20,6 @@ import postgres_server
 import rest_server
 import s3_server
 
-pytestmark = pytest.mark.crash
-
 LEASE, NO_LEASE = "6", "0"
 ENDS = (
     "after-lock:kill",

@@ -26,7 +26,7 @@ from soak import SOAK
 
 from postgres_server import Server
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 EXAMPLE = Path(__file__).parents[2] / "examples/retail-sales"
 LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"]

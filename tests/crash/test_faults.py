@@ -20,7 +20,6 @@ from lakesmith.execute import faults
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 SOURCED, KEYED, PLAIN, FULL = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
 STAGES = ((SOURCED,), (KEYED, PLAIN, VERSIONS), (FULL,))

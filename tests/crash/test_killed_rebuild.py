@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from processes import run
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SQL = "tables/silver/orders.sql"
 FILES = {
@@ -26,8 +20,8 @@ FILES = {
 }
 
 
-def test_a_rebuild_that_is_killed_before_its_publish(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_a_rebuild_that_is_killed_before_its_publish(make_shop: MakeShop) -> None:
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,amount\n1,5\n2,7\n")
     shop.must_run()
     before = shop.state("silver.orders")

@@ -12,8 +12,6 @@ from audit import Audit
 from killed_shop import FILES, VERSIONS, Shop
 from processes import RunProcess, is_gone, run, wait_until
 
-pytestmark = pytest.mark.crash
-
 KILLS = (
     "after-lock:kill",
     "after-create@bronze.orders:kill",

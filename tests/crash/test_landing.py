@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.execute import faults
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/orders.yaml": (
@@ -34,8 +29,8 @@ BIG = "id,city\n" + "".join(f"{number},Oslo{number * 7919}\n" for number in rang
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    return make_shop(FILES)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit import Audit
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from killed_shop import FILES, Shop
 from processes import RunProcess
 
@@ -26,7 +26,7 @@ from lakesmith.spark.start.session import local_catalog_conf
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SMALL = "size=24m"
 """Room for a few batches."""
@@ -256,11 +256,11 @@ MACHINES_FILES = {
 
 
 def test_rows_do_not_depend_on_the_language_and_the_time_zone_of_the_machine(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr -Duser.country=TR -Duser.timezone=Asia/Tokyo")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    project = ProjectHarness(tmp_path / "shop", session, MACHINES_FILES)
+    project = make_shop(MACHINES_FILES)
     times = ("2023-12-31 23:59:59Z", "2024-01-01 00:00:00Z", "2024-01-01 23:59:59Z", "2024-01-02 00:00:00Z")
     rows = "".join(f"{number},éi ÉI,{at}\n" for number, at in enumerate(times))
     project.land("landing/1.csv", f"id,name,at\n{rows}")

@@ -12,7 +12,7 @@ from audit import Audit
 from killed_shop import Shop
 from processes import RunProcess, holder_of, is_gone, kill, run, wait_until
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 KILLS = (
     "maintain-begin@silver.orders:killboth/300",

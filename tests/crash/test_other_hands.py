@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 TABLES = BRONZE, KEYED, PLAIN, GOLD = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
 

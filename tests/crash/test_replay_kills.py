@@ -10,7 +10,7 @@ import pytest
 from processes import RunProcess, run
 from soak import chosen
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 TABLE = """
 source:

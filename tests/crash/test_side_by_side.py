@@ -6,10 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Pin
@@ -17,9 +17,6 @@ from lakesmith.project.definitions import Column, TableName
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.spark.iceberg.ddl import create_table
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
 
 T = TypeVar("T")
 
@@ -36,9 +33,8 @@ def at_once(*actions: Callable[[], T]) -> list[T]:
         return [future.result() for future in [pool.submit(one, action) for action in actions]]
 
 
-@pytest.mark.spark
-def test_two_first_tables_of_a_layer(tmp_path: Path, session: SessionHandle) -> None:
-    spark = ProjectHarness(tmp_path / "shop", session).spark
+def test_two_first_tables_of_a_layer(make_shop: MakeShop) -> None:
+    spark = make_shop().spark
 
     def create(layer: str, name: str) -> Callable[[], None]:
         return lambda: create_table(spark, TableName(layer, name), [Column("id", "bigint")], {})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from processes import run
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 TABLE = "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: bigint}\n"
 POINTS = {"after-intent": False, "before-swap": False, "after-publish": True}

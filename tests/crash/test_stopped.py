@@ -11,7 +11,7 @@ from audit import TABLES, Audit
 from killed_shop import Shop
 from processes import RunProcess, holder_of, is_gone, kill, run, status, wait_until
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 
 @pytest.fixture(scope="module")

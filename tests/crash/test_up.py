@@ -19,8 +19,6 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-pytestmark = pytest.mark.crash
-
 FILES = {
     "lakesmith.yaml": "name: shop\ntargets: {local: {}}\n",
     "tables/bronze/sales_raw.yaml": "source:\n  http: {path: /sales, tokens: [SALES_TOKEN]}\n"

@@ -18,8 +18,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lakesmith.spark.start.resident import socket_of
 from lakesmith.spark.start.session_folder import living_folders
 
-pytestmark = pytest.mark.crash
-
 FILES = {
     "lakesmith.yaml": "name: shop\nengine: {keep_warm: 2 minutes}\n",
     "tables/bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint}\n",

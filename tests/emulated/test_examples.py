@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 @pytest.mark.parametrize(("example", "tables"), [("customer-orders", 4), ("invoices", 4)])

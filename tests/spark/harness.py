@@ -238,6 +238,10 @@ class ProjectHarness:
         return other
 
 
+MakeShop = Callable[..., ProjectHarness]
+"""What the fixture ``make_shop`` is: called with the files and options of a ``ProjectHarness``, it makes the test's own."""
+
+
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows sorted by their values, None first; what has no order (maps) by its text."""
     return sorted(rows, key=_orderable)

@@ -19,7 +19,6 @@ from lakesmith.spark import open as spark_open
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/orders.yaml": """

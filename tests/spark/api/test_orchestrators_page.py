@@ -77,7 +77,6 @@ def is_done(shop: lakesmith.Lakehouse) -> bool:
     ).arrow().to_pydict() == {"orders": [2]}
 
 
-@pytest.mark.crash
 @pytest.mark.in_turn
 def test_jupyter(tmp_path: Path) -> None:
     pytest.importorskip("ipykernel", reason=f"ipykernel {MISSING}")
@@ -97,7 +96,6 @@ def test_jupyter(tmp_path: Path) -> None:
     assert closed == []
 
 
-@pytest.mark.spark
 def test_dagster(shop: lakesmith.Lakehouse) -> None:
     dagster = pytest.importorskip("dagster", reason=f"dagster {MISSING}")
     definitions = example("Dagster")["definitions"]
@@ -174,7 +172,6 @@ def airflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sys.modules[sdk].DAG = StandInDag  # type: ignore[attr-defined]
 
 
-@pytest.mark.spark
 @pytest.mark.usefixtures("airflow")
 def test_airflow(shop: lakesmith.Lakehouse) -> None:
     tasks = example("Airflow")["tasks"]

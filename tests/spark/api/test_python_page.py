@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
-pytestmark = [pytest.mark.crash, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.record import Account
 from lakesmith.execute import faults
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """
 source:
@@ -42,8 +42,8 @@ def no_faults() -> Iterator[None]:
     faults.clear()
 
 
-def project(tmp_path: Path, session: SessionHandle, files: dict[str, str]) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, files)
+def project(make_shop: MakeShop, files: dict[str, str]) -> ProjectHarness:
+    return make_shop(files)
 
 
 def land(shop: ProjectHarness, number: int, *lines: str) -> None:

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
-def project(tmp_path: Path, session: SessionHandle, files: str) -> ProjectHarness:
+def project(make_shop: MakeShop, files: str) -> ProjectHarness:
     table = f"source:\n  files: {{path: landing/orders/, {files}}}\ncolumns: {{id: int, name: string}}\n"
-    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": table})
+    return make_shop({"tables/bronze/orders.yaml": table})
 
 
 def test_a_file_without_a_header_has_the_declared_columns(tmp_path: Path, session: SessionHandle) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 BRONZE = """
     source: {files: {path: landing/, pattern: "*.csv"}}
@@ -37,11 +36,9 @@ FIRST = "id,city,amount\n1,Oslo,5\n2,Bergen,7\n3,Moss,1\n"
 SECOND = "id,city,amount\n1,Oslo,6\n3,Moss,-1\n4,Oslo,2\n2,Bergen,7\n"
 
 
-def landed(
-    tmp_path: Path, session: SessionHandle, files: dict[str, str], table: str
-) -> tuple[ProjectHarness, int]:
+def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[ProjectHarness, int]:
     """A project with two batches, and the table's head before the second."""
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/1.csv", FIRST)
     shop.must_run()
     before = shop.state(table).refs["main"]

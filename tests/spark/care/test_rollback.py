@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.hold import hold_of
 from lakesmith.errors import StateError
@@ -18,11 +18,7 @@ from lakesmith.spark.rollback import release, roll_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -42,8 +38,8 @@ TABLES = ("bronze.orders", "silver.newest", "gold.by_city")
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> Iterator[ProjectHarness]:
-    project = ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> Iterator[ProjectHarness]:
+    project = make_shop(FILES)
     project.land("landing/orders/1.csv", FIRST)
     project.must_run()
     project.land("landing/orders/2.csv", BAD)

@@ -8,15 +8,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 
 from read_only import python_held_to_modes, read_only
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
 
 LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"]
 FILES = {
@@ -69,8 +65,8 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
 
 
 @pytest.mark.in_turn
-def test_a_query_on_a_project_that_cannot_be_written(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_a_query_on_a_project_that_cannot_be_written(make_shop: MakeShop) -> None:
+    shop = make_shop(FILES)
     shop.land("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")
     shop.must_run()
     words = ["query", "SELECT id, name FROM bronze.orders", "--json", "--project", str(shop.root)]

@@ -17,7 +17,7 @@ from lakesmith.cli.main import app
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import local_jars
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 LANDING = {"customer-orders": "landing/orders", "invoices": "landing/invoices"}

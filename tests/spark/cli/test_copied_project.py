@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fastavro
-import pytest
 from harness import ProjectHarness, in_order
 
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 Cli = Callable[..., tuple[int, str, str]]
 

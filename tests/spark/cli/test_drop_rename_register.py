@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
@@ -21,10 +21,9 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.verify_session import verify_steps
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -42,9 +41,9 @@ FILES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     """Two batches: rows in quarantine, a deleted key, a file ledger."""
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n")
     shop.must_run()
     shop.land("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,U\n")

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, refresh_by_keys
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ODD = (
     *(
@@ -98,14 +92,10 @@ def _row(number: int, **others: str) -> str:
     return _line([given.get(name, f"v{number}") for name in ODD])
 
 
-def test_names_that_a_yaml_file_may_have(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_that_a_yaml_file_may_have(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     refresh_by_keys(monkeypatch)
     columns = ", ".join(f"{_yaml(name)}: {'int' if name == 'order date' else 'string'}" for name in ODD)
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/values/select.yaml": SOURCE.format(columns=columns),
             "tables/silver/values.yaml": KEYED,

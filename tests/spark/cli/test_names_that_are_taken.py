@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 PYTHON = """
 def orders(orders):
@@ -19,20 +13,16 @@ def orders(orders):
 """
 
 
-def test_a_python_table_and_files_whose_columns_are_not_declared(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_python_table_and_files_whose_columns_are_not_declared(make_shop: MakeShop) -> None:
     source = "source:\n  files: {path: landing/NAME/, pattern: '*.csv', format: csv}\n"
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/bronze/orders.yaml": source.replace("NAME", "orders") + "columns: {id: bigint}\n",
             "tables/bronze/found.yaml": source.replace("NAME", "found"),
             "tables/bronze/added.yaml": source.replace("NAME", "added"),
             "tables/silver/orders.yaml": "inputs: {orders: bronze.orders}\n",
             "tables/silver/orders.py": PYTHON,
-        },
+        }
     )
     shop.land("landing/orders/1.csv", "id\n1\n")
     shop.land("landing/found/1.csv", "id,_File\n1,x\n")

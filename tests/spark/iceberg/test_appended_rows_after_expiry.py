@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.snapshots import read_appended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 
 def test_rows_that_got_other_ids_by_a_compaction_were_not_appended(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ from lakesmith.spark.iceberg.commits import JavaTables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 Rows = Counter[tuple[Any, ...]]
 COPY_ON_WRITE = ", ".join(f"'write.{kind}.mode' = 'copy-on-write'" for kind in ("merge", "update", "delete"))

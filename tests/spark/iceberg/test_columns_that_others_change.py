@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
@@ -17,9 +16,8 @@ from lakesmith.spark.iceberg.commits import JavaTables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = "source:\n  files: {path: landing/p/, format: csv}\ncolumns: {id: int, x: int, y: int}\n"
 NESTED = "source:\n  files: {path: landing/n/, format: json}\ncolumns: {id: int, s: 'struct<x:int,y:int>'}\n"
@@ -34,8 +32,8 @@ ALTER = "ALTER TABLE lake.bronze"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/p.yaml": BRONZE}, approves=True)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    return make_shop({"tables/bronze/p.yaml": BRONZE}, approves=True)
 
 
 def differing(shop: ProjectHarness, queries: dict[str, str]) -> list[str]:

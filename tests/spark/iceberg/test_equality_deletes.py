@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 from equality_delete import delete_equal
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.progress import live_rows
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """
     source:
@@ -24,12 +18,12 @@ ORDERS = """
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     files = {
         "tables/bronze/orders.yaml": ORDERS,
         "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\n",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
     shop.land("landing/orders/2.csv", "id,city\n3,Bonn\n")
     shop.must_run()

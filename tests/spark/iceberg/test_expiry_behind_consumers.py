@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, RunResult, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
 
 from lakesmith.execute.events import TableStarted
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -30,10 +28,10 @@ GOLD = "gold.by_city"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     """A gold that is two batches of its input behind."""
     refresh_by_keys(monkeypatch)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     _land(shop, 1, "1,1,Oslo,4\n2,1,Rome,6\n3,1,Bonn,1\n")
     shop.must_run()
     return shop

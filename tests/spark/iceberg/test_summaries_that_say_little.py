@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from foreign_rows import insertion
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith import limits
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/a.yaml": "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: int, k: string}\n",
@@ -27,10 +23,10 @@ FILES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 1)
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     land(shop, 1, "1,x", "2,y")
     shop.must_run()
     return shop

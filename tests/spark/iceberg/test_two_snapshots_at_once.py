@@ -13,8 +13,6 @@ from lakesmith.spark.iceberg.snapshots import read_as_it_was, read_version
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def two(spark: SparkSession) -> tuple[TableName, int, int]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 import lakesmith
 from lakesmith import limits
@@ -18,11 +15,6 @@ from lakesmith.project.definitions import TableName
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.upkeep import Upkeep
 from lakesmith.spark.verify_session import verify_steps
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -91,9 +83,7 @@ def verdicts(shop: ProjectHarness) -> dict[str, Verdict]:
     return {str(name): each.verdict for name, each in found.items()}
 
 
-def test_a_day_of_small_batches(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in {
         "NEWEST_POINTS_KEPT": 2,
         "PAST_KEPT": (),
@@ -101,7 +91,7 @@ def test_a_day_of_small_batches(
         "FRESH_FILES": 4,
     }.items():
         monkeypatch.setattr(limits, limit, value)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
     for batch in range(5):
         land(shop, batch)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 if TYPE_CHECKING:
     from lakesmith.errors import Problem
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """\
 source:
@@ -23,9 +21,9 @@ QUERY = "SELECT id, day, op FROM bronze.orders"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     files = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
-    return ProjectHarness(tmp_path / "shop", session, files)
+    return make_shop(files)
 
 
 def declare(shop: ProjectHarness, delete_when: str) -> None:

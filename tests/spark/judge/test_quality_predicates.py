@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from lakesmith.errors import Place
 from lakesmith.quality.dqdl import parse_rules
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 Verdicts = list[tuple[str, Any]]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 if TYPE_CHECKING:
     from lakesmith.errors import Problem
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """\
 source:
@@ -42,10 +40,8 @@ def problems(shop: ProjectHarness, table: str, text: str, rule: str) -> tuple[Pr
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(
-        tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
-    )
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    return make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY})
 
 
 @pytest.mark.parametrize(

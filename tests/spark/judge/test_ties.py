@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 from foreign_rows import insertion
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, at: int, v: string, w: string}}\n"
 KEYED = "key: [id]\nlatest_by: [at]\n"
@@ -23,8 +17,8 @@ def write_as_another(shop: ProjectHarness, columns: str, values: str) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": BRONZE.format(name="a")})
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    return make_shop({"tables/bronze/a.yaml": BRONZE.format(name="a")})
 
 
 def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:

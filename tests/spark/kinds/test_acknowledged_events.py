@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from out_of_quarantine import replay
 
 from lakesmith.api.results import RunResult
@@ -19,11 +15,6 @@ from lakesmith.serve.routes import event_sources
 from lakesmith.serve.topics import TopicWatcher
 from lakesmith.serve.up import UpOptions, _Around
 from lakesmith.serve.watch import Watcher
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 TABLE = """
     source: {{http: {{path: /{name}}}}}
@@ -89,8 +80,8 @@ ROWS = [
 ]
 
 
-def test_no_event_stops_a_batch_and_the_way_back_is_open(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, tables())
+def test_no_event_stops_a_batch_and_the_way_back_is_open(make_shop: MakeShop) -> None:
+    shop = make_shop(tables())
     acknowledge(shop, NAMELESS)
     acknowledge(shop, *BAD, *GOOD)
     assert shop.run().problems == []
@@ -114,15 +105,13 @@ def test_no_event_stops_a_batch_and_the_way_back_is_open(tmp_path: Path, session
     assert (2, None, 1) in shop.rows("bronze.keeps", "id", "st.a", "st.b")
 
 
-def test_an_event_that_is_put_right_is_no_duplicate(tmp_path: Path, session: SessionHandle) -> None:
+def test_an_event_that_is_put_right_is_no_duplicate(make_shop: MakeShop) -> None:
     """Neither where its type was wrong nor where it broke a rule, which only the batch can find; also not after a restart."""
     columns = 'columns: {id: string, n: "decimal(10,2)"}'
     rules = 'rules: Rules = [ ColumnValues "n" > 0 ]'
     source = "source: {http: {path: /a, event_id: [id]}}"
     policy = "on_bad_row: quarantine"
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {"tables/bronze/a.yaml": "\n".join((source, columns, rules, policy))}
-    )
+    shop = make_shop({"tables/bronze/a.yaml": "\n".join((source, columns, rules, policy))})
     assert sent(shop, '{"id":2,"n":100000000}', '{"id":3,"n":-1}', '{"id":"4","n":1}') == 0
     assert sent(shop, '{"id":"2","n":100}', '{"id":4,"n":1}', '{"id":"3","n":1}') == 2
     shop.must_run()

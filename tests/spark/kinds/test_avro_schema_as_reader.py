@@ -7,18 +7,11 @@ import io
 import json
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fastavro
-import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, in_order
 from nested import json_lines, land_parquet, notes
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 POINT = {"type": "record", "name": "point", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "int", "default": 7}]}  # fmt: skip
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
@@ -98,8 +91,8 @@ def as_the_specification_has_it() -> list[tuple[Any, ...]]:
     return [tuple(row[field["name"]] for field in READER["fields"]) for row in rows]
 
 
-def test_a_declared_schema_is_the_readers(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session)
+def test_a_declared_schema_is_the_readers(make_shop: MakeShop) -> None:
+    shop = make_shop()
     shop.write({"schemas/row.avsc": json.dumps(READER)})
     flat = {
         **READER,

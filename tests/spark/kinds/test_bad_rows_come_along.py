@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from pyspark.sql import DataFrame
 
 from lakesmith import limits
 from lakesmith.spark.kinds.intake import Intake
-from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """
 source:
@@ -42,8 +40,7 @@ BAD = [
     ids=["few and short: along", "one is long: its file again", "too many: their files again"],
 )
 def test_bad_rows_are_kept_alike_whichever_way_they_come(
-    tmp_path: Path,
-    session: SessionHandle,
+    make_shop: MakeShop,
     monkeypatch: pytest.MonkeyPatch,
     most: int,
     contents: list[tuple[str, str, list[str] | None]],
@@ -58,7 +55,7 @@ def test_bad_rows_are_kept_alike_whichever_way_they_come(
 
     monkeypatch.setattr(Intake, "only", watched)
     monkeypatch.setattr(limits, "BAD_ROWS_CARRIED_BYTES", most)
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS}, compiled=True)
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS}, compiled=True)
     shop.land("landing/1.csv", HEADER + GOOD)
     shop.land("landing/2.csv", HEADER + GOOD + "".join(text + "\n" for _, text, _ in contents))
     record = shop.must_run().published["bronze.orders"]
@@ -79,7 +76,7 @@ def test_bad_rows_are_kept_alike_whichever_way_they_come(
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_wide_files_are_planned_in_time_that_grows_with_the_columns(
-    tmp_path: Path, session: SessionHandle, declared: bool
+    make_shop: MakeShop, declared: bool
 ) -> None:
     """With 300 columns and a bad row Spark never got to an end of planning; the suite's time limit would tell."""
     kinds = ("bigint", "double", "timestamp", "string", "decimal(10,2)")
@@ -91,7 +88,7 @@ def test_wide_files_are_planned_in_time_that_grows_with_the_columns(
         else ""
     )
     files = {"tables/bronze/wide.yaml": ORDERS.split("columns")[0].strip() + f"\n{columns}\n"}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     good = ",".join(texts[i % 5] for i in range(300)) + "\n"
     bad = good.replace("7,", "x,", 1) if declared else good.removesuffix(",2.25\n") + "\n"
     shop.land("landing/1.csv", ",".join(names) + "\n" + good * 5 + bad)

@@ -5,18 +5,11 @@ from __future__ import annotations
 import json
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, ProjectHarness, in_order
 from nested import land_parquet, made, notes
 from out_of_quarantine import replay
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 FORMATS = ("csv", "bare", "json", "parquet", "avro")
 TABLE = """
@@ -58,8 +51,8 @@ def land(shop: ProjectHarness, name: str, folder: str, id_: int) -> None:
             shop.land(f"landing/{path}.avro", made(shop, "avro", f"SELECT {id_} AS id"))
 
 
-def test_columns_that_only_paths_have(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session)
+def test_columns_that_only_paths_have(make_shop: MakeShop) -> None:
+    shop = make_shop()
     expected = []
     for name in FORMATS:
         options = OPTIONS.get(name, f"format: {name}")

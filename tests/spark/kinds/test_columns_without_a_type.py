@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import land_parquet, made, notes, reasons, source, types
 from out_of_quarantine import replay
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 INFERRED = "source:\n  files: {path: landing/NAME/, format: FORMAT, on_new_column: POLICY}\n"
 WAITING = "only nulls in the files so far, so they have no type; new once a file says one: "
@@ -42,9 +35,9 @@ def table(name: str, format_: str = "parquet", policy: str = "evolve") -> dict[s
     return {f"tables/bronze/{name}.yaml": text}
 
 
-def test_a_column_of_nulls_waits_for_a_type(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_column_of_nulls_waits_for_a_type(make_shop: MakeShop) -> None:
     names = ("one_batch", "nulls_first", "values_first", "closed", "avro")
-    shop = ProjectHarness(tmp_path / "shop", session)
+    shop = make_shop()
     for name in names:
         policy = "ignore" if name == "closed" else "evolve"
         shop.write(table(name, "avro" if name == "avro" else "parquet", policy))
@@ -103,9 +96,9 @@ DECLARED = {"n": "date", "l": "array<int>", "s": "struct<a:int,b:int>", "o": "st
 
 
 def test_declared_columns_take_nulls_of_no_type_and_give_them_back_from_quarantine(
-    tmp_path: Path, session: SessionHandle
+    make_shop: MakeShop,
 ) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, source("t", "parquet", "ignore", DECLARED))
+    shop = make_shop(source("t", "parquet", "ignore", DECLARED))
     land_parquet(shop, "t/1", [*NULLS, {**NULLS[0], "id": 3, "s": {"a": None, "b": 2**40}}])
     shop.must_run()
     expected = [(1, None, [], (None, 1)), (2, None, [None], None)]

@@ -19,7 +19,7 @@ from lakesmith.plan.steps import Strategy
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 ORDERS, NAMES, BY_CITY = "silver.orders", "silver.names", "gold.by_city"
 YAML, SQL, MODULE = "tables/silver/orders.yaml", "tables/silver/orders.sql", "lib/names.py"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = """
     source:
@@ -28,9 +22,9 @@ FILES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     """One order of 0.1, which no float and no double is exactly."""
-    shop = ProjectHarness(tmp_path / "shop", session, FILES, approves=True)
+    shop = make_shop(FILES, approves=True)
     shop.land("landing/1.csv", "id,price\n1,0.1\n")
     shop.must_run()
     return shop

@@ -26,7 +26,6 @@ from lakesmith.spark.read.kafka import read_slices
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 SCHEMA = {
     "type": "record",

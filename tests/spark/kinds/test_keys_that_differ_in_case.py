@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, in_order
 from nested import found, json_lines, notes
 from out_of_quarantine import replay
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 TABLE = """
     source:
@@ -68,11 +61,9 @@ def row_of(record: dict[str, Any]) -> tuple[Any, ...]:
     return (value_of(record, "n"), value_of(record, "UserUPN"), name, struct_of(value_of(record, "s")))
 
 
-def test_keys_are_matched_record_by_record(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
-        {f"tables/bronze/{name}.yaml": TABLE.replace("NAME", name) for name in ("together", "apart")},
+def test_keys_are_matched_record_by_record(make_shop: MakeShop) -> None:
+    shop = make_shop(
+        {f"tables/bronze/{name}.yaml": TABLE.replace("NAME", name) for name in ("together", "apart")}
     )
     good, bad = [], []
     for record in (record for file in FILES for record in file):
@@ -103,9 +94,7 @@ def test_keys_are_matched_record_by_record(tmp_path: Path, session: SessionHandl
     assert len(shop.quarantine("bronze.together")) == len(bad)
 
 
-def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(make_shop: MakeShop) -> None:
     inferred = "source:\n  files: {path: landing/NAME/, format: json}\n"
     declared = "columns: {id: int, s: struct<a:int>}"
     evolve = inferred.replace("json", "json, on_new_column: evolve") + declared
@@ -118,10 +107,8 @@ def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(
         "fail": fail,
         "clear": fail,
     }
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
-        {f"tables/bronze/{name}.yaml": text.replace("NAME", name) for name, text in tables.items()},
+    shop = make_shop(
+        {f"tables/bronze/{name}.yaml": text.replace("NAME", name) for name, text in tables.items()}
     )
     rows = {"id": 1, "Up": 1, "s": {"a": 1, "New": 1}}, {"id": 2, "UP": 2, "s": {"A": 2, "NEW": 2}}
     for name in ("new", "guessed"):

@@ -23,7 +23,7 @@ from s3_server import Server
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = """
     source:

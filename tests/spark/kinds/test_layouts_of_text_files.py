@@ -9,16 +9,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from pyspark import cloudpickle
 
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.spark.read.in_python import for_workers
-from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 EVENTS = """
     source:
@@ -37,14 +33,14 @@ JSON_FILES = {
 }
 
 
-def test_json_of_every_layout(tmp_path: Path, session: SessionHandle) -> None:
+def test_json_of_every_layout(make_shop: MakeShop) -> None:
     files = {
         "tables/bronze/events.yaml": EVENTS.format(name="events", more=""),
         "tables/bronze/wide.yaml": EVENTS.format(name="wide", more=", encoding: UTF-16"),
         "tables/bronze/lines.yaml": EVENTS.format(name="lines", more=""),
         "tables/bronze/told.yaml": EVENTS.format(name="told", more=", multiline: true"),
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     for name, content in JSON_FILES.items():
         shop.land(f"landing/events/{name}", content)
     shop.land("landing/wide/a.json", json.dumps(PRETTY, indent=1).encode("utf-16"))
@@ -109,7 +105,7 @@ CSV_FILES: list[tuple[str, str, bytes, list[tuple[object, ...]], list[tuple[int,
 ]  # fmt: skip
 
 
-def test_csv_from_peoples_hands(tmp_path: Path, session: SessionHandle) -> None:
+def test_csv_from_peoples_hands(make_shop: MakeShop) -> None:
     source = (
         "source:\n  files: {{path: landing/{name}/, format: csv{more}}}\ncolumns: {{id: bigint, s: string}}\n"
     )
@@ -123,7 +119,7 @@ def test_csv_from_peoples_hands(tmp_path: Path, session: SessionHandle) -> None:
     }
     for name in titled:
         files[f"tables/bronze/{name}.yaml"] = f"source:\n  files: {{path: landing/{name}/, format: csv}}\n"
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     for name, _, content, *_ in CSV_FILES:
         shop.land(f"landing/{name}/a.csv", content)
         shop.land(f"landing/{name}/b.csv.gz", gzip.compress(content))
@@ -144,9 +140,7 @@ def test_csv_from_peoples_hands(tmp_path: Path, session: SessionHandle) -> None:
         assert setting in str(problems[name].hint), name
 
 
-def test_a_packed_file_that_was_cut_is_left_out_whatever_its_layout(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_packed_file_that_was_cut_is_left_out_whatever_its_layout(make_shop: MakeShop) -> None:
     noise = b"".join(b'{"id":%d,"s":"%x"}' % (number, number * 7919) for number in range(9000))
     table = 'b\n1,"' + "".join(f"{number * 7919:x}\n" for number in range(9000)) + '"\n'
     source = (
@@ -154,7 +148,7 @@ def test_a_packed_file_that_was_cut_is_left_out_whatever_its_layout(
         "columns: {{id: bigint, s: string}}\n"
     )
     files = {f"tables/bronze/{kind}.yaml": source.format(kind) for kind in ("json", "csv")}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     for kind, whole in (("json", noise), ("csv", b"id,s" + table[1:].encode())):
         shop.land(f"landing/{kind}/a.{kind}.gz", gzip.compress(whole))
         shop.land(f"landing/{kind}/b.{kind}.gz", gzip.compress(whole)[:-2000])

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.cli.commands.plan import forecast_as_dict
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.forecast import forecast
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 BRONZE, SILVER, GOLD = (
     "tables/bronze/orders.yaml",
@@ -36,8 +34,8 @@ FILES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    shop = make_shop(FILES)
     shop.land("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n")
     shop.must_run()
     return shop
@@ -132,10 +130,8 @@ def test_a_column_that_is_not_declared_any_more_stays_until_it_is_approved(shop:
     assert shop.rows("silver.orders") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
 
 
-def test_one_that_partitions_the_table_cannot_go(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {BRONZE: DECLARED.rstrip(" ") + "    partition_by: [city]\n"}
-    )
+def test_one_that_partitions_the_table_cannot_go(make_shop: MakeShop) -> None:
+    shop = make_shop({BRONZE: DECLARED.rstrip(" ") + "    partition_by: [city]\n"})
     shop.land("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n")
     shop.must_run()
     shop.write({BRONZE: DECLARED.replace("city: string, ", "")})
@@ -157,7 +153,7 @@ def test_columns_of_files_stand_as_they_are_declared(shop: ProjectHarness) -> No
     assert "changes" not in planned(shop)["bronze.orders"]
 
 
-def test_values_as_of_arrival_are_not_looked_up_anew_unasked(tmp_path: Path, session: SessionHandle) -> None:
+def test_values_as_of_arrival_are_not_looked_up_anew_unasked(make_shop: MakeShop) -> None:
     files = {
         BRONZE: DECLARED,
         "tables/bronze/places.yaml": """
@@ -169,7 +165,7 @@ def test_values_as_of_arrival_are_not_looked_up_anew_unasked(tmp_path: Path, ses
         "tables/silver/orders.yaml": "lookups: {silver.places: {as_of: arrival}}\n",
         SILVER: "SELECT o.id, o.city, p.country FROM bronze.orders o LEFT JOIN silver.places p ON o.city = p.city\n",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     (shop.root / "landing").mkdir()
     shop.land("places/1.csv", "city,country,v\nOslo,NO,1\n")
     shop.must_run()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import found, json_lines, land_as, land_parquet, notes, reasons, source, types
 from out_of_quarantine import replay
 
 from lakesmith.project.spark_types import parse_type
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BIG = 2**40
 DECLARED = {
@@ -99,14 +95,12 @@ LIKE = {
 
 
 @pytest.mark.parametrize("format_", ["parquet", "avro", "json"])
-def test_new_fields_come_in_with_the_files_that_bring_them(
-    tmp_path: Path, session: SessionHandle, format_: str
-) -> None:
+def test_new_fields_come_in_with_the_files_that_bring_them(make_shop: MakeShop, format_: str) -> None:
     below = {
         "tables/silver/copy.yaml": "from: bronze.new\n",
         "tables/silver/text.sql": "SELECT id, to_json(s) AS text FROM bronze.new",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, {**source("new", format_, "evolve", DECLARED), **below})
+    shop = make_shop({**source("new", format_, "evolve", DECLARED), **below})
     land_as(shop, format_, "new/1", DECLARED, *OLD)
     shop.must_run()
     assert types(shop, "bronze.new") == DECLARED
@@ -139,11 +133,9 @@ def test_new_fields_come_in_with_the_files_that_bring_them(
     assert shop.rows("silver.text") == text
 
 
-def test_what_evolved_stays_whatever_the_file_says_of_it(tmp_path: Path, session: SessionHandle) -> None:
+def test_what_evolved_stays_whatever_the_file_says_of_it(make_shop: MakeShop) -> None:
     """As a column that evolved stays in the table: declared or not, and under another policy."""
-    shop = ProjectHarness(
-        tmp_path / "shop", session, source("t", "parquet", "evolve", {"s": "struct<a:int>"})
-    )
+    shop = make_shop(source("t", "parquet", "evolve", {"s": "struct<a:int>"}))
     land_as(shop, "parquet", "t/1", {"s": "struct<x:int,a:int>"}, {"id": 1, "s": {"a": 1, "x": 1}})
     shop.must_run()
     whole = {"id": 2, "s": {"a": 2, "x": 2, "y": 2, "z": 2}}
@@ -166,12 +158,8 @@ def test_what_evolved_stays_whatever_the_file_says_of_it(tmp_path: Path, session
     assert shop.rows("bronze.t", "id", "s")[0] == (1, (1, 1, None, None))
 
 
-def test_fields_that_files_of_one_batch_have_of_different_types(
-    tmp_path: Path, session: SessionHandle
-) -> None:
-    shop = ProjectHarness(
-        tmp_path / "shop", session, source("t", "parquet", "evolve", {"s": "struct<a:int>"})
-    )
+def test_fields_that_files_of_one_batch_have_of_different_types(make_shop: MakeShop) -> None:
+    shop = make_shop(source("t", "parquet", "evolve", {"s": "struct<a:int>"}))
     fields = {
         "1": "struct<a:int,w:int,d:decimal(6,2),g:struct<u:float>,odd:int>",
         "2": "struct<a:bigint,W:bigint,d:decimal(4,2),g:struct<v:int,u:double>,odd:string>",
@@ -202,11 +190,9 @@ def test_fields_that_files_of_one_batch_have_of_different_types(
     ]
 
 
-def test_the_types_of_json_fields_are_those_of_their_own_values(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_the_types_of_json_fields_are_those_of_their_own_values(make_shop: MakeShop) -> None:
     """Whatever stands beside them: here the struct is a text in one line, and there is no JSON in another."""
-    shop = ProjectHarness(tmp_path / "shop", session, source("t", "json", "evolve", {"s": "struct<a:int>"}))
+    shop = make_shop(source("t", "json", "evolve", {"s": "struct<a:int>"}))
     values: dict[str, tuple[list[Any], str, list[Any]]] = {
         "whole": ([1, None], "bigint", [1, None]),
         "with_points": ([1.0, 2.0], "double", [1.0, 2.0]),
@@ -242,11 +228,11 @@ def test_the_types_of_json_fields_are_those_of_their_own_values(
     assert len(shop.quarantine("bronze.t")) == 2
 
 
-def test_what_cannot_be_added_stops_as_a_whole(tmp_path: Path, session: SessionHandle) -> None:
+def test_what_cannot_be_added_stops_as_a_whole(make_shop: MakeShop) -> None:
     import pyarrow as pa
 
     columns = {"s": "struct<zip:string>", "m": "map<struct<k:int>,int>"}
-    shop = ProjectHarness(tmp_path / "shop", session)
+    shop = make_shop()
     for name in ("case", "twice", "keys", "inside"):
         shop.write(source(name, "parquet", "evolve", columns))
     for name in ("json_case", "json_blank"):
@@ -271,10 +257,8 @@ def test_what_cannot_be_added_stops_as_a_whole(tmp_path: Path, session: SessionH
     assert not result.published
 
 
-def test_rows_that_do_not_fit_a_field_that_evolved_are_set_aside(
-    tmp_path: Path, session: SessionHandle
-) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session)
+def test_rows_that_do_not_fit_a_field_that_evolved_are_set_aside(make_shop: MakeShop) -> None:
+    shop = make_shop()
     tables = ("json", "parquet")
     for format_ in tables:
         shop.write(source(format_, format_, "evolve", {"s": "struct<a:int>"}))
@@ -307,7 +291,7 @@ def test_rows_that_do_not_fit_a_field_that_evolved_are_set_aside(
     assert not shop.must_run().published
 
 
-def test_sources_of_one_table_each_have_their_word_on_fields(tmp_path: Path, session: SessionHandle) -> None:
+def test_sources_of_one_table_each_have_their_word_on_fields(make_shop: MakeShop) -> None:
     both = """
         source:
           web: {files: {path: landing/web/, format: parquet, on_new_column: POLICY}}
@@ -315,15 +299,13 @@ def test_sources_of_one_table_each_have_their_word_on_fields(tmp_path: Path, ses
         columns: {id: bigint, s: "struct<a:bigint>"}
         """
     policies = ("ignore", "fail")
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             f"tables/bronze/{policy}.yaml": both.replace("POLICY", policy).replace(
                 "landing/", f"landing/{policy}/"
             )
             for policy in policies
-        },
+        }
     )
     for policy in policies:
         (shop.root / f"landing/{policy}/shop").mkdir(parents=True)
@@ -341,11 +323,9 @@ def test_sources_of_one_table_each_have_their_word_on_fields(tmp_path: Path, ses
     assert shop.rows("bronze.fail", "id", "s") == [(1, (1, 1)), (2, (2, 2)), (3, (None, 3))]
 
 
-def test_columns_that_are_inferred_of_files_of_different_types(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_columns_that_are_inferred_of_files_of_different_types(make_shop: MakeShop) -> None:
     table = "source:\n  files: {path: landing/t/, format: parquet}\n"
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/t.yaml": table})
+    shop = make_shop({"tables/bronze/t.yaml": table})
     land_as(shop, "parquet", "t/1", {"n": "int", "s": "struct<x:int>"}, {"id": 1, "n": 1, "s": {"x": 1}})
     wide = {"id": 2, "n": BIG, "s": {"x": BIG, "y": "t"}}
     land_as(shop, "parquet", "t/2", {"n": "bigint", "s": "struct<x:bigint,y:string>"}, wide)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from harness import ProjectHarness
-
-from lakesmith.spark.start.session import SessionHandle
+from harness import MakeShop
 
 FILES = {
     "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
@@ -17,8 +13,8 @@ FILES = {
 }
 
 
-def test_queries_that_can_give_no_row(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_queries_that_can_give_no_row(make_shop: MakeShop) -> None:
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
     published = shop.must_run().published
     for table in ("silver.none", "silver.keyed"):
@@ -36,9 +32,9 @@ ALL_BAD = {
 }
 
 
-def test_batches_of_nothing_but_bad_rows(tmp_path: Path, session: SessionHandle) -> None:
+def test_batches_of_nothing_but_bad_rows(make_shop: MakeShop) -> None:
     """Spark looks at a stage's rows when it has them, and leaves what would read none out of the rest of the plan."""
-    shop = ProjectHarness(tmp_path / "shop", session, ALL_BAD)
+    shop = make_shop(ALL_BAD)
     shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
     first = shop.must_run().published["silver.keyed"].account
     assert (first.read, first.quarantined, first.rows_after) == (2, 2, 0)

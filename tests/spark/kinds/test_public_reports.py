@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, in_order
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 NOON = datetime(2024, 5, 1, 12)
 
@@ -143,9 +139,9 @@ REPORTS = {
 }  # fmt: skip
 
 
-def test_reported_losses_of_other_tools(tmp_path: Path, session: SessionHandle) -> None:
+def test_reported_losses_of_other_tools(make_shop: MakeShop) -> None:
     tables = {f"tables/{name}": text for report in REPORTS.values() for name, text in report.tables.items()}
-    shop = ProjectHarness(tmp_path / "shop", session, tables, approves=True)
+    shop = make_shop(tables, approves=True)
     for batch in range(max(len(report.batches) for report in REPORTS.values())):
         for name, report in REPORTS.items():
             for file, content in (report.batches[batch] if batch < len(report.batches) else {}).items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from nested import notes
 from out_of_quarantine import drop, out_of_quarantine, replay
 
@@ -17,7 +17,7 @@ from lakesmith.plan.steps import BadRows, Strategy
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SOURCE = "source:\n  files: {path: landing/orders/, pattern: '*.csv', format: csv}\n"
 STRICT = (
@@ -33,9 +33,9 @@ FILE = "id,price\n1,1.50\nx,2.00\n3,-1.00\n4,-20.00\n5,1.2345\n"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     files = {"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/orders/1.csv", FILE)
     shop.must_run()
     return shop
@@ -248,8 +248,8 @@ def still_bad(shop: ProjectHarness) -> list[tuple[int, list[str]]]:
     return [(row["source_position"], row["reasons"]) for row in shop.quarantine("bronze.orders")]
 
 
-def test_bytes_that_were_no_text_stay(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": STRICT})
+def test_bytes_that_were_no_text_stay(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": STRICT})
     shop.land("landing/orders/1.csv", b"id,price\n1,1\n2\xff,2\n")
     shop.must_run()
     shop.write({"tables/bronze/orders.yaml": STRICT.replace("csv}", "csv, encoding: ISO-8859-1}")})
@@ -261,7 +261,7 @@ def test_bytes_that_were_no_text_stay(tmp_path: Path, session: SessionHandle) ->
     assert shop.quarantine("bronze.orders")[0]["reasons"] == ["not valid UTF-8"]
 
 
-def test_rows_of_two_sources_are_read_by_their_own(tmp_path: Path, session: SessionHandle) -> None:
+def test_rows_of_two_sources_are_read_by_their_own(make_shop: MakeShop) -> None:
     def table(price: str) -> str:
         return (
             "source:\n"
@@ -270,7 +270,7 @@ def test_rows_of_two_sources_are_read_by_their_own(tmp_path: Path, session: Sess
             f"columns: {{id: {price}, name: string}}\n"
         )
 
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": table("int")})
+    shop = make_shop({"tables/bronze/orders.yaml": table("int")})
     shop.land("landing/shop/1.csv", "name;id\nann;3000000000\nbob;x\n")
     shop.land("landing/web/1.json", '{"ID": 3000000001, "name": "cid"}\n')
     shop.must_run()
@@ -337,16 +337,12 @@ def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
     ]
 
 
-def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(make_shop: MakeShop) -> None:
     table = """
         source: {files: {path: landing/, format: json, on_inexact: POLICY, timestamp_format: "dd.MM.yyyy HH:mm:ss.SSSSSSSSS"}}
         columns: {id: int, price: "decimal(10,2)", at: timestamp, n: "struct<d:double>"}
         """
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {"tables/bronze/t.yaml": table.replace("POLICY", "quarantine")}
-    )
+    shop = make_shop({"tables/bronze/t.yaml": table.replace("POLICY", "quarantine")})
     late = '{"id": 4, "price": 1.005, "at": "03.01.2024 10:00:00.1234567"}\n'
     shop.land("landing/1.json", late)
     first = shop.must_run()

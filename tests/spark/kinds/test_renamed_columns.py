@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 BEFORE = """
     source: {files: {path: landing/, pattern: "*.csv"}}

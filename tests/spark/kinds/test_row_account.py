@@ -6,19 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import context as batch
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lakesmith.catalog.record import Account
     from lakesmith.catalog.state import TableState
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 ORDERS = """
 source:
@@ -49,10 +45,10 @@ MISCOUNTS = ("inserted", "read")
 
 
 def test_a_batch_that_miscounts_is_not_published(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refresh_by_keys(monkeypatch)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,at,city,amount\n1,1,Oslo,5\n2,1,Rome,7\n3,1,Rome,0\n")
     shop.must_run()
     shop.land("landing/orders/2.csv", "id,at,city,amount\n2,2,Oslo,9\n4,1,Bonn,1\n")

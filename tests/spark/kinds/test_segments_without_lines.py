@@ -33,7 +33,6 @@ from lakesmith.spark.engine import SparkEngine
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 SALES = TableName("bronze", "sales")
 FILES = {

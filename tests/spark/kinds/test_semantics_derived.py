@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, RunResult, in_order
+from harness import MakeShop, ProjectHarness, RunResult, in_order
 
 from lakesmith import limits
 from lakesmith.execute.events import TablePublished
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 PYTHON = "tables/silver/{}.py"
 FILES = {
@@ -153,10 +147,10 @@ def _strategies(result: RunResult) -> dict[str, tuple[str, str]]:
 
 
 def test_each_kind_of_query_over_a_story_of_runs(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
+    shop = make_shop(FILES, compiled=True)
     cities = {"Oslo": "Norway"}
     shop.land("landing/orders/1.csv", _csv("id,city,amount", FIRST))
     shop.land("landing/cities/1.csv", _csv("city,country", list(cities.items())))

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, ProjectHarness, in_order
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -44,9 +38,9 @@ FILES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     """Two batches: some rows are updated and deleted by the second, so that there are delete files."""
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,city,op\n1,Oslo,I\n2,Rome,I\n3,Oslo,I\n4,Rome,I\n,Rome,I\n")
     shop.must_run()
     shop.land("landing/orders/2.csv", "id,city,op\n1,Bern,U\n2,Rome,D\n5,,I\n6,Oslo,I\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from landing_files import AVRO, avro_file
 
 from lakesmith.execute.events import TableFailed
@@ -17,7 +17,7 @@ from lakesmith.execute.events import TableFailed
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SOURCE = """
     source:
@@ -89,7 +89,7 @@ def _inferred_once(shop: ProjectHarness) -> None:
     assert len(shop.quarantine("bronze.inferred")) == 1
 
 
-def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> None:
+def test_columns_that_come_and_go(make_shop: MakeShop) -> None:
     both = """
         source:
           web: {files: {path: landing/web/, format: csv, on_new_column: ignore}}
@@ -97,15 +97,13 @@ def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> Non
         columns: {id: bigint, name: string}
         """
     strict = _source("landing/strict/", "csv")
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/bronze/both.yaml": both,
             "tables/bronze/strict.yaml": strict,
             "tables/silver/copy.yaml": "from: bronze.both\n",
             "tables/silver/keyed.yaml": "query: SELECT * EXCEPT (_ingested_at) FROM bronze.both\nkey: [id]\n",
-        },
+        }
     )
     (shop.root / "landing/shop").mkdir(parents=True)
     shop.land("landing/web/1.csv", "id,name\n1,a\n")
@@ -158,7 +156,7 @@ def test_columns_that_come_and_go(tmp_path: Path, session: SessionHandle) -> Non
     assert shop.rows("bronze.strict") == [(1, "a", None), (2, "b", "x")]
 
 
-def test_files_that_change_after_they_were_taken(tmp_path: Path, session: SessionHandle) -> None:
+def test_files_that_change_after_they_were_taken(make_shop: MakeShop) -> None:
     policies = ("replace", "ignore", "fail")
     table = """
         source:
@@ -168,7 +166,7 @@ def test_files_that_change_after_they_were_taken(tmp_path: Path, session: Sessio
     files = {f"tables/bronze/{policy}.yaml": table.format(policy) for policy in policies}
     files["tables/silver/plain.sql"] = "SELECT id, upper(name) AS name FROM bronze.replace"
     files["tables/silver/keyed.yaml"] = "query: SELECT id, name FROM bronze.replace\nkey: [id]\n"
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     for policy in policies:
         shop.land(f"landing/{policy}/1.csv", "id,name\n1,a\n2,b\n3,gone\n")
         shop.land(f"landing/{policy}/2.csv", "id,name\n9,z\n")
@@ -203,11 +201,9 @@ def test_files_that_change_after_they_were_taken(tmp_path: Path, session: Sessio
     assert not shop.must_run("bronze.replace", "silver.plain", "silver.keyed").published
 
 
-def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -> None:
+def test_odd_columns_and_nested_values(make_shop: MakeShop) -> None:
     """Names that are no identifiers, names that the engine might want for itself, structs, lists and maps, keyed below."""
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/bronze/odd.yaml": """
                 source:
@@ -230,7 +226,7 @@ def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -
                 delete_when: _delete
                 """,
             "tables/silver/plain.yaml": "from: bronze.odd\n",
-        },
+        }
     )
     line = '{{"Id":{},"order id":"o`1","a.b":3,"größe":1.50,"_delete":{},"_rank":4,"_version":{},'
     line += '"parts":[{{"Name":"x","n":1}}],"tags":{{"a":1}}}}\n'
@@ -253,9 +249,9 @@ def test_odd_columns_and_nested_values(tmp_path: Path, session: SessionHandle) -
 NUMBERS = b"id,name\n" + b"".join(b"%d,%x\n" % (n, n * 7919 % 99991) for n in range(20_000))
 
 
-def test_files_of_two_delimiters_where_columns_are_inferred(tmp_path: Path, session: SessionHandle) -> None:
+def test_files_of_two_delimiters_where_columns_are_inferred(make_shop: MakeShop) -> None:
     source = "source: {files: {path: landing/, format: csv}}\n"
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": source})
+    shop = make_shop({"tables/bronze/a.yaml": source})
     for name, text in (
         ("1", "id,city\n1,a\n"),
         ("2", "zip,price\n2,b\n"),
@@ -299,7 +295,7 @@ def _bad_contents() -> dict[str, tuple[str, bytes, bytes, int]]:
 
 
 def test_a_file_that_cannot_be_read_is_left_out_on_record_and_taken_once_it_is_whole(
-    tmp_path: Path, session: SessionHandle
+    make_shop: MakeShop,
 ) -> None:
     bad = _bad_contents()
     formats = {name: ending.split(".")[0] for name, (ending, *_) in bad.items()}
@@ -308,7 +304,7 @@ def test_a_file_that_cannot_be_read_is_left_out_on_record_and_taken_once_it_is_w
     }
     files["tables/bronze/stops.yaml"] = _source("landing/cut_gzip/", "csv")
     files["tables/bronze/json.yaml"] = _source("landing/json/", "json", "", more=SKIP)
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     for name, (ending, whole, broken, _) in bad.items():
         shop.land(f"landing/{name}/a.{ending}", whole)
         shop.land(f"landing/{name}/b.{ending}", broken)
@@ -348,11 +344,11 @@ def _tells_and_takes_it(shop: ProjectHarness, bad: dict[str, tuple[str, bytes, b
 
 
 def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_whole(
-    tmp_path: Path, session: SessionHandle
+    make_shop: MakeShop,
 ) -> None:
     more = f"{SKIP}, on_changed_file: replace"
     files = {"tables/bronze/orders.yaml": _source("landing/orders/", "csv", more=more)}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n1,a\n2,b\n"))
     shop.must_run()
     shop.land("landing/orders/a.csv.gz", gzip.compress(NUMBERS)[:-30])
@@ -365,10 +361,8 @@ def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_who
     assert shop.rows("bronze.orders", "id") == [(3,), (4,)]
 
 
-def test_a_damaged_file_is_named_with_its_way_out(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {"tables/bronze/orders.yaml": _source("landing/orders/", "csv")}
-    )
+def test_a_damaged_file_is_named_with_its_way_out(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": _source("landing/orders/", "csv")})
     whole = gzip.compress(("id,name\n" + "".join(f"{i},{i * i}\n" for i in range(50_000))).encode())
     shop.land("landing/orders/1.csv", "id,name\n1,a\n")
     # Its end is a beginning once more, so that nothing but reading it all finds it out.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lakesmith.catalog.state import TableState
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.yaml"
 SOURCE = "source: {files: {path: landing/, format: csv}}\n"

@@ -6,18 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.errors import LakesmithError
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.batch import earlier_rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 HOME = os.environ["HOME"]
 ORDERS = """
@@ -41,10 +39,8 @@ def _land(shop: ProjectHarness, first: int, name: str = "{}") -> None:
         shop.land(f"landing/orders/{file}", f"id,v\n{good}{bad}x,bad\n")
 
 
-def test_files_with_dollars_in_their_names_are_replaced_and_forgotten(
-    tmp_path: Path, session: SessionHandle
-) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS})
+def test_files_with_dollars_in_their_names_are_replaced_and_forgotten(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS})
     _land(shop, 10)
     shop.must_run()
     _land(shop, 20)
@@ -66,10 +62,10 @@ def test_files_with_dollars_in_their_names_are_replaced_and_forgotten(
 
 
 def test_rows_of_a_file_that_are_not_found_stop_the_batch(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the cause: here the statement that deletes them misses them."""
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS})
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS})
     _land(shop, 10)
     shop.must_run()
     _land(shop, 20)
@@ -83,10 +79,8 @@ def test_rows_of_a_file_that_are_not_found_stop_the_batch(
     assert shop.must_run().published["bronze.orders"].account.deleted == 8
 
 
-def test_what_queries_and_conditions_say_is_not_filled_in(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(
-        tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.yaml": KEYED}
-    )
+def test_what_queries_and_conditions_say_is_not_filled_in(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.yaml": KEYED})
     user = os.environ.get("USER", "root")
     rows = ["1,${env:HOME}", f"2,{HOME}", "3,${system:user.name}", f"4,{user}", "5,$"]
     shop.land("landing/orders/1.csv", "\n".join(["id,v", *rows, ""]))

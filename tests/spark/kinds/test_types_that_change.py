@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import found, json_lines, land_parquet, notes
 from out_of_quarantine import replay
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 TABLE = "source: {{files: {{path: landing/{}/, format: {}, on_type_change: {}}}}}\n"
 
@@ -30,7 +24,7 @@ def wide(last: object) -> pa.Schema:
     return pa.schema([("id", pa.int64()), ("d", pa.decimal128(9, 2)), ("s", inside), ("x", last)])
 
 
-def test_inferred_types_widen_where_iceberg_can(tmp_path: Path, session: SessionHandle) -> None:
+def test_inferred_types_widen_where_iceberg_can(make_shop: MakeShop) -> None:
     files = {
         f"tables/bronze/{it}.yaml": TABLE.format("in", "parquet", it)
         for it in ("widen", "quarantine", "fail")
@@ -42,7 +36,7 @@ def test_inferred_types_widen_where_iceberg_can(tmp_path: Path, session: Session
     files["tables/bronze/declared.yaml"] = files["tables/bronze/declared.yaml"].replace(
         "}}", ", on_new_column: ignore}}"
     )
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     first = {"id": 1, "d": None, "s": {"n": [1]}, "x": 0.5}
     land_parquet(shop, "in/1", [first], narrow(pa.float32()))
     shop.must_run()
@@ -87,15 +81,13 @@ def test_inferred_types_widen_where_iceberg_can(tmp_path: Path, session: Session
     assert shop.rows("bronze.quarantine", "id", "x") == [(1, 0.5), (2, 0.5), (2**40, 0.1), (2**41, 0.1)]
 
 
-def test_types_of_texts_are_inferred_with_care_and_never_widened(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_types_of_texts_are_inferred_with_care_and_never_widened(make_shop: MakeShop) -> None:
     files = {
         f"tables/bronze/{format_}_{it}.yaml": TABLE.format(format_, format_, it)
         for it in ("widen", "fail")
         for format_ in ("csv", "json")
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land(
         "landing/csv/1.csv",
         "qty,long,near,id\n1,12345678901234567890,0.12345678901234567,0.123456789012345678\n",
@@ -138,9 +130,9 @@ def test_types_of_texts_are_inferred_with_care_and_never_widened(
     assert "lakesmith files bronze.csv_fail --skip landing/csv/2.csv" in (problem.hint or "")
 
 
-def test_columns_and_fields_of_json_come_in_with_rows_that_do(tmp_path: Path, session: SessionHandle) -> None:
+def test_columns_and_fields_of_json_come_in_with_rows_that_do(make_shop: MakeShop) -> None:
     table = "source: {files: {path: landing/, format: json}}\n"
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/t.yaml": table})
+    shop = make_shop({"tables/bronze/t.yaml": table})
     shop.land("landing/1.json", json_lines({"id": 1, "in": {"x": 1}}))
     shop.must_run()
     bad = {"id": "no number", "new": 1, "in": {"x": 1, "y": 1}}

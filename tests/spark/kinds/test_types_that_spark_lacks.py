@@ -7,18 +7,16 @@ from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import land_parquet
 from out_of_quarantine import out_of_quarantine
 
 from lakesmith.plan.steps import Strategy
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SOURCE = """
     source:
@@ -63,13 +61,13 @@ def _values(*moment: int) -> tuple[datetime, datetime]:
     return datetime.fromtimestamp(local.replace(tzinfo=UTC).timestamp()), local
 
 
-def test_nanoseconds(tmp_path: Path, session: SessionHandle) -> None:
+def test_nanoseconds(make_shop: MakeShop) -> None:
     files = {
         "tables/bronze/typed.yaml": SOURCE.format("typed", "parquet", "fail", COLUMNS),
         "tables/bronze/found.yaml": SOURCE.format("found", "parquet", "evolve", ""),
         "tables/bronze/grown.yaml": SOURCE.format("grown", "parquet", "evolve", "columns: {id: int}"),
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     rows = [
         _row(1, SECOND + 123_456_000, day=SECOND - SECOND % 86_400_000_000_000),
         _row(2, -1_000),
@@ -119,7 +117,7 @@ def test_nanoseconds(tmp_path: Path, session: SessionHandle) -> None:
         assert (shop.count(f"bronze.{name}"), len(shop.quarantine(f"bronze.{name}"))) == (3, 3)
 
 
-def test_columns_that_cannot_be_read_are_named(tmp_path: Path, session: SessionHandle) -> None:
+def test_columns_that_cannot_be_read_are_named(make_shop: MakeShop) -> None:
     import pyarrow as pa
 
     odd = {"at": time(1, 2, 3), "half": None, "uid": b"0" * 16, "inner": {"t": [time(1)]}, "w": None}
@@ -134,7 +132,7 @@ def test_columns_that_cannot_be_read_are_named(tmp_path: Path, session: SessionH
             ("found", "evolve", ""),
         )
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     land_parquet(shop, "odd/1", [{"id": 1, **odd}], schema)
     land_parquet(shop, "odd/2", [{"id": 2}], pa.schema({"id": pa.int32()}))
     result = shop.run()
@@ -154,12 +152,12 @@ def test_columns_that_cannot_be_read_are_named(tmp_path: Path, session: SessionH
     }  # fmt: skip
 
 
-def test_strings_that_are_no_text(tmp_path: Path, session: SessionHandle) -> None:
+def test_strings_that_are_no_text(make_shop: MakeShop) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     files = {"tables/bronze/a.yaml": SOURCE.format("a", "parquet", "evolve", "columns: {id: int, b: string}")}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     latin = pa.array([b"gut", b"\xe4", None, b"gut", b"gut"]).view(pa.string())
     many = pa.ListArray.from_arrays([0, 1, 2, 2, 3, 3], pa.array([b"x", b"y", b"\xff"]).view(pa.string()))
     named = pa.StructArray.from_arrays([latin.slice(1).take([2, 3, 1, 2, 3])], ["s"])
@@ -177,9 +175,9 @@ def test_strings_that_are_no_text(tmp_path: Path, session: SessionHandle) -> Non
     assert (shop.count("bronze.a"), len(shop.quarantine("bronze.a"))) == (2, 3)
 
 
-def test_nanoseconds_of_avro(tmp_path: Path, session: SessionHandle) -> None:
+def test_nanoseconds_of_avro(make_shop: MakeShop) -> None:
     table = SOURCE.format("a", "avro", "fail", "columns: {at: timestamp}")
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/a.yaml": table})
+    shop = make_shop({"tables/bronze/a.yaml": table})
     schema = {"type": "record", "name": "r", "fields": [{"name": "at", "type": {"type": "long", "logicalType": "timestamp-nanos"}}]}  # fmt: skip
     text = json.dumps(schema).encode()
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, in_order, refresh_by_keys
+from harness import MakeShop, ProjectHarness, in_order, refresh_by_keys
 from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows, verdicts_of
 from maintaining import data_files, found_in, maintained, must_maintain, soon
 from read_elsewhere import by_duckdb, by_pyiceberg, names_of
@@ -20,11 +19,6 @@ from lakesmith.execute.maintained import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
 from lakesmith.project.definitions import TableName
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 QUARANTINE = "lakesmith.bronze__sales__quarantine"
 
@@ -39,10 +33,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("version", [3, pytest.param(2, marks=pytest.mark.in_turn)])
-def test_tables_of_many_batches(
-    tmp_path: Path, session: SessionHandle, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_tables_of_many_batches(make_shop: MakeShop, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = make_shop(FILES)
     shop.write({"tables/_defaults.yaml": f"format_version: {version}\n"})
     grown(shop, *range(5))
 
@@ -113,8 +105,8 @@ SORTED = {
 
 
 @pytest.mark.in_turn
-def test_rows_are_sorted_and_keep_their_ids(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, SORTED), *range(3))
+def test_rows_are_sorted_and_keep_their_ids(make_shop: MakeShop) -> None:
+    shop = grown(make_shop(SORTED), *range(3))
     before = ids(shop, "bronze.sales"), ids(shop, "silver.lines")
     must_maintain(shop)
     assert (ids(shop, "bronze.sales"), ids(shop, "silver.lines")) == before
@@ -135,11 +127,9 @@ def ids(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.in_turn
-def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(make_shop: MakeShop) -> None:
     files = {**SORTED, "tables/silver/lines.yaml": "maintain: {strategy: sort, columns: [cost]}\n"}
-    shop = grown(ProjectHarness(tmp_path / "shop", session, files), 0, 1)
+    shop = grown(make_shop(files), 0, 1)
     done = maintained(shop)
     failed = done["silver.lines"]
     assert isinstance(failed, NotMaintained)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, refresh_by_keys
 from maintained_shop import FILES, grown, land, require_readable, require_rows, verdicts_of
 from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
@@ -16,11 +15,6 @@ from pyspark.errors import PySparkException
 from lakesmith.execute import faults
 from lakesmith.execute.verify import Verdict
 from lakesmith.spark import maintain
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 POINTS = ("maintain-begin", "maintain-deletes", "maintain-piece", "maintain-manifests", "maintain-expiry")
 
@@ -50,8 +44,8 @@ def fail() -> None:
 
 
 @pytest.mark.in_turn
-def test_runs_come_in_between_and_none_of_them_fails(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
+def test_runs_come_in_between_and_none_of_them_fails(make_shop: MakeShop) -> None:
+    shop = grown(make_shop(FILES), *range(3))
     codes: list[int] = []
     run = threading.Thread(target=lambda: codes.append(shop.run().code))
 
@@ -70,8 +64,8 @@ def test_runs_come_in_between_and_none_of_them_fails(tmp_path: Path, session: Se
 
 
 @pytest.mark.in_turn
-def test_maintenance_waits_for_a_run_that_is_under_way(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
+def test_maintenance_waits_for_a_run_that_is_under_way(make_shop: MakeShop) -> None:
+    shop = grown(make_shop(FILES), *range(3))
     worker = threading.Thread(target=lambda: maintained(shop))
     seen: list[int] = []
 
@@ -90,9 +84,9 @@ def test_maintenance_waits_for_a_run_that_is_under_way(tmp_path: Path, session: 
 
 @pytest.mark.in_turn
 def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_goes_on(
-    tmp_path: Path, session: SessionHandle
+    make_shop: MakeShop,
 ) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
+    shop = grown(make_shop(FILES), *range(3))
     for number, point in enumerate(POINTS, 3):
         at_first(point, fail, "silver.newest")
         with pytest.raises(OSError, match="arranged by a test"):
@@ -108,9 +102,9 @@ def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_go
 
 @pytest.mark.in_turn
 def test_a_piece_that_another_tool_was_quicker_than_is_done_again(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), *range(3))
+    shop = grown(make_shop(FILES), *range(3))
     rewrite, refused = maintain.rewrite_data_files, list[object]()
 
     def quicker(*given: Any) -> object:

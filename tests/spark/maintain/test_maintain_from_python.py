@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from maintained_shop import FILES, grown, require_rows
 from maintaining import data_files, soon
 
@@ -15,10 +13,7 @@ import lakesmith
 from lakesmith.execute.maintained import Maintained
 from lakesmith.spark import open as spark_open
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +23,9 @@ def _soon() -> Iterator[None]:
 
 
 def test_it_gives_way_between_two_pieces_and_the_next_call_goes_on(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), 0, 1)
+    shop = grown(make_shop(FILES), 0, 1)
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
     lake = lakesmith.open(shop.root)
 

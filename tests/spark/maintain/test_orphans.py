@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from maintained_shop import FILES, grown, require_readable, require_rows
 from maintaining import found_in, maintained, must_maintain, soon
 
@@ -22,7 +22,6 @@ from lakesmith.project.definitions import TableName
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 DAY = 86400.0
 
@@ -47,8 +46,8 @@ def stray(folder: Path, name: str, days: float) -> Path:
     return path
 
 
-def test_orphans_are_listed_first_and_then_removed(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), 0, 1)
+def test_orphans_are_listed_first_and_then_removed(make_shop: MakeShop) -> None:
+    shop = grown(make_shop(FILES), 0, 1)
     must_maintain(shop)
     warehouse = shop.root / ".lakesmith/warehouse"
     folder = warehouse / "bronze/sales"
@@ -91,9 +90,9 @@ def test_orphans_are_listed_first_and_then_removed(tmp_path: Path, session: Sess
 
 
 @pytest.mark.in_turn
-def test_a_folder_that_is_not_the_tables_own_is_left_alone(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_folder_that_is_not_the_tables_own_is_left_alone(make_shop: MakeShop) -> None:
     lines = {name: FILES[name] for name in ("tables/bronze/sales.yaml", "tables/silver/lines.sql")}
-    shop = grown(ProjectHarness(tmp_path / "shop", session, lines), 0)
+    shop = grown(make_shop(lines), 0)
     shop.spark.sql(
         f"CREATE TABLE lake.silver.inner (a int) USING iceberg LOCATION '{shop.state('bronze.sales').location}/inner'"
     )

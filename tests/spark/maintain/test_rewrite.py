@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith import limits
 from lakesmith.execute.maintained import Orders
@@ -15,11 +15,9 @@ from lakesmith.spark.maintain import Maintainer
 from lakesmith.spark.rewrite import Brought, rewrite
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 BRONZE = "tables/bronze/events.yaml"
 DECLARED = """
@@ -31,8 +29,8 @@ DAYS = ("2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04")
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    shop = make_shop(FILES)
     for number, day in enumerate(DAYS):
         rows = "".join(f"{number * 10 + hour},{day} 0{hour}:00:00,k{hour % 2}\n" for hour in range(4))
         null = f"{number * 10 + 9},,k\n" if number == 2 else ""

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
@@ -30,7 +30,6 @@ from lakesmith.spark.verify_session import verify_steps
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -58,8 +57,8 @@ def assert_verified(shop: ProjectHarness) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    return make_shop(FILES)
 
 
 def sell(shop: ProjectHarness, *sales: tuple[str, int]) -> dict[str, int]:

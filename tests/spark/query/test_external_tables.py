@@ -22,7 +22,6 @@ from lakesmith.spark.verify_session import verify_steps
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 SHOP = {
     "tables/bronze/sales.yaml": """

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.decide import Decider
@@ -19,11 +17,6 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.verify_session import verify_steps
 from postgres_server import do, running
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -70,9 +63,7 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture
-def shop(
-    tmp_path: Path, session: SessionHandle, postgres: str, monkeypatch: pytest.MonkeyPatch
-) -> ProjectHarness:
+def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     do(
         postgres,
         "DROP TABLE IF EXISTS products",
@@ -80,7 +71,7 @@ def shop(
         "INSERT INTO products VALUES (1, 'pen', 0.015, '2024-05-01 12:00+02'), (2, 'ink \"blue\"', 1.5, NULL)",
     )
     monkeypatch.setenv("SHOP_DATABASE", postgres)
-    return ProjectHarness(tmp_path / "shop", session, FILES)
+    return make_shop(FILES)
 
 
 def verified(shop: ProjectHarness, table: str) -> Verification:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 
 from lakesmith.errors import UsageError
 from lakesmith.spark.ask import run_query
@@ -15,7 +15,7 @@ from lakesmith.spark.ask import run_query
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -30,8 +30,8 @@ FILES = {
 }
 
 
-def test_each_is_told_at_its_line(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_each_is_told_at_its_line(make_shop: MakeShop) -> None:
+    shop = make_shop(FILES)
     shop.land("landing/orders/1.csv", "id,city\n1,Oslo\n")
     found = {str(problem.place): problem for problem in shop.run().problems}
     assert sorted(found) == [

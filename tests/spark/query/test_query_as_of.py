@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, ProjectHarness, in_order
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 ORDERS = """
     source:
@@ -37,8 +33,8 @@ Seen = tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": ORDERS}, approves=True)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS}, approves=True)
     shop.land("landing/orders/1.csv", "id,price,note\n1,5,a\n2,6,b\n")
     return shop
 

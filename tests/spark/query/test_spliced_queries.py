@@ -22,7 +22,7 @@ from lakesmith.sql.tokens import tokenize
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def _cases(name: str) -> ModuleType:

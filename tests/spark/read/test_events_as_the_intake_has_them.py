@@ -20,8 +20,6 @@ from lakesmith.project.spark_types import parse_type
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.spark.read.files import read_files
 
-pytestmark = pytest.mark.spark
-
 VALUES = 10_000 if SOAK else 600
 
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = 10_000
 BRONZE = """
@@ -21,8 +15,8 @@ BRONZE = """
 """
 
 
-def test_ten_thousand_files_in_one_run(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": BRONZE})
+def test_ten_thousand_files_in_one_run(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": BRONZE})
     for number in range(FILES):
         shop.land(f"landing/{number % 100:02}/{number}.csv", f"id,city\n{number},Oslo\n{number},Bergen\n")
     record = shop.must_run().published["bronze.orders"]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import found, json_lines, land_as, land_parquet, notes, source, sources, types
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
-def test_fields_of_json_that_no_type_names(tmp_path: Path, session: SessionHandle) -> None:
+def test_fields_of_json_that_no_type_names(make_shop: MakeShop) -> None:
     columns = {
         "address": "struct<city:string,geo:struct<lat:double>>",
         "parts": "array<struct<n:int>>",
@@ -24,11 +18,7 @@ def test_fields_of_json_that_no_type_names(tmp_path: Path, session: SessionHandl
         "whole": "struct<text:string>",
     }
     policies = ("fail", "ignore", "evolve")
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
-        sources("json", columns, *policies),
-    )
+    shop = make_shop(sources("json", columns, *policies))
     known = {
         "id": 1,
         "address": {"city": "x", "geo": {"lat": 1.5}},
@@ -79,11 +69,9 @@ def test_fields_of_json_that_no_type_names(tmp_path: Path, session: SessionHandl
     assert len(shop.quarantine("bronze.ignore")) == 3
 
 
-def test_fields_of_json_are_looked_for_under_every_spelling_of_the_column(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_fields_of_json_are_looked_for_under_every_spelling_of_the_column(make_shop: MakeShop) -> None:
     table = source("spelt", "json", "fail", {"Address": "struct<city:string>"})
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     shop.land("landing/spelt/1.json", json_lines({"id": 1, "address": {"city": "x", "zip": "1"}}))
     assert found(shop.run()) == {"spelt": ("LS434", "Address.zip")}
     shop.land("landing/spelt/1.json", json_lines({"id": 1, "address": {"city": "x"}}))
@@ -91,9 +79,9 @@ def test_fields_of_json_are_looked_for_under_every_spelling_of_the_column(
     assert shop.rows("bronze.spelt", "id", "Address.city") == [(1, "x")]
 
 
-def test_inferred_types_hold_later_files_to_their_fields(tmp_path: Path, session: SessionHandle) -> None:
+def test_inferred_types_hold_later_files_to_their_fields(make_shop: MakeShop) -> None:
     table = "source:\n  files: {path: landing/inferred/, format: json, on_new_column: fail}\n"
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/inferred.yaml": table})
+    shop = make_shop({"tables/bronze/inferred.yaml": table})
     first = {"id": 1, "a": {"x": 1, "an odd, one": [None]}}
     shop.land("landing/inferred/1.json", json_lines(first, {"id": 2, "a": {"y": {"void": "z"}}}))
     shop.must_run()
@@ -110,13 +98,9 @@ def test_inferred_types_hold_later_files_to_their_fields(tmp_path: Path, session
 ADDRESSES = {"address": "struct<city:string,zip:string>", "parts": "array<struct<n:bigint>>"}
 
 
-def test_fields_of_parquet_are_read_by_name(tmp_path: Path, session: SessionHandle) -> None:
+def test_fields_of_parquet_are_read_by_name(make_shop: MakeShop) -> None:
     policies = ("fail", "ignore", "evolve")
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
-        sources("parquet", ADDRESSES, *policies),
-    )
+    shop = make_shop(sources("parquet", ADDRESSES, *policies))
     for policy in policies:
         same = {"id": 1, "address": {"city": "x", "zip": "1"}, "parts": [{"n": 1}]}
         land_parquet(shop, f"{policy}/1", [same])
@@ -150,12 +134,12 @@ def test_fields_of_parquet_are_read_by_name(tmp_path: Path, session: SessionHand
     assert types(shop, "bronze.fail") == types(shop, "bronze.ignore") == ADDRESSES
 
 
-def test_fields_of_parquet_in_maps_and_of_other_types(tmp_path: Path, session: SessionHandle) -> None:
+def test_fields_of_parquet_in_maps_and_of_other_types(make_shop: MakeShop) -> None:
     import pyarrow as pa
 
     columns = {"m": "map<string,struct<a:bigint,b:struct<x:double>>>", "whole": "string"}
     table = source("maps", "parquet", "ignore", columns)
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     value = pa.struct([("b", pa.struct([("y", pa.int32()), ("x", pa.float32())])), ("a", pa.int32())])
     schema = pa.schema([("id", pa.int64()), ("m", pa.map_(pa.string(), value)), ("whole", value)])
     of = {"b": {"y": 1, "x": 0.5}, "a": 7}
@@ -166,10 +150,10 @@ def test_fields_of_parquet_in_maps_and_of_other_types(tmp_path: Path, session: S
     assert shop.rows("bronze.maps", "whole") == [("{{1, 0.5}, 7}",)]
 
 
-def test_fields_of_avro_are_read_by_name(tmp_path: Path, session: SessionHandle) -> None:
+def test_fields_of_avro_are_read_by_name(make_shop: MakeShop) -> None:
     short, whole = "struct<city:string>", "struct<city:string,zip:string>"
     tables = {"fail": ("fail", short), "ignore": ("ignore", short), "both": ("fail", whole)}
-    shop = ProjectHarness(tmp_path / "shop", session)
+    shop = make_shop()
     for name, (policy, kind) in tables.items():
         shop.write(source(name, "avro", policy, {"address": kind}))
         row = {"id": 1, "address": {"zip": "12345", "city": "Oslo"}}

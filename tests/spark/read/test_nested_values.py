@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop
 from nested import land_parquet, made, notes, reasons, source
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BIG = 2**40
 DECLARED = {
@@ -55,11 +51,9 @@ SET_ASIDE = {
 
 
 @pytest.mark.parametrize("format_", ["parquet", "avro"])
-def test_a_value_inside_that_does_not_fit_sets_its_row_aside(
-    tmp_path: Path, session: SessionHandle, format_: str
-) -> None:
+def test_a_value_inside_that_does_not_fit_sets_its_row_aside(make_shop: MakeShop, format_: str) -> None:
     table = source("deep", format_, "fail", DECLARED)
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     shop.land(f"landing/deep/1.{format_}", made(shop, format_, IN_FILE))
     shop.must_run()
     assert reasons(shop, "bronze.deep") == SET_ASIDE
@@ -70,11 +64,11 @@ def test_a_value_inside_that_does_not_fit_sets_its_row_aside(
     ]
 
 
-def test_keys_of_maps_are_values_too(tmp_path: Path, session: SessionHandle) -> None:
+def test_keys_of_maps_are_values_too(make_shop: MakeShop) -> None:
     import pyarrow as pa
 
     table = source("keys", "parquet", "fail", {"m": "map<int,string>", "w": "map<bigint,struct<n:int>>"})
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     of = pa.struct([("n", pa.int32())])
     schema = pa.schema(
         [("id", pa.int64()), ("m", pa.map_(pa.string(), pa.string())), ("w", pa.map_(pa.int32(), of))]
@@ -94,7 +88,7 @@ def test_keys_of_maps_are_values_too(tmp_path: Path, session: SessionHandle) -> 
     assert shop.rows("bronze.keys") == [(1, {1: "a", 2: None}, {1: (1,), 2: None}), (2, {}, None)]
 
 
-def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_value_of_another_kind_inside_sets_its_row_aside(make_shop: MakeShop) -> None:
     import pyarrow as pa
 
     declared = {
@@ -102,7 +96,7 @@ def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, sessi
         "text": "struct<x:int>",
     }
     table = source("kinds", "parquet", "fail", declared)
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     inside = pa.struct([("inside", pa.string()), ("list", pa.list_(pa.int64())), ("at", pa.int64())])
     schema = pa.schema([("id", pa.int64()), ("s", inside), ("text", pa.string())])
     none = {"inside": None, "list": None, "at": None}
@@ -125,11 +119,11 @@ def test_a_value_of_another_kind_inside_sets_its_row_aside(tmp_path: Path, sessi
     assert shop.rows("bronze.kinds") == [(1, (None, [], None), None), (2, (None, [None], None), None)]
 
 
-def test_arrays_that_are_empty_in_every_row(tmp_path: Path, session: SessionHandle) -> None:
+def test_arrays_that_are_empty_in_every_row(make_shop: MakeShop) -> None:
     """Arrow calls them lists of nulls, and has no other type for what is not in them."""
     declared = {"parts": "array<struct<n:int>>", "m": "map<string,struct<n:int>>", "texts": "array<string>"}
     table = source("empty", "parquet", "fail", declared)
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     rows: list[dict[str, Any]] = [
         {"id": 1, "parts": [], "texts": []},
         {"id": 2, "parts": None, "texts": [None]},

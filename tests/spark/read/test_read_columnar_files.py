@@ -15,8 +15,6 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, unreadable_file
 
-pytestmark = pytest.mark.spark
-
 
 def parquet(spark: SparkSession, root: Path, sql: str, format_: str = "parquet") -> FileIdentity:
     folder = root / "made"

@@ -16,8 +16,6 @@ from lakesmith.errors import SourceError
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.spark.read.files import infer_columns, read_files
 
-pytestmark = pytest.mark.spark
-
 EXACT: list[tuple[str, str, str, object]] = [
     # type, text, what it must become (BAD: the row is refused)
     ("a whole number", "int", "5", 5),

@@ -19,7 +19,7 @@ from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import Layout
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files, unreadable_file
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def test_columns_are_matched_by_name_in_every_group(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 Case = tuple[str, str, str, str, str]
 EXACT, INEXACT, WRONG = "exact", "inexact", "wrong"

@@ -15,8 +15,6 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
 from lakesmith.spark.read.formats.json_lines import json_key_files
 
-pytestmark = pytest.mark.spark
-
 JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("plain", '{"i": 5, "s": "x", "d": 1.50, "f": 1}', {"i": 5, "s": "x", "d": Decimal("1.50"), "f": 1.0}),
     ("missing keys and nulls", '{"i": null, "zzz": 1}', {"i": None, "s": None}),

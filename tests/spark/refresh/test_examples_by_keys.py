@@ -12,7 +12,7 @@ from harness import ProjectHarness, refresh_by_keys
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GOLDS = {

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from nested import found, land_as, land_parquet, notes, reasons, source, types
 from out_of_quarantine import replay
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BIG = 2**40
 BEFORE = {
@@ -63,14 +59,14 @@ def _land(shop: ProjectHarness, name: str, columns: dict[str, str], *rows: dict[
         land_as(shop, format_, f"{format_}/{name}", columns, *rows)
 
 
-def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: SessionHandle) -> None:
+def test_fields_declared_later_and_types_that_widen(make_shop: MakeShop) -> None:
     below = {
         "tables/silver/copy.yaml": "from: bronze.json\n",
         "tables/silver/keyed.sql": "SELECT id, s, parts, m, l FROM bronze.parquet",
         "tables/silver/keyed.yaml": "key: [id]\n",
         "tables/gold/whole.sql": "SELECT max(s) AS s FROM silver.copy",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, {**_sources(BEFORE), **below})
+    shop = make_shop({**_sources(BEFORE), **below})
     tables = ("bronze.json", "bronze.parquet", "silver.copy", "silver.keyed")
     _land(shop, "1", BEFORE, *OLD)
     shop.must_run()
@@ -104,9 +100,9 @@ def test_fields_declared_later_and_types_that_widen(tmp_path: Path, session: Ses
     assert not shop.must_run().published
 
 
-def test_what_metadata_cannot_change_inside_stops(tmp_path: Path, session: SessionHandle) -> None:
+def test_what_metadata_cannot_change_inside_stops(make_shop: MakeShop) -> None:
     declared = {"s": "struct<a:int,b:bigint>", "m": "map<int,string>"}
-    shop = ProjectHarness(tmp_path / "shop", session, source("parquet", "parquet", "fail", declared))
+    shop = make_shop(source("parquet", "parquet", "fail", declared))
     land_parquet(shop, "parquet/1", [{"id": 1, "s": {"a": 1, "b": 1}}])
     shop.must_run()
     land_parquet(shop, "parquet/2", [{"id": 2, "s": {"a": 1, "b": 1}}])
@@ -126,14 +122,12 @@ def test_what_metadata_cannot_change_inside_stops(tmp_path: Path, session: Sessi
     assert shop.rows("bronze.parquet", "id") == [(1,)]
 
 
-def test_a_rebuild_changes_types_inside_as_it_can(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_rebuild_changes_types_inside_as_it_can(make_shop: MakeShop) -> None:
     """In place where metadata can do it, else by a column that takes the other's place."""
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/bronze/e.yaml": "source:\n  files: {path: landing/e/, format: csv}\ncolumns: {id: int}\n",
-        },
+        }
     )
     shop.land("landing/e/1.csv", "id\n1\n")
     for query, kind, row in (
@@ -149,11 +143,9 @@ def test_a_rebuild_changes_types_inside_as_it_can(tmp_path: Path, session: Sessi
         assert shop.rows("silver.d") == [(1, row)]
 
 
-def test_rows_set_aside_come_back_when_their_fields_are_wide_enough(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_rows_set_aside_come_back_when_their_fields_are_wide_enough(make_shop: MakeShop) -> None:
     table = source("orders", "parquet", "fail", {"s": "struct<n:int>"})
-    shop = ProjectHarness(tmp_path / "shop", session, table)
+    shop = make_shop(table)
     land_parquet(shop, "orders/1", [{"id": 1, "s": {"n": BIG}}, {"id": 2, "s": {"n": 2}}])
     shop.must_run()
     assert reasons(shop, "bronze.orders") == {1: [f"s.n: not an int: '{BIG}'"]}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
@@ -18,9 +18,8 @@ from lakesmith.spark.iceberg.change_feed import changed_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SOURCED = """
 source:
@@ -48,10 +47,10 @@ SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     """Two sales on each of three days, in a shop of their own each; one more of the second day, not taken by the golds yet."""
     refresh_by_keys(monkeypatch)
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]
     shop.land("landing/sales/1.csv", "\n".join(["id,shop,amount,sold", *rows]) + "\n")
     shop.land("landing/shops/1.csv", "shop,city\n1,Oslo\n2,Rome\n3,Bonn\n")

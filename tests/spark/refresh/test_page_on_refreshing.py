@@ -5,24 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, refresh_by_keys
 from refreshing_page import TABLES, strategies
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 HEADER = "sale_id,customer_id,product,amount,sold,op\n"
 
 
-def test_tables_are_refreshed_as_the_page_says(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_refreshed_as_the_page_says(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     refresh_by_keys(monkeypatch)
-    shop = ProjectHarness(tmp_path / "shop", session, TABLES)
+    shop = make_shop(TABLES)
     shop.land(
         "landing/sales/1.csv",
         HEADER

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 from equality_delete import delete_equal
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, refresh_by_keys
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = "source:\n  files: {path: landing/orders/, format: csv}\ncolumns: {id: bigint, city: string}\n"
 BY_CITY = "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city"
@@ -24,10 +18,10 @@ def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     refresh_by_keys(monkeypatch)
 
 
-def test_rows_that_others_delete_by_equality(tmp_path: Path, session: SessionHandle) -> None:
+def test_rows_that_others_delete_by_equality(make_shop: MakeShop) -> None:
     """The files that such deletes reach could not be read at both ends: the run failed on a column of Iceberg's own."""
     files = {"tables/bronze/orders.yaml": BRONZE, "tables/gold/by_city.sql": BY_CITY}
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n3,Rome\n4,\n")
     shop.must_run()
     delete_equal(shop, "bronze.orders", "Rome")

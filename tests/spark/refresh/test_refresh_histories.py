@@ -50,7 +50,6 @@ from lakesmith import limits
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 HISTORIES = 10
 """How many the chain of the suite has, before its last step."""

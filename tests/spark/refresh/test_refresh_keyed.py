@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness, RunResult, in_order, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult, in_order, refresh_by_keys
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
 from soak import SOAK, seeds
@@ -22,7 +22,7 @@ from lakesmith.spark.batch.sidecar import SidecarKind
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SEEDS = seeds(271828)
 
@@ -178,8 +178,8 @@ def _text(row: Row) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history_in_which_rows_go(seed: int, tmp_path: Path, session: SessionHandle) -> None:
-    shop = Shop(ProjectHarness(tmp_path / "shop", session, FILES), random.Random(seed))
+def test_any_history_in_which_rows_go(seed: int, make_shop: MakeShop) -> None:
+    shop = Shop(make_shop(FILES), random.Random(seed))
     for batch in range(1, 3 if not SOAK else 8):
         shop.land(batch, "ab" if batch == 1 else shop.dice.choice(("", "c", "ad")))
         shop.project.must_run()

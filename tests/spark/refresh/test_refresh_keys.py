@@ -20,7 +20,7 @@ from lakesmith.execute.events import TableRedone
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 SOURCED = """

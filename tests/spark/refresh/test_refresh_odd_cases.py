@@ -9,20 +9,18 @@ import json
 import os
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
 BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
@@ -73,10 +71,10 @@ SUMMED = {"by_window", "small_numbers"}
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     refresh_by_keys(monkeypatch)
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
-    return ProjectHarness(tmp_path / "shop", session, files)
+    return make_shop(files)
 
 
 def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:

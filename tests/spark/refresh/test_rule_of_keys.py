@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 LOG = {
     "id": "int",

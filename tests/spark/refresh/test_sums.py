@@ -7,12 +7,11 @@ from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from harness import ProjectHarness, RunResult, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
 from soak import SOAK, seeds
 
 from lakesmith.errors import Place
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 SEEDS = seeds(314159)
 
@@ -114,11 +113,11 @@ TOLD = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     refresh_by_keys(monkeypatch)
     files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
-    shop = ProjectHarness(tmp_path / "shop", session, {**files, **golds})
+    shop = make_shop({**files, **golds})
     shop.land("landing/shops/1.csv", "shop,city\na,Oslo\nb,Rome\nc,Oslo\n")
     return shop
 

@@ -16,8 +16,6 @@ from lakesmith.spark.start.settings import SessionSettings, local_catalog_conf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 def _settings(folder: Path) -> SessionSettings:
     return SessionSettings(local_catalog_conf(folder / "catalog.db", folder / "warehouse"), folder / "log")

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def asked(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:

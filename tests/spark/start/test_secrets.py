@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lakesmith.project.definitions import Project
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.spark
 
 QUERY = "SELECT CAST(concat('t0ken-of-the-shop', id) AS int) FROM range(1, 2)"
 TOKEN = "t0ken-of-the-shop"

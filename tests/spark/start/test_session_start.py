@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.conftest import LakePaths
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 
 def test_the_session_counts_in_utc_and_is_strict(spark: SparkSession) -> None:
@@ -236,7 +236,6 @@ def test_when_the_fast_ways_fail_the_ordinary_start_serves(tmp_path: Path, world
 
 
 @pytest.mark.always
-@pytest.mark.crash
 def test_a_killed_python_leaves_no_jvm(tmp_path: Path, world: dict[str, str]) -> None:
     make_archive_of(world, b"")
     process = subprocess.Popen(script(tmp_path, WAIT), env=world, stdout=subprocess.PIPE, text=True)
@@ -257,7 +256,6 @@ def test_a_killed_python_leaves_no_jvm(tmp_path: Path, world: dict[str, str]) ->
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.crash
 def test_a_jvm_that_was_killed_does_not_hold_up_the_stop(tmp_path: Path, world: dict[str, str]) -> None:
     make_archive_of(world, b"").failed.write_text("not now")
     killed = "import signal; os.kill(handle.jvm_pid, signal.SIGKILL)\n"

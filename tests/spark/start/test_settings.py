@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, RunResult
+from harness import MakeShop, ProjectHarness, RunResult
 
 from lakesmith.execute.events import TablePublished
 from lakesmith.plan.steps import TableStep, UpToDate
 from lakesmith.project.definitions import TableName
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 BRONZE = """
     description: Orders as they came
@@ -44,9 +38,9 @@ NAME = TableName("bronze", "orders")
 
 
 @pytest.fixture
-def project(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def project(make_shop: MakeShop) -> ProjectHarness:
     """A table with every setting and one batch, whose file then says otherwise."""
-    made = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": BRONZE})
+    made = make_shop({"tables/bronze/orders.yaml": BRONZE})
     made.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
     made.must_run()
     made.write({"tables/bronze/orders.yaml": CHANGED})
@@ -69,8 +63,8 @@ def warnings_of(result: RunResult) -> tuple[str, ...]:
     return published.report.warnings
 
 
-def test_a_table_is_made_with_all_of_its_settings(tmp_path: Path, session: SessionHandle) -> None:
-    made = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": BRONZE})
+def test_a_table_is_made_with_all_of_its_settings(make_shop: MakeShop) -> None:
+    made = make_shop({"tables/bronze/orders.yaml": BRONZE})
     made.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
     made.must_run()
     state = made.state("bronze.orders")
@@ -118,9 +112,7 @@ def test_only_new_rows_follow_a_new_partitioning(project: ProjectHarness) -> Non
     assert sorted((row.spec_id > 0, row.city) for row in files) == [(False, None), (True, "Bergen")]
 
 
-def test_a_derived_table_may_change_its_partitioning_between_merges(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_derived_table_may_change_its_partitioning_between_merges(make_shop: MakeShop) -> None:
     keyed = "key: [id]\nlatest_by: [at]\n"
     query = "SELECT id, city, at FROM bronze.orders"
     files = {
@@ -128,7 +120,7 @@ def test_a_derived_table_may_change_its_partitioning_between_merges(
         "tables/silver/orders.yaml": keyed,
         "tables/silver/orders.sql": query,
     }
-    project = ProjectHarness(tmp_path / "shop", session, files)
+    project = make_shop(files)
     project.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n2,Oslo,2024-05-01 10:00:00\n")
     project.must_run()
     project.write({"tables/silver/orders.yaml": keyed + 'partition_by: ["truncate(2, city)"]\n'})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
@@ -16,10 +15,7 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.verify_session import verify_steps
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -42,9 +38,9 @@ HEADER = "id,at,op,city,amount\n"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> ProjectHarness:
     """Two batches: updates, deletes, a late version and bad rows."""
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = make_shop(FILES)
     shop.land(
         "landing/orders/1.csv", HEADER + "1,1,I,Oslo,0.1\n2,1,I,Oslo,2.5\n3,1,I,Rome,-1\n3,1,I,Rome,7\n"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from test_verify import verified
 
 from lakesmith.execute.verify import Verdict
@@ -15,7 +15,7 @@ from lakesmith.execute.verify import Verdict
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -116,14 +116,12 @@ EDGE = 123456789.25
 """Eleven digits: to ten it is rounded up or down by what is far behind them."""
 
 
-def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(make_shop: MakeShop) -> None:
     files = {
         "tables/bronze/orders.yaml": FILES["tables/bronze/orders.yaml"],
         "tables/silver/sums.sql": "SELECT id, `a``b` AS total, `a``b` * 2 AS twice, 0.10BD AS exact FROM bronze.orders",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/orders/1.csv", HEADER + f"1,{EDGE}\n2,{EDGE}\n2,{EDGE}\n3,7.5\n")
     shop.must_run()
     below, above = EDGE * (1 - 1e-14), EDGE * (1 + 1e-14)

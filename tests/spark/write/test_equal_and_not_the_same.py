@@ -5,18 +5,16 @@ what is computed of them, has to be what a rebuild gives.
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, n: int, x: double, hex: string}}\n"
 TEXT = "concat('x', x) AS t"
@@ -44,10 +42,10 @@ SUMS = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
     refresh_by_keys(monkeypatch)
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
-    return ProjectHarness(tmp_path / "shop", session, files)
+    return make_shop(files)
 
 
 def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakesmith.catalog.record import Account
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 PROJECT = "name: shop\ntargets: {{local: {{}}}}\ndefaults: {{format_version: {version}}}\n"
 FILES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness, RunResult, in_order
+from harness import MakeShop, ProjectHarness, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, random_history
 from oracle_versions import current_rows, history_of
 from soak import SOAK, seeds
@@ -22,7 +22,7 @@ from lakesmith.spark.verify_session import verify_steps
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 LANDING = "landing/events/"
 REBUILT = ("silver.by_two", "silver.by_value")
@@ -70,8 +70,8 @@ TABLES = {
 
 @pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history(seed: int, tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+def test_any_history(seed: int, make_shop: MakeShop) -> None:
+    shop = make_shop(FILES)
     arrived: list[Arrival] = []
     for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
         for file in files:
@@ -219,7 +219,7 @@ def _row_ids(log: ProjectHarness) -> dict[tuple[int, int], int]:
 
 
 def test_columns_that_come_and_batches_that_are_too_large(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """New columns tell versions apart from when they are there; a map does too; without deletes there are no tombstones."""
     files = {
@@ -227,7 +227,7 @@ def test_columns_that_come_and_batches_that_are_too_large(
         "columns: {id: int, day: int, tags: 'map<string,string>', at: 'struct<x: int>'}\n",
         "tables/silver/state.yaml": "from: bronze.log\nkey: [id]\nlatest_by: [day]\nhistory: type2\n",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land(
         "landing/log/1.json",
         '{"id": 1, "day": 1, "tags": {"a": "1", "b": "2"}, "at": {"x": 1}}\n{"id": 1, "day": 9}\n',

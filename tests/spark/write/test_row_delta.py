@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 from pyroaring import BitMap64
 
 from lakesmith import limits
@@ -15,7 +14,7 @@ from lakesmith.spark.iceberg.deletion_vectors import from_bytes, to_bytes
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/people.yaml": """
@@ -35,8 +34,8 @@ HEADER = "id,at,op,city,name\n"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    project = ProjectHarness(tmp_path / "shop", session, FILES)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    project = make_shop(FILES)
     rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
     project.land("landing/people/0.csv", HEADER + rows)
     project.must_run()
@@ -140,13 +139,13 @@ def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None
     assert from_bytes(bytes(index.serialize().array())) == BitMap64(positions)
 
 
-def test_rows_of_before_a_column_came_are_replaced_too(tmp_path: Path, session: SessionHandle) -> None:
+def test_rows_of_before_a_column_came_are_replaced_too(make_shop: MakeShop) -> None:
     """The key scan reads a snapshot in the columns of now then, and the places of its rows with them."""
     files = {
         "tables/bronze/people.yaml": "source:\n  files: {path: landing/people/, format: csv, on_new_column: evolve}\ncolumns: {id: int, name: string}\n",
         "tables/silver/people.yaml": "from: bronze.people\nkey: [id]\n",
     }
-    shop = ProjectHarness(tmp_path / "shop", session, files)
+    shop = make_shop(files)
     shop.land("landing/people/1.csv", "id,name\n1,Ann\n2,Bob\n3,Cid\n")
     shop.must_run()
     before = _lineage(shop)

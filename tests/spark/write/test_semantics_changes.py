@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
-from harness import ProjectHarness
+from harness import MakeShop, ProjectHarness
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
+pytestmark = pytest.mark.in_turn
 
 EVENTS = """
     source:
@@ -26,8 +20,8 @@ STATE = """
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/events.yaml": EVENTS}, approves=True)
+def shop(make_shop: MakeShop) -> ProjectHarness:
+    shop = make_shop({"tables/bronze/events.yaml": EVENTS}, approves=True)
     shop.land("landing/events/1.csv", "id,email,seq,op,price\n1,a,1,I,5\n2,b,1,I,6\n2,b,2,D,\n3,c,1,I,-7\n")
     return shop
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ProjectHarness, in_order
+from harness import MakeShop, ProjectHarness, in_order
 from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
 from soak import SOAK, seeds
 
@@ -14,11 +13,6 @@ from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.spark
 
 LANDING = "landing/events/"
 SEEDS = seeds(1)
@@ -61,10 +55,8 @@ TABLES = {
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history(
-    seed: int, tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES, compiled=True)
+def test_any_history(seed: int, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = make_shop(FILES, compiled=True)
     arrived: list[Arrival] = []
     attempts: dict[str, str] = {}
     for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
@@ -129,17 +121,15 @@ columns: {id: int, seq: int, op: string, val: string}
 """
 
 
-def test_a_delete_that_does_not_say_when_goes_to_quarantine(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_delete_that_does_not_say_when_goes_to_quarantine(make_shop: MakeShop) -> None:
     """As the oldest version it would lose in silence. A history quarantines it as well, and a table may say that it is the newest."""
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
+    shop = make_shop(
         {
             "tables/bronze/log.yaml": LOG,
             "tables/silver/state.yaml": ONE_BY_ONE,
             "tables/silver/past.yaml": f"{ONE_BY_ONE}history: type2\n",
             "tables/silver/newest.yaml": f"{ONE_BY_ONE}nulls: newest\n",
-        },
+        }
     )
     shop.land("landing/log/1.csv", "id,seq,op,val\n1,10,I,a\n2,10,I,b\n3,10,D,c\n3,,I,c\n")
     shop.must_run()
@@ -154,13 +144,9 @@ def test_a_delete_that_does_not_say_when_goes_to_quarantine(tmp_path: Path, sess
     assert not shop.quarantine("silver.newest")
 
 
-def test_deletes_and_what_comes_late(tmp_path: Path, session: SessionHandle) -> None:
+def test_deletes_and_what_comes_late(make_shop: MakeShop) -> None:
     """The fates of one key, each file a run of its own."""
-    shop = ProjectHarness(
-        tmp_path / "shop",
-        session,
-        {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": ONE_BY_ONE},
-    )
+    shop = make_shop({"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": ONE_BY_ONE})
     story = [
         ("1,5,D,\n2,1,I,x\n", [(2, 1, "I", "x")], {"absent_deletes": 1}),  # a delete before its insert
         ("1,4,I,late\n", [(2, 1, "I", "x")], {"superseded": 1}),
