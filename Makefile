@@ -7,7 +7,7 @@ MINUTES ?= 60
 EXAMPLE ?= customer-orders
 VERSION ?=
 
-.PHONY: demo test test-all check unit soak versions walks emulated orchestrators format clean
+.PHONY: demo test test-all check unit soak versions walks emulated orchestrators docs format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -46,11 +46,14 @@ check: $(VENV)/installed  ## style, types, and the order of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and compares what they print
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/*
+walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and of the tutorial, and compares what they print
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/* docs/tutorial.md
 
 emulated: $(VENV)/installed  ## an example with S3 and Glue played on this machine, beside its local tables: make emulated EXAMPLE=invoices
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/emulated.py examples/$(EXAMPLE) build/emulated
+
+docs: $(VENV)/installed  ## the documentation as a site in build/docs; fails on broken links and on pages that no menu has
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs --doctree-dir build/doctrees --builder html . build/docs
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

@@ -62,7 +62,13 @@ def _section(name: str) -> Iterator[str]:
     command = get_command(import_module(f"{commands.__name__}.{name}").app)
     yield from (f"## {name}", "", commands.COMMANDS[name], "")
     for below in getattr(command, "commands", {}).values():
-        yield from (f"### {name} {below.name}", "", _sentence(below.help), "", *_usage(f"{name} {below.name}", below))
+        yield from (
+            f"### {name} {below.name}",
+            "",
+            _sentence(below.help),
+            "",
+            *_usage(f"{name} {below.name}", below),
+        )
     if not hasattr(command, "commands"):
         yield from _usage(name, command)
 
@@ -71,7 +77,11 @@ def _usage(name: str, command: Any) -> Iterator[str]:
     """Yields the synopsis of a command and a table of what it takes beside the common options."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and p.name not in _COMMON]
-    words = [name, *map(_argument, arguments), *(["[OPTIONS]"] if len(command.params) > len(arguments) else [])]
+    words = [
+        name,
+        *map(_argument, arguments),
+        *(["[OPTIONS]"] if len(command.params) > len(arguments) else []),
+    ]
     yield from ("```sh", f"lakesmith {' '.join(words)}", "```", "")
     shown = [(p, _bare(p)) for p in arguments] + [(p, _option(p)) for p in options]
     if shown:

@@ -1,15 +1,17 @@
-"""Runs the commands printed in READMEs and keeps the output printed below them true.
+"""Runs the commands printed in READMEs and in the tutorial, and updates the output printed below them.
 
-    python scripts/refresh_outputs.py examples/customer-orders            # writes what the commands print now
-    python scripts/refresh_outputs.py --check examples/*                  # exit 1 and a diff where it differs
-    python scripts/refresh_outputs.py --tour README.md examples/*         # and the transcripts in README.md
+    python scripts/refresh_outputs.py examples/customer-orders            # writes what the commands print
+    python scripts/refresh_outputs.py docs/tutorial.md                    # the same for a page without a folder
+    python scripts/refresh_outputs.py --check examples/* docs/tutorial.md # exits 1 with a diff if anything differs
+    python scripts/refresh_outputs.py --tour README.md examples/*         # also copies transcripts into README.md
 
-Every fenced ``console`` block of ``FOLDER/README.md`` is a transcript: lines that begin with ``$ `` are commands (``> ``
-goes on with the one above), the others are what was printed. All commands of a README run in order, in one bash, in a fresh
-copy of the folder, with standard output and error together. A command that fails is an error: a README shows what works.
+Every fenced ``console`` block of a page is a transcript: lines that begin with ``$ `` are commands (``> `` continues the
+command above), the other lines are output. All commands of a page run in order, in one bash, with standard output and
+error together: those of ``FOLDER/README.md`` in a fresh copy of the folder, those of another page in an empty folder. A
+command that fails is an error.
 
-What differs from run to run (ids, times of now, durations, sizes, and the widths of tables with them) is left out of
-the comparison, and a block that differs only so is not rewritten. Times up to 2024 are data and are compared.
+The comparison ignores what differs between two runs: ids, current times, durations, sizes, and the widths of tables. A
+block that differs only in these is not rewritten. Times up to 2024 are data and are compared.
 """
 
 from __future__ import annotations
@@ -105,13 +107,16 @@ def _sorted_tables(lines: Iterable[str]) -> list[str]:
 
 
 def run_commands(folder: Path, commands: Sequence[Command]) -> list[tuple[str, ...]]:
-    """What each command prints, run in order in one bash in a copy of ``folder``.
+    """Returns what each command prints, run in order in one bash in a copy of ``folder``, or for a file in an empty folder.
 
     Raises OutputError naming the first command that fails.
     """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch).resolve() / folder.resolve().name
-        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".lakesmith", "__pycache__"))
+        if folder.is_dir():
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".lakesmith", "__pycache__"))
+        else:
+            copy.mkdir()
         script = "\n".join(f"{command.script}\nprintf '\\n{MARK}%d\\n' $?" for command in commands)
         printed = _bash(script, copy)
         return _outputs(printed.replace(f"{copy.parent}{os.sep}", ""), commands)
@@ -158,8 +163,8 @@ def _renewed(command: Command, output: tuple[str, ...]) -> Command:
 
 
 def refresh(folder: Path, check: bool) -> bool:
-    """Refreshes, or with ``check`` compares, ``folder/README.md``. True when it was true already."""
-    readme = folder / "README.md"
+    """Refreshes, or with ``check`` compares, a page or ``folder/README.md``. Returns whether it was current."""
+    readme = folder / "README.md" if folder.is_dir() else folder
     before = readme.read_text(encoding="utf-8")
     after = refreshed(folder, before)
     if check:
@@ -186,7 +191,7 @@ def _commands(block: str) -> tuple[str, ...]:
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code."""
     parser = argparse.ArgumentParser(description="Keeps the output printed in READMEs true.")
-    parser.add_argument("folders", nargs="+", type=Path, help="folders with a README.md")
+    parser.add_argument("folders", nargs="+", type=Path, help="folders with a README.md, or pages")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the output differs")
     parser.add_argument(
         "--tour", type=Path, help="a page whose transcripts are copied from the folders' READMEs"
@@ -198,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if options.tour and not options.check:
-        copy_blocks(options.tour, [folder / "README.md" for folder in options.folders])
+        copy_blocks(options.tour, [folder / "README.md" for folder in options.folders if folder.is_dir()])
     return 0 if all(true) or not options.check else 1
 
 
