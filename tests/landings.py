@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import s3_server
 from lakesmith.errors import Place
-from lakesmith.project.definitions import FileSource, ObjectStore
+from lakesmith.project.definitions import FileSource, ObjectStore, PostgresSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.listing import Listing, list_files
 from lakesmith.sources.model import FileIdentity
@@ -83,6 +83,12 @@ class BucketLanding:
 def store_of(server: s3_server.Server) -> ObjectStore:
     """How the server is reached."""
     return ObjectStore(server.endpoint, s3_server.REGION, s3_server.KEY_ID, s3_server.SECRET)
+
+
+def products_source(place: Place, **fields: Any) -> PostgresSource:
+    """A source that reads a table of products in PostgreSQL, by its ``id``, every 30 seconds."""
+    given = {"connection": "SHOP", "table": "public.products", "key": ("id",), "refresh_seconds": 30.0}
+    return PostgresSource("postgres", "x", FileFormat.JSON, place, "*.jsonl", **{**given, **fields})
 
 
 def source_of(landing: Landing, **fields: Any) -> FileSource:

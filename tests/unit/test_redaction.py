@@ -15,9 +15,8 @@ from lakesmith.connect.secrets import without_secrets
 from lakesmith.errors import LakesmithError, Place
 from lakesmith.project.definitions import (
     FileSource,
-    KafkaTopic,
+    KafkaSource,
     ObjectStore,
-    PostgresTable,
     Project,
     TableName,
     Target,
@@ -30,6 +29,7 @@ from lakesmith.serve.send.choose import url_of
 from lakesmith.sources.kafka import broker
 from lakesmith.sources.listing import list_files
 from lakesmith.sources.postgres.fetch import Fetch, fetch
+from landings import products_source
 
 PASSWORDS = [
     "half1@HALF2secret",
@@ -89,8 +89,7 @@ def refused(call: object) -> str:
     ),
 )
 def test_postgresql_is_not_repeated(address: str, tmp_path: Path) -> None:
-    table = PostgresTable("SHOP", "public.products", ("id",), ("id",), 30.0)
-    source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=table)
+    source = products_source(PLACE, columns=("id",))
     task = Fetch(TableName("bronze", "products"), source, tmp_path, frozenset(), dict)
     said = refused(lambda: fetch(task, {"SHOP": address}, datetime(2026, 1, 1, tzinfo=UTC)))
     assert "LS438" in said and "half1" not in said and "HALF2" not in said
@@ -115,7 +114,7 @@ def test_postgresql_is_not_repeated(address: str, tmp_path: Path) -> None:
     ),
 )
 def test_kafka_is_not_repeated(text: str) -> None:
-    source = FileSource("kafka", "kafka:x", FileFormat.JSON, PLACE, kafka=KafkaTopic("SHOP", "clicks"))
+    source = KafkaSource("kafka", "kafka:x", FileFormat.JSON, PLACE, connection="SHOP", topic="clicks")
     environment = {"SHOP": text}
     said = refused(lambda: broker.topic_state(source, environment))
     said += refused(lambda: broker.java_connection(source, environment)) if "location" in text else ""

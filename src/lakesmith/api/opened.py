@@ -80,7 +80,7 @@ class Opened:
             what = f"{name} cannot be rebuilt: it is a table of others"
             raise UsageError(Problem("LS220", what, definition.place, "a derived table", "a table of others"))
         if definition.is_sourced:
-            of_topic = any(source.kafka for source in definition.sources)
+            of_topic = definition.has_topics
             origin = "records of a topic, and they" if of_topic else "files, and files"
             again = f"to take files again, forget them: lakesmith files {name} --forget FILE"
             afresh = f"lakesmith drop {name} has the next run take what the topic still has"

@@ -18,7 +18,7 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
 from lakesmith.execute.receipt import Receipts
-from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.definitions import Source, TableDefinition
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
@@ -51,10 +51,10 @@ class Looked:
         return tuple(dict.fromkeys((scratch_folder(self.root), self.lake.project.state_dir)))
 
     @property
-    def folders(self) -> dict[Path, FileSource]:
+    def folders(self) -> dict[Path, Source]:
         """The landing folders on this machine, once each."""
         sources = (source for table in self.tables for source in table.sources)
-        here = (source for source in sources if source.kafka is None and not source.is_in_store)
+        here = (source for source in sources if source.has_files and not source.is_in_store)
         return {absolute_path(source.path, self.root): source for source in here}
 
     def wanted(self) -> Wanted:
@@ -79,7 +79,7 @@ def left_out(looked: Looked) -> Iterator[str]:
     listed = {each for table in looked.lake.project.tables for each in _listed(looked, table)}
     for folder, source in looked.folders.items():
         how = "remove it"
-        if source.http is not None or source.postgres is not None:
+        if source.is_written_here:
             # Events that wait to be put into a file; which keys were read of a table in PostgreSQL.
             how = "call this again once a run has taken what waits, or the source has it no more"
         for path in sorted(folder.rglob("*")):

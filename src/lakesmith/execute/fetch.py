@@ -13,7 +13,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Decision, UpToDate
-from lakesmith.project.definitions import FileSource, Project, TableDefinition, TableName
+from lakesmith.project.definitions import PostgresSource, Project, TableDefinition, TableName
 from lakesmith.sources.model import FileAction
 
 
@@ -23,7 +23,7 @@ def fetch_all(
     """Fetches for the tables among ``names`` that are read from PostgreSQL. Returns what went wrong, by table: the others go on."""
     wanted, problems = set(names), dict[TableName, Problem]()
     for table in lake.project.tables:
-        read = [source for source in table.sources if source.postgres is not None]
+        read = table.sources_of(PostgresSource)
         if not read or table.name not in wanted:
             continue
         try:
@@ -47,22 +47,25 @@ def not_read(
     if not isinstance(decision, UpToDate) or decision.held:
         return ()
     found = []
-    for source in decision.table.sources:
-        settings, folder = source.postgres, project.root / source.path
-        if settings is not None and seconds_since_read(folder, time.time()) >= settings.refresh_seconds:
+    for source in decision.table.sources_of(PostgresSource):
+        if seconds_since_read(project.root / source.path, time.time()) >= source.refresh_seconds:
             unset = (
                 ""
-                if environment.get(settings.connection)
-                else f". {settings.connection} is not set, so that will fail"
+                if environment.get(source.connection)
+                else f". {source.connection} is not set, so that will fail"
             )
             found.append(
-                f"a run reads {settings.table} in PostgreSQL first; what changed there is not known before{unset}"
+                f"a run reads {source.table} in PostgreSQL first; what changed there is not known before{unset}"
             )
     return tuple(found)
 
 
 def _fetch(
-    lake: Lake, table: TableDefinition, source: FileSource, facts: TableFacts, environment: Mapping[str, str]
+    lake: Lake,
+    table: TableDefinition,
+    source: PostgresSource,
+    facts: TableFacts,
+    environment: Mapping[str, str],
 ) -> None:
     from lakesmith.sources.postgres.fetch import Fetch, fetch
 

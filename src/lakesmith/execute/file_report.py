@@ -12,7 +12,7 @@ from pathlib import Path
 from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
-from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.definitions import Source, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.folded import stands_for
@@ -87,7 +87,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     lines: dict[str, FileLine] = {}
     problems: list[Problem] = []
     notes: list[str] = []
-    for source in (each for each in table.sources if each.kafka is None):
+    for source in (each for each in table.sources if each.has_files):
         try:
             listing = list_files(source, lake.project.root, time.time_ns(), ledger.rows)
             lines |= _source_lines(lake, source, listing, ledger)
@@ -103,9 +103,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes), ledger)
 
 
-def _source_lines(
-    lake: Lake, source: FileSource, listing: Listing, ledger: LedgerView
-) -> dict[str, FileLine]:
+def _source_lines(lake: Lake, source: Source, listing: Listing, ledger: LedgerView) -> dict[str, FileLine]:
     root = lake.project.root
     uncertain = uncertain_files(listing, ledger)
     choice = choose_files(source, listing, ledger, fingerprints(uncertain, root) if uncertain else {})
@@ -117,7 +115,7 @@ def _source_lines(
 
 
 def _before_since(
-    lake: Lake, source: FileSource, inside: Mapping[str, FileLine], ledger: LedgerView
+    lake: Lake, source: Source, inside: Mapping[str, FileLine], ledger: LedgerView
 ) -> dict[str, FileLine]:
     """The files that are there and come before ``since``: late ones are seen here, and in no run."""
     if source.since is None:

@@ -20,7 +20,14 @@ from lakesmith.errors import EnvironmentProblem, LakesmithError, StateError
 from lakesmith.execute.others import external_facts
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import ExternalTable, FileSource, Project, TableDefinition, TableName
+from lakesmith.project.definitions import (
+    ExternalTable,
+    KafkaSource,
+    Project,
+    Source,
+    TableDefinition,
+    TableName,
+)
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
@@ -115,26 +122,24 @@ class Lake:
         return _gathered(choices)
 
     def _chosen(
-        self, table: TableDefinition, source: FileSource, ledger: LedgerView
+        self, table: TableDefinition, source: Source, ledger: LedgerView
     ) -> tuple[Listing, FileChoice]:
-        if source.kafka is None:
-            listing = list_files(source, self.project.root, time.time_ns(), ledger.rows)
-            if source.postgres is not None and source.postgres.growing is not None:
-                listing = replace(listing, notes=(*listing.notes, *notes_of(self.project.root / source.path)))
-            return listing, self._choose(table, source, listing, ledger)
-        state = topic_state(source)
-        choice = choose_slices(source, source.kafka, state, ledger)
-        return Listing(()), choice
+        if isinstance(source, KafkaSource):
+            return Listing(()), choose_slices(source, topic_state(source), ledger)
+        listing = list_files(source, self.project.root, time.time_ns(), ledger.rows)
+        if source.is_growing:
+            listing = replace(listing, notes=(*listing.notes, *notes_of(self.project.root / source.path)))
+        return listing, self._choose(table, source, listing, ledger)
 
     def _choose(
-        self, table: TableDefinition, source: FileSource, listing: Listing, ledger: LedgerView
+        self, table: TableDefinition, source: Source, listing: Listing, ledger: LedgerView
     ) -> FileChoice:
         uncertain = uncertain_files(listing, ledger)
         known = fingerprints(uncertain, self.project.root) if uncertain else {}
         return choose_files(source, listing, ledger, known, table.name)
 
 
-def _gathered(choices: list[tuple[FileSource, Listing, FileChoice]]) -> SourceFacts:
+def _gathered(choices: list[tuple[Source, Listing, FileChoice]]) -> SourceFacts:
     facts = SourceFacts()
     for source, listing, choice in choices:
         facts = replace(

@@ -9,7 +9,7 @@ from time import time_ns
 
 from lakesmith.errors import Problem, SourceError, UsageError
 from lakesmith.execute.lake import Lake
-from lakesmith.project.definitions import FileSource, OnErase, TableDefinition, TableName, is_object
+from lakesmith.project.definitions import OnErase, Source, TableDefinition, TableName, is_object
 from lakesmith.sources.identity import same_status, with_fingerprints
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import absolute_path, list_files
@@ -30,7 +30,7 @@ class LandingFile:
 
     table: TableName
     file: FileIdentity
-    source: FileSource
+    source: Source
     taken: FileIdentity | None
     records: int = 0
     all_records: int = 0
@@ -51,7 +51,7 @@ class LandingFile:
     @property
     def choice(self) -> OnErase | None:
         """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a use for them."""
-        if self.source.http is not None or self.source.postgres is not None:
+        if self.source.is_written_here:
             return OnErase.REMOVE
         return self.source.on_erase
 
@@ -70,15 +70,15 @@ class LandingFile:
         return bool(self.records) and not self.goes and self.choice in (OnErase.REMOVE, OnErase.REWRITE)
 
 
-def landing_of(lake: Lake, table: TableDefinition) -> list[tuple[FileSource, list[FileIdentity]]]:
+def landing_of(lake: Lake, table: TableDefinition) -> list[tuple[Source, list[FileIdentity]]]:
     """The files that lie in the folders of a table's sources, those too that a run would not take yet, or no more. Records of topics are none:
     a topic forgets by its own retention."""
     ledger = lake.ledger(table.name, lake.facts(table.name))
-    files = (source for source in table.sources if source.kafka is None)
+    files = (source for source in table.sources if source.has_files)
     return [(source, _listed(lake, replace(source, since=None), ledger)) for source in files]
 
 
-def _listed(lake: Lake, source: FileSource, ledger: LedgerView) -> list[FileIdentity]:
+def _listed(lake: Lake, source: Source, ledger: LedgerView) -> list[FileIdentity]:
     try:
         listing = list_files(source, lake.project.root, time_ns(), ledger.rows)
     except SourceError as error:
@@ -91,7 +91,7 @@ def _listed(lake: Lake, source: FileSource, ledger: LedgerView) -> list[FileIden
 def landing_files(
     lake: Lake,
     table: TableDefinition,
-    listed: Iterable[tuple[FileSource, Iterable[FileIdentity]]],
+    listed: Iterable[tuple[Source, Iterable[FileIdentity]]],
     records: Mapping[str, tuple[int, int]],
 ) -> Iterator[LandingFile]:
     """The listed files, each with what the ledger knows of it and how many ``records`` it has: theirs, and all."""

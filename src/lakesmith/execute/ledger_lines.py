@@ -49,7 +49,7 @@ def unread_entries(step: TableStep, attempt: str, started_ms: int, root: Path) -
 
 def events_there(table: TableDefinition, root: Path) -> dict[str, frozenset[str]]:
     """By the folder of each source of events the names that are in it now."""
-    folders = {source.path: root / source.path for source in table.sources if source.http is not None}
+    folders = {source.path: root / source.path for source in table.sources if source.has_events}
     return {
         path: frozenset(each.name for each in folder.iterdir()) if folder.is_dir() else frozenset()
         for path, folder in folders.items()

@@ -9,7 +9,7 @@ from lakesmith.execute.file_report import FileLine, FileState
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.planner import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
-from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.definitions import FileSource, Source, TableDefinition
 from lakesmith.sources.kafka.slices import is_slice
 
 
@@ -41,7 +41,7 @@ def ledger_step(
     )
 
 
-def _intake(source: FileSource, skip: Sequence[FileLine], forget: Sequence[FileLine]) -> FileIntake:
+def _intake(source: Source, skip: Sequence[FileLine], forget: Sequence[FileLine]) -> FileIntake:
     return FileIntake(
         source,
         skip=tuple(line.file for line in skip if line.source == source.name),
@@ -49,7 +49,7 @@ def _intake(source: FileSource, skip: Sequence[FileLine], forget: Sequence[FileL
     )
 
 
-def _sources(table: TableDefinition, lines: Sequence[FileLine]) -> tuple[FileSource, ...]:
+def _sources(table: TableDefinition, lines: Sequence[FileLine]) -> tuple[Source, ...]:
     """The table's sources; a file of a source that was renamed since is entered under its old name."""
     known = {source.name: source for source in table.sources}
     first = table.sources[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lakesmith import limits
 from lakesmith.execute.quarantine_rows import BadRow
-from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.definitions import Source, TableDefinition
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.shape import UnreadableFile
@@ -37,9 +37,7 @@ def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> 
     }
 
 
-def _lines_of(
-    path: Path, modified_ms: int, positions: set[int], source: FileSource
-) -> Iterator[tuple[int, int]]:
+def _lines_of(path: Path, modified_ms: int, positions: set[int], source: Source) -> Iterator[tuple[int, int]]:
     try:
         stat = path.stat()
         if stat.st_mtime_ns // 1_000_000 != modified_ms or stat.st_size >= limits.LARGE_FILE_BYTES:

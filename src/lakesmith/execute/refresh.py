@@ -50,7 +50,7 @@ def refresh_of(
     if node.definition.external is not None:
         return Refresh(Strategy.EXTERNAL, "it is a table of others, which is read as it is and never written")
     if node.definition.is_sourced:
-        of_topic = any(source.kafka for source in node.definition.sources)
+        of_topic = node.definition.has_topics
         of_files = "each new file is read once and its rows are appended"
         return Refresh(Strategy.FILES, "each new record is read once and appended" if of_topic else of_files)
     query = query_of(node, besides)

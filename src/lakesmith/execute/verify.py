@@ -83,7 +83,7 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
     if table.external is not None:
         return skipped(name, "it is a table of others")
     if table.is_sourced:
-        of_topic = any(source.kafka for source in table.sources)
+        of_topic = table.has_topics
         what = "records of a topic" if of_topic else "files"
         return skipped(name, f"its rows come from {what}, which are taken once")
     if record is None:

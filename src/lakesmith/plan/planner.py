@@ -46,7 +46,7 @@ def plan_sourced(
         return _none_readable(table, fingerprint, facts, sources)
     if not files and facts.base.record is not None:
         return UpToDate(table, _no_files(sources), sources.notes)
-    if not files and all(source.kafka for source in table.sources):
+    if not files and not any(source.has_files for source in table.sources):
         return UpToDate(table, "no record has arrived yet", sources.notes)
     if not files:
         waiting = f" ({sources.waiting} too young)" if sources.waiting else ""
@@ -64,13 +64,13 @@ def plan_sourced(
 
 
 def _what_is_new(sources: SourceFacts) -> Iterator[str]:
-    files = sum(len(intake.files) for intake in sources.intakes if intake.source.kafka is None)
+    files = sum(len(intake.files) for intake in sources.intakes if intake.source.has_files)
     if files:
         yield f"{files} new file{'s' if files > 1 else ''}"
     for intake in sources.intakes:
-        if intake.source.kafka is not None and intake.files:
+        if intake.files and not intake.source.has_files:
             records = sum(file.size for file in intake.files)
-            yield f"{records:,} new record{'' if records == 1 else 's'} of topic {intake.source.kafka.topic}"
+            yield f"{records:,} new record{'' if records == 1 else 's'} of {intake.source.origin}"
 
 
 def _none_readable(
@@ -136,7 +136,7 @@ def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
 
 def _no_files(sources: SourceFacts) -> str:
     waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
-    if not sources.known and any(intake.source.kafka for intake in sources.intakes):
+    if not sources.known and not all(intake.source.has_files for intake in sources.intakes):
         return f"all records were taken already{waiting}"
     return f"{_no_new_files(sources.known - sources.skipped, sources.skipped)}{waiting}"
 

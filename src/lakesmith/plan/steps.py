@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lakesmith import limits
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import FileSource, TableDefinition, TableName
+from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity, UnreadFile
 from lakesmith.sql.persons import Persons
 
@@ -98,7 +97,7 @@ class FileIntake:
     ``unread`` are left out because they cannot be read. ``renewed`` are taken files whose content lakesmith itself has changed.
     """
 
-    source: FileSource
+    source: Source
     take: tuple[FileIdentity, ...] = ()
     replace: tuple[FileIdentity, ...] = ()
     skip: tuple[FileIdentity, ...] = ()
@@ -114,8 +113,7 @@ class FileIntake:
     @property
     def size(self) -> int:
         """Their bytes; of slices of a topic, which say how many records they have, about that."""
-        each = limits.RECORD_BYTES if self.source.kafka else 1
-        return sum(file.size for file in self.files) * each
+        return sum(file.size for file in self.files) * self.source.bytes_per_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class TableStep:
     @property
     def file_count(self) -> int:
         """How many files the batch reads; slices of a topic are none."""
-        return sum(len(intake.files) for intake in self.intakes if intake.source.kafka is None)
+        return sum(len(intake.files) for intake in self.intakes if intake.source.has_files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, TypeVar
 
+from lakesmith import limits
 from lakesmith.errors import Place
 from lakesmith.project.formats import FileFormat
 from lakesmith.quality.model import Rule
@@ -191,62 +192,6 @@ class CsvOptions:
     decimal: str = "."
 
 
-@dataclass(frozen=True, slots=True)
-class HttpEndpoint:
-    """Where events are posted to. ``tokens``: the environment variables with the bearer tokens of which each request
-    has to bring one; none: it needs none.
-
-    ``takes_bad``: events with faults are taken, and go to quarantine; else their request is refused. ``event_id``: the columns that
-    tell an event from all others; none: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
-    """
-
-    path: str
-    tokens: tuple[str, ...] = ()
-    takes_bad: bool = False
-    event_id: tuple[str, ...] = ()
-    max_rate: int | None = None
-    max_waiting: int = USUAL_MAX_WAITING
-    max_request: int = USUAL_MAX_REQUEST
-
-
-@dataclass(frozen=True, slots=True)
-class PostgresTable:
-    """A table in PostgreSQL. ``connection``: the environment variable with its URL. ``key``: the columns that tell its rows apart.
-
-    It is read again when ``refresh_seconds`` have passed: the whole of it, and rows that are gone are told; or, with ``growing``, the rows
-    whose value in that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
-    """
-
-    connection: str
-    table: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-    refresh_seconds: float = 60.0
-    growing: str | None = None
-    overlap: str | None = None
-    binary: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaTopic:
-    """A topic in Kafka. ``connection``: the environment variable that says how its brokers are reached.
-
-    ``avro_schema``: what its values are written with, as JSON; None: they are JSON objects. ``schema_ids``: the numbers of their schema in a
-    registry, one of which stands before each value; none: values in Avro are bare, those of JSON may have any. ``json_keys``: a tombstone's columns are those of its key.
-    ``from_end``: the first batch leaves out what is there. ``skips_gone`` and ``restarts``: what is done about records that are gone, and
-    about a topic that was made again, where it is not to be refused.
-    """
-
-    connection: str
-    topic: str
-    avro_schema: str | None = None
-    schema_ids: tuple[int, ...] = ()
-    json_keys: bool = False
-    from_end: bool = False
-    skips_gone: bool = False
-    restarts: bool = False
-
-
 KAFKA_PATH: Final = "kafka:"
 """How the names of a topic's slices begin, where a file's path would stand."""
 
@@ -308,15 +253,14 @@ class FullExport:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSource:
-    """Files in a folder. ``path`` is as written: relative to the project's folder, absolute, or a URI.
+class Source:
+    """A source of a table: one of the four types below, which answer the questions that differ from one to the next.
 
+    ``path`` is as written: relative to the project's folder, absolute, or a URI.
     ``min_age_seconds``: a file whose modification time is younger is left for a later run (0: none is).
     ``pattern`` is matched against the file's name (fnmatch); folders below ``path`` are searched too.
-    ``http``: ``lakesmith up`` writes the files, of events that are posted to it. ``postgres``: a run writes them, of what changed there.
-    ``kafka``: there are none: records are read from a topic, and slices of its partitions stand for files.
-    ``store``: how objects are reached, where ``path`` is in S3. ``since``: where the names below ``path`` begin that count: what comes
-    before it, in the order of characters, is not looked at. ``snapshot``: each file is the whole table.
+    ``store``: how objects are reached, where ``path`` is in S3. ``since``: the first name below ``path`` that counts, in the order of
+    characters. ``snapshot``: each file is the whole table.
     """
 
     name: str
@@ -332,12 +276,24 @@ class FileSource:
     on_inexact: OnInexact = OnInexact.QUARANTINE
     on_type_change: OnTypeChange = OnTypeChange.QUARANTINE
     on_erase: OnErase | None = None
-    http: HttpEndpoint | None = None
-    postgres: PostgresTable | None = None
-    kafka: KafkaTopic | None = None
     store: ObjectStore | None = None
     since: str | None = None
     snapshot: FullExport | None = None
+
+    kind: ClassVar[str] = "files"
+    """What a person calls it."""
+    has_files: ClassVar[bool] = True
+    """Whether its rows come in files, and not in slices of a topic."""
+    is_written_here: ClassVar[bool] = False
+    """Whether lakesmith itself writes the files."""
+    has_foreign_files: ClassVar[bool] = False
+    """Whether the files are written by other programs, as they like."""
+    has_events: ClassVar[bool] = False
+    """Whether its records were acknowledged one by one, so that none of them may stop a batch."""
+    fills_absent: ClassVar[bool] = True
+    """Whether a field that a record lacks has its column's default."""
+    bytes_per_unit: ClassVar[int] = 1
+    """Bytes, about, of each unit in which sizes of its files are given."""
 
     @property
     def is_in_store(self) -> bool:
@@ -345,9 +301,113 @@ class FileSource:
         return is_object(self.path)
 
     @property
-    def is_folder(self) -> bool:
-        """Whether others write the files: lakesmith writes those of the other kinds of sources."""
-        return self.http is None and self.postgres is None and self.kafka is None
+    def is_growing(self) -> bool:
+        """Whether only the rows with new values in a growing column are read."""
+        return False
+
+    @property
+    def origin(self) -> str:
+        """Where the rows come from, for people."""
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.path}{'' if self.path.endswith('/') else '/'}{self.pattern}{since}"
+
+    @property
+    def record_format(self) -> str:
+        """How records are written, for people."""
+        return self.format.value
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource(Source):
+    """Files in a folder or below a prefix of S3."""
+
+    has_foreign_files: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSource(Source):
+    """Events posted over HTTP to ``lakesmith up``, which writes them to files in ``path``.
+
+    ``url_path``: the path they are posted to. ``tokens``: environment variables with the accepted bearer tokens; empty: none is needed.
+    ``takes_bad``: invalid events are accepted and go to quarantine, else their request is refused. ``event_id``: the columns that
+    identify an event; empty: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
+    """
+
+    url_path: str
+    tokens: tuple[str, ...] = ()
+    takes_bad: bool = False
+    event_id: tuple[str, ...] = ()
+    max_rate: int | None = None
+    max_waiting: int = USUAL_MAX_WAITING
+    max_request: int = USUAL_MAX_REQUEST
+
+    kind: ClassVar[str] = "events"
+    is_written_here: ClassVar[bool] = True
+    has_events: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSource(Source):
+    """A table in PostgreSQL, whose changes a run writes to files in ``path``.
+
+    ``connection``: the environment variable with its URL. ``key``: the columns that identify a row. It is read again when
+    ``refresh_seconds`` have passed: the whole table, so that deleted rows are noticed; or, with ``growing``, the rows whose value in
+    that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
+    """
+
+    connection: str
+    table: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    refresh_seconds: float = 60.0
+    growing: str | None = None
+    overlap: str | None = None
+    binary: tuple[str, ...] = ()
+
+    kind: ClassVar[str] = "table"
+    is_written_here: ClassVar[bool] = True
+    fills_absent: ClassVar[bool] = False
+
+    @property
+    def is_growing(self) -> bool:
+        return self.growing is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSource(Source):
+    """A topic in Kafka; slices of its partitions stand for files.
+
+    ``connection``: the environment variable that says how its brokers are reached. ``avro_schema``: the schema of its values, as JSON;
+    None: they are JSON objects. ``schema_ids``: the registry's numbers of their schema, one of which stands before each value;
+    empty: values in Avro have none, those of JSON may have any. ``json_keys``: a tombstone's columns are those of its key.
+    ``from_end``: the first batch leaves out the records that are there. ``skips_gone`` and ``restarts``: whether a run goes on when
+    records are gone, or when the topic was deleted and created again.
+    """
+
+    connection: str
+    topic: str
+    avro_schema: str | None = None
+    schema_ids: tuple[int, ...] = ()
+    json_keys: bool = False
+    from_end: bool = False
+    skips_gone: bool = False
+    restarts: bool = False
+
+    kind: ClassVar[str] = "topic"
+    has_files: ClassVar[bool] = False
+    fills_absent: ClassVar[bool] = False
+    bytes_per_unit: ClassVar[int] = limits.RECORD_BYTES
+
+    @property
+    def origin(self) -> str:
+        return f"topic {self.topic}"
+
+    @property
+    def record_format(self) -> str:
+        return "avro" if self.avro_schema else "json"
+
+
+S = TypeVar("S", bound=Source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,7 +561,7 @@ class TableDefinition:
 
     name: TableName
     place: Place
-    sources: tuple[FileSource, ...] = ()
+    sources: tuple[Source, ...] = ()
     query: SqlQuery | PythonQuery | None = None
     external: ExternalTable | None = None
     columns: tuple[Column, ...] = ()
@@ -535,8 +595,7 @@ class TableDefinition:
         """What every good row of the table meets: its rules, and that its required columns are not null."""
         required = (_required(column, self.place) for column in self.columns if column.required)
         every = (*self.rules, *required)
-        has_tombstones = any(source.kafka for source in self.sources)
-        return tuple(map(_or_tombstone, every)) if has_tombstones else every
+        return tuple(map(_or_tombstone, every)) if self.has_topics else every
 
     @property
     def keeps_versions(self) -> bool:
@@ -554,6 +613,15 @@ class TableDefinition:
     def is_sourced(self) -> bool:
         """True when rows enter the lake here."""
         return bool(self.sources)
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether a source is a topic in Kafka, whose slices stand for files."""
+        return any(not source.has_files for source in self.sources)
+
+    def sources_of(self, kind: type[S]) -> tuple[S, ...]:
+        """The sources of one of the four types."""
+        return tuple(source for source in self.sources if isinstance(source, kind))
 
 
 def _required(column: Column, place: Place) -> Rule:
@@ -672,7 +740,7 @@ class Project:
     @property
     def has_topics(self) -> bool:
         """Whether a table takes a topic in Kafka: Spark needs more jars then."""
-        return any(source.kafka for table in self.tables for source in table.sources)
+        return any(table.has_topics for table in self.tables)
 
     @property
     def has_objects(self) -> bool:

@@ -1,12 +1,12 @@
-"""``source: {http: ...}`` as an HttpEndpoint, with its sizes read and its columns held against those of the table."""
+"""``source: {http: ...}`` as an HttpSource, with its sizes read and its columns held against those of the table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import USUAL_MAX_REQUEST, USUAL_MAX_WAITING, Column, HttpEndpoint
+from lakesmith.project.definitions import USUAL_MAX_REQUEST, USUAL_MAX_WAITING, Column
 from lakesmith.project.models import HttpSettings
 from lakesmith.project.settings import Level, find
 from lakesmith.project.sizes import size_in_bytes
@@ -17,10 +17,10 @@ _REQUESTS: Final = (1000, 16 * 1024**2)
 """A request is held in memory as a whole, and so are those that wait for the disk."""
 
 
-def http_endpoint(
-    own: Level[HttpSettings], columns: Sequence[Column], takes_bad: bool, problems: list[Problem]
-) -> HttpEndpoint:
-    """The endpoint. Appends problems LS105."""
+def endpoint_settings(
+    own: Level[HttpSettings], columns: Sequence[Column], problems: list[Problem]
+) -> dict[str, Any]:
+    """The arguments of an HttpSource. Appends problems LS105."""
     settings = own.model
     _check_id(own, columns, problems)
     for column in columns:
@@ -35,15 +35,14 @@ def http_endpoint(
                     column.type,
                 )
             )
-    return HttpEndpoint(
-        settings.path,
-        tuple(settings.tokens or ()),
-        takes_bad,
-        tuple(settings.event_id or ()),
-        settings.max_rate,
-        _size(own, "max_waiting", USUAL_MAX_WAITING, (1, _NO_LIMIT), problems),
-        _size(own, "max_request", USUAL_MAX_REQUEST, _REQUESTS, problems),
-    )
+    return {
+        "url_path": settings.path,
+        "tokens": tuple(settings.tokens or ()),
+        "event_id": tuple(settings.event_id or ()),
+        "max_rate": settings.max_rate,
+        "max_waiting": _size(own, "max_waiting", USUAL_MAX_WAITING, (1, _NO_LIMIT), problems),
+        "max_request": _size(own, "max_request", USUAL_MAX_REQUEST, _REQUESTS, problems),
+    }
 
 
 def _check_id(own: Level[HttpSettings], columns: Sequence[Column], problems: list[Problem]) -> None:

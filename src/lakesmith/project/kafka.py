@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import KAFKA_PATH, FileSource, KafkaTopic
+from lakesmith.project.definitions import KAFKA_PATH, KafkaSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.models import KafkaSettings
 from lakesmith.project.settings import Level
@@ -13,27 +13,25 @@ from lakesmith.project.settings import Level
 
 def kafka_source(
     name: str, level: Level[KafkaSettings], avro_schema: str | None, problems: list[Problem]
-) -> FileSource:
+) -> KafkaSource:
     """The source. Appends problems LS105."""
     settings, place = level.model, level.document.place(*level.path)
     problems += [Problem("LS105", what, place, expected) for what, expected in _faults(settings, avro_schema)]
     is_avro = settings.values == "avro"
-    return FileSource(
+    return KafkaSource(
         name=name,
         path=f"{KAFKA_PATH}{settings.topic}",
         format=FileFormat.JSON,
         place=place,
         on_new_column=settings.on_new_column,
-        kafka=KafkaTopic(
-            settings.connection,
-            settings.topic,
-            avro_schema if is_avro else None,
-            tuple(settings.schema_ids or ()),
-            settings.keys == "json",
-            settings.start == "latest",
-            settings.on_gone == "skip",
-            settings.on_recreated == "restart",
-        ),
+        connection=settings.connection,
+        topic=settings.topic,
+        avro_schema=avro_schema if is_avro else None,
+        schema_ids=tuple(settings.schema_ids or ()),
+        json_keys=settings.keys == "json",
+        from_end=settings.start == "latest",
+        skips_gone=settings.on_gone == "skip",
+        restarts=settings.on_recreated == "restart",
     )
 
 

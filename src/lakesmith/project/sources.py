@@ -14,18 +14,19 @@ from lakesmith.project.definitions import (
     Column,
     CsvOptions,
     FileSource,
-    HttpEndpoint,
+    HttpSource,
     OnBadFile,
     OnChangedFile,
     OnInexact,
     OnNewColumn,
     OnTypeChange,
-    PostgresTable,
+    PostgresSource,
+    Source,
     TableName,
 )
 from lakesmith.project.durations import seconds
 from lakesmith.project.encodings import usual_name
-from lakesmith.project.endpoint import http_endpoint
+from lakesmith.project.endpoint import endpoint_settings
 from lakesmith.project.exports import export_of, wrong_settings
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
 from lakesmith.project.kafka import kafka_source
@@ -53,7 +54,7 @@ _OPTIONS: Final = tuple(name for name in FileOptions.model_fields if name not in
 
 @dataclass(frozen=True, slots=True)
 class Besides:
-    """What a table says that its sources have to know. ``takes_bad``: see HttpEndpoint; ``avro_schema``: its text, None without one."""
+    """What a table says that its sources have to know. ``takes_bad``: see HttpSource; ``avro_schema``: its text, None without one."""
 
     takes_bad: bool = False
     avro_schema: str | None = None
@@ -106,13 +107,13 @@ def other_sources(
     columns: Sequence[Column],
     besides: Besides,
     problems: list[Problem],
-) -> tuple[FileSource, ...]:
+) -> tuple[Source, ...]:
     """The sources of a table that are no folders of the user's: of events, of what changed in PostgreSQL, of records of Kafka.
 
     ``besides``: what else the table says. Appends problems LS104 for a source of no kind or of several, and for columns that are not declared, and
     LS105 for values that cannot be.
     """
-    found = []
+    found: list[Source] = []
     for name, source, path in _declared_sources(own):
         place = own.document.place(*path)
         kinds = [kind for kind in _KINDS if getattr(source, kind) is not None]
@@ -125,8 +126,10 @@ def other_sources(
             problems.append(Problem("LS104", what, place, "columns: the names and types"))
         elif source.http is not None:
             level = Level(own.document, source.http, (*path, "http"))
-            endpoint = http_endpoint(level, columns, besides.takes_bad, problems)
-            found.append(_http_source(name or "http", endpoint, table, place))
+            given = endpoint_settings(level, columns, problems)
+            found.append(
+                HttpSource(**_landing(name or "http", table, place), takes_bad=besides.takes_bad, **given)
+            )
         elif source.postgres is not None:
             read = Level(own.document, source.postgres, (*path, "postgres"))
             found.append(_postgres_source(name or "postgres", read, own, table, problems))
@@ -142,7 +145,7 @@ def _postgres_source(
     own: Level[TableFile],
     table: TableName,
     problems: list[Problem],
-) -> FileSource:
+) -> PostgresSource:
     settings, refresh = level.model, find([level], "refresh")
     columns = tuple(own.model.columns or ())
     place = level.document.place(*level.path)
@@ -152,22 +155,16 @@ def _postgres_source(
         problems.append(Problem("LS105", what, place, f"one of {', '.join(columns)}"))
     if settings.overlap is not None and settings.growing is None:
         problems.append(Problem("LS105", "overlap needs growing", place, "growing: a column"))
-    return FileSource(
-        name=name,
-        path=f"{INTAKE_FOLDER}/{table}/{name}",
-        format=FileFormat.JSON,
-        place=place,
-        pattern="*.jsonl",
-        postgres=PostgresTable(
-            settings.connection,
-            settings.table,
-            columns,
-            tuple(settings.key),
-            _seconds(refresh, problems, "refresh") if refresh else 60.0,
-            settings.growing,
-            None if settings.overlap is None else str(settings.overlap),
-            tuple(name for name, column in (own.model.columns or {}).items() if _is_binary(column)),
-        ),
+    return PostgresSource(
+        **_landing(name, table, place),
+        connection=settings.connection,
+        table=settings.table,
+        columns=columns,
+        key=tuple(settings.key),
+        refresh_seconds=_seconds(refresh, problems, "refresh") if refresh else 60.0,
+        growing=settings.growing,
+        overlap=None if settings.overlap is None else str(settings.overlap),
+        binary=tuple(name for name, column in (own.model.columns or {}).items() if _is_binary(column)),
     )
 
 
@@ -176,15 +173,10 @@ def _is_binary(column: str | ColumnSettings) -> bool:
     return (kind or "").strip().lower() == "binary"
 
 
-def _http_source(name: str, endpoint: HttpEndpoint, table: TableName, place: Place) -> FileSource:
-    return FileSource(
-        name=name,
-        path=f"{INTAKE_FOLDER}/{table}/{name}",
-        format=FileFormat.JSON,
-        place=place,
-        pattern="*.jsonl",
-        http=endpoint,
-    )
+def _landing(name: str, table: TableName, place: Place) -> dict[str, Any]:
+    """What sources have in common whose files lakesmith writes."""
+    path = f"{INTAKE_FOLDER}/{table}/{name}"
+    return {"name": name, "path": path, "format": FileFormat.JSON, "place": place, "pattern": "*.jsonl"}
 
 
 def _source(

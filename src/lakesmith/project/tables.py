@@ -18,14 +18,15 @@ from lakesmith.project.definitions import (
     AsOf,
     Column,
     ExternalTable,
-    FileSource,
     FullExport,
     History,
     Nulls,
     OnBadRow,
     OnUnknown,
+    PostgresSource,
     PythonQuery,
     Schedule,
+    Source,
     SqlQuery,
     TableDefinition,
     TableName,
@@ -156,17 +157,17 @@ class TableBuilder:
             tags=tags,
         )
 
-    def _sources(self, columns: Sequence[Column]) -> tuple[FileSource, ...]:
+    def _sources(self, columns: Sequence[Column]) -> tuple[Source, ...]:
         draft, bad = self._draft, self._find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
         besides = Besides(takes_bad, self._avro_schema())
         others = other_sources(draft.own, draft.files.name, columns, besides, self.problems)
         return (*file_sources(draft.own, draft.defaults, bool(columns), self.problems), *others)
 
-    def _read_columns(self, sources: Sequence[FileSource], columns: Sequence[Column]) -> Iterator[Column]:
+    def _read_columns(self, sources: Sequence[Source], columns: Sequence[Column]) -> Iterator[Column]:
         """What the rows of a table in PostgreSQL, and of a topic in Kafka, have besides."""
-        of_postgres = READ_COLUMNS if any(source.postgres for source in sources) else ()
-        of_kafka = KAFKA_COLUMNS if any(source.kafka for source in sources) else ()
+        of_postgres = READ_COLUMNS if any(isinstance(source, PostgresSource) for source in sources) else ()
+        of_kafka = KAFKA_COLUMNS if not all(source.has_files for source in sources) else ()
         declared = {column.name.lower(): column for column in columns}
         for name, kind in (*of_postgres, *of_kafka):
             if (taken := declared.get(name)) is not None:
@@ -412,7 +413,7 @@ class TableBuilder:
             return None
         return self._sourced.get(TableName.parse(own.from_))
 
-    def _on_bad_row(self, sources: Sequence[FileSource]) -> OnBadRow:
+    def _on_bad_row(self, sources: Sequence[Source]) -> OnBadRow:
         """A row that is set aside would be taken for one that is not in its export."""
         setting = self._find("on_bad_row")
         if not any(source.snapshot for source in sources):

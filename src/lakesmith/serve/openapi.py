@@ -75,12 +75,12 @@ def described(project: str, sources: Sequence[EventSource]) -> Json:
     """The document of a project's intake."""
     schemas = {_name(each): _event(each) for each in sources}
     components: Json = {"schemas": {**schemas, **_SHARED}}
-    if any(each.endpoint.tokens for each in sources):
+    if any(each.source.tokens for each in sources):
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
         "info": {"title": f"Events of {project}", "version": __version__},
-        "paths": {**{each.endpoint.path: {"post": _post(each)} for each in sources}, **_about()},
+        "paths": {**{each.source.url_path: {"post": _post(each)} for each in sources}, **_about()},
         "components": components,
     }
 
@@ -90,14 +90,14 @@ def _name(each: EventSource) -> str:
 
 
 def _event(each: EventSource) -> Json:
-    required = {column.name for column in each.table.columns if column.required} | {*each.endpoint.event_id}
+    required = {column.name for column in each.table.columns if column.required} | {*each.source.event_id}
     found: Json = {
         "type": "object",
         "properties": {
             column.name: _property(column, column.name in required) for column in each.table.columns
         },
         "required": [column.name for column in each.table.columns if column.name in required],
-        "additionalProperties": each.endpoint.takes_bad,
+        "additionalProperties": each.source.takes_bad,
     }
     return found if each.table.description is None else {"description": each.table.description, **found}
 
@@ -146,7 +146,7 @@ def _post(each: EventSource) -> Json:
         "parameters": [_KEY],
         "requestBody": {
             "required": True,
-            "description": f"In UTF-8, at most {each.endpoint.max_request} bytes; taken as a whole or not at all.",
+            "description": f"In UTF-8, at most {each.source.max_request} bytes; taken as a whole or not at all.",
             "content": {
                 "application/json": {"schema": {"oneOf": [one, many]}},
                 "application/x-ndjson": {"schema": {"type": "string", "description": "One event a line."}},
@@ -154,7 +154,7 @@ def _post(each: EventSource) -> Json:
         },
         "responses": dict(_responses(each)),
     }
-    return {**found, "security": [{"token": []}]} if each.endpoint.tokens else found
+    return {**found, "security": [{"token": []}]} if each.source.tokens else found
 
 
 _KEY: Final[Json] = {
@@ -167,7 +167,7 @@ _KEY: Final[Json] = {
 
 def _responses(each: EventSource) -> Iterator[tuple[str, Json]]:
     for status, said, schema, headers in _ANSWERS:
-        if status == 401 and not each.endpoint.tokens:
+        if status == 401 and not each.source.tokens:
             continue
         content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
         answer = {"description": said, "content": content}

@@ -35,18 +35,18 @@ _GRACE_SECONDS: Final = 5
 
 def intake_of(project: str, sources: tuple[EventSource, ...]) -> Intake:
     """The application that takes events for these sources of a project."""
-    return Intake({each.endpoint.path: _route(each) for each in sources}, described(project, sources))
+    return Intake({each.source.url_path: _route(each) for each in sources}, described(project, sources))
 
 
 def _route(each: EventSource) -> Route:
     return Route(
         str(each.table.name),
-        EventReader(each.table.columns, each.endpoint.event_id),
-        Writer(Segments(each.folder), each.endpoint.max_waiting),
+        EventReader(each.table.columns, each.source.event_id),
+        Writer(Segments(each.folder), each.source.max_waiting),
         tokens_of(each, os.environ),
-        each.endpoint.takes_bad,
-        None if each.endpoint.max_rate is None else Bucket(each.endpoint.max_rate),
-        each.endpoint.max_request,
+        each.source.takes_bad,
+        None if each.source.max_rate is None else Bucket(each.source.max_rate),
+        each.source.max_request,
     )
 
 

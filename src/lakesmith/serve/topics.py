@@ -7,23 +7,22 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from lakesmith.errors import LakesmithError
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.serve.tables import Tables
 from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import TopicState
 
 LOOK_SECONDS: Final = 1.0
 
-Topic = tuple[str, FileSource]
+Topic = tuple[str, KafkaSource]
 """A table, and a source of it."""
 
 
 def topics_of(tables: Tables) -> Iterator[Topic]:
     """The topics that tables take."""
     for name, table in tables.definitions.items():
-        for source in table.sources:
-            if source.kafka is not None:
-                yield name, source
+        for source in table.sources_of(KafkaSource):
+            yield name, source
 
 
 class TopicWatcher:
@@ -32,7 +31,7 @@ class TopicWatcher:
     def __init__(
         self,
         notice: Callable[[str], None],
-        ask: Callable[[FileSource], TopicState] = topic_state,
+        ask: Callable[[KafkaSource], TopicState] = topic_state,
         seconds: float = LOOK_SECONDS,
     ) -> None:
         self._notice, self._ask, self._seconds = notice, ask, seconds

@@ -133,7 +133,7 @@ class Up:
     ) -> None:
         intake.start(sockets)
         for each in sources:
-            self.voice.tell(f"POST {self.options.url}{each.endpoint.path} -> {each.table.name}")
+            self.voice.tell(f"POST {self.options.url}{each.source.url_path} -> {each.table.name}")
 
     def _on_intake(self, board: Board, state: IntakeState, lines: Sequence[str]) -> None:
         board.put(intake=state)
@@ -216,13 +216,13 @@ class _Around:
             there = [path.name for path in each.folder.glob(PATTERN)]
             entries = {name: ledger.get(f"{each.source.path}/{name}") for name in there}
             taken = {name for name, entry in entries.items() if entry and entry.action is FileAction.TAKEN}
-            if each.endpoint.event_id and taken and quarantined_rows(lake, each.table.name, facts):
+            if each.source.event_id and taken and quarantined_rows(lake, each.table.name, facts):
                 self._release(each, bad_positions(lake, each.table.name, facts, taken))
             remove_taken(each.folder, taken)
 
     def _release(self, source: EventSource, bad: Mapping[str, Sequence[int]]) -> None:
         """The ids of events that are in quarantine are free again: what broke a rule of the table can be sent again put right."""
-        reader = EventReader(source.table.columns, source.endpoint.event_id)
+        reader = EventReader(source.table.columns, source.source.event_id)
         for segment, positions in bad.items():
             lines = (source.folder / segment).read_bytes().split(b"\n")
             ids = (each for number in positions for each in reader.read(lines[number - 1]).ids)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from lakesmith.project.definitions import STATE_DIR, FileSource
+from lakesmith.project.definitions import STATE_DIR, Source
 from lakesmith.serve.tables import Tables
 from lakesmith.sources.left_out import TEMPORARY_ENDINGS
 
@@ -59,7 +59,7 @@ def folders_of(tables: Tables, root: Path) -> Iterator[Folder]:
     """The local folders of all sources of files, and that of the project's tables."""
     for name, table in tables.definitions.items():
         for source in table.sources:
-            if source.http is None and source.kafka is None and _is_local(source, root):
+            if source.has_files and not source.has_events and _is_local(source, root):
                 yield Folder(name, _absolute(root / source.path), source.pattern)
     yield Folder(PROJECT, _absolute(root / "tables"), "*")
 
@@ -116,7 +116,7 @@ class Watcher:
             self._notice(table)
 
 
-def _is_local(source: FileSource, root: Path) -> bool:
+def _is_local(source: Source, root: Path) -> bool:
     """Whether it is a folder that can be watched: not one elsewhere, nor one with the lake itself in it."""
     if _URI.match(source.path):
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileSource, OnBadFile, TableName
+from lakesmith.project.definitions import OnBadFile, Source, TableName
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.names import printable
 from lakesmith.sources.shape import UnreadableFile
@@ -22,7 +22,7 @@ class BadFile:
     """A file of a source that cannot be read. ``lasting``: it will be so as long as the file is what it is."""
 
     file: FileIdentity
-    source: FileSource
+    source: Source
     problem: Problem
     lasting: bool
 
@@ -47,7 +47,7 @@ class BadFiles(SourceError):
 
 
 def unreadable(
-    file: FileIdentity, source: FileSource, error: OSError | UnreadableFile, table: TableName | None
+    file: FileIdentity, source: Source, error: OSError | UnreadableFile, table: TableName | None
 ) -> BadFile:
     """What to say of a listed file that could not be read: LS421 (gone, or not allowed), or what is wrong with its content."""
     if isinstance(error, UnreadableFile):
@@ -65,7 +65,7 @@ def unreadable(
 
 def _bad(
     file: FileIdentity,
-    source: FileSource,
+    source: Source,
     problem: Problem,
     first: str,
     table: TableName | None,
@@ -77,7 +77,7 @@ def _bad(
     return BadFile(file, source, _placed(file, source, replace(problem, hint="; or ".join(ways))), lasting)
 
 
-def _placed(file: FileIdentity, source: FileSource, problem: Problem) -> Problem:
+def _placed(file: FileIdentity, source: Source, problem: Problem) -> Problem:
     what = f"source {source.name!r}: {printable(file.path)}: {problem.what}"
     return replace(problem, what=what, place=source.place)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import FileSource, OnBadFile, OnChangedFile, TableName, is_object
+from lakesmith.project.definitions import OnBadFile, OnChangedFile, Source, TableName, is_object
 from lakesmith.sources.identity import WHOLE_UP_TO
 from lakesmith.sources.ledger_view import LedgerView, Row
 from lakesmith.sources.listing import Listing
@@ -47,7 +47,7 @@ class FileChoice:
 
 
 def choose_files(
-    source: FileSource,
+    source: Source,
     listing: Listing,
     ledger: LedgerView,
     fingerprints: Mapping[str, str] = _NO_FINGERPRINTS,
@@ -84,7 +84,7 @@ def uncertain_files(listing: Listing, ledger: LedgerView) -> tuple[FileIdentity,
 
 
 def _group(
-    source: FileSource, listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
+    source: Source, listing: Listing, ledger: LedgerView, fingerprints: Mapping[str, str]
 ) -> dict[str, list[FileIdentity]]:
     names = ("take", "changed", "skipped", "unread")
     groups: dict[str, list[FileIdentity]] = {name: [] for name in names}
@@ -100,7 +100,7 @@ def _group(
     return groups
 
 
-def _unread_group(source: FileSource, file: FileIdentity, row: Row, fingerprints: Mapping[str, str]) -> str:
+def _unread_group(source: Source, file: FileIdentity, row: Row, fingerprints: Mapping[str, str]) -> str:
     """A file that could not be read is left out as long as it is that file, and its source wants that."""
     same = _has_status(file, row) or (_is_uncertain(file, row) and fingerprints.get(file.path) == row[6])
     if same and source.on_bad_file is OnBadFile.SKIP:
@@ -150,7 +150,7 @@ def _is_uncertain(file: FileIdentity, row: Row) -> bool:
 
 
 def _changed_problem(
-    source: FileSource, changed: Sequence[FileIdentity], ledger: LedgerView, table: TableName | None
+    source: Source, changed: Sequence[FileIdentity], ledger: LedgerView, table: TableName | None
 ) -> Problem:
     first = changed[0]
     before = ledger[first.path].file
@@ -165,14 +165,14 @@ def _changed_problem(
     )
 
 
-def _ignored_note(source: FileSource, ignored: Sequence[FileIdentity]) -> str:
+def _ignored_note(source: Source, ignored: Sequence[FileIdentity]) -> str:
     return (
         f"source {source.name!r}: {_count(ignored)} changed after being taken and not taken again "
         f"(on_changed_file: ignore): {_names(ignored)}"
     )
 
 
-def _unread_note(source: FileSource, unread: Sequence[FileIdentity], table: TableName | None) -> str:
+def _unread_note(source: Source, unread: Sequence[FileIdentity], table: TableName | None) -> str:
     one = len(unread) == 1
     return (
         f"source {source.name!r}: {_count(unread)} left out, because {'it' if one else 'they'} could not be read"

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
@@ -24,7 +24,7 @@ from lakesmith.sources.threads import held_of, map_in_threads
 
 def count_records(
     files: Iterable[FileIdentity],
-    source: FileSource,
+    source: Source,
     root: Path,
     layouts: Mapping[str, Layout] = MappingProxyType({}),
 ) -> int | None:
@@ -39,7 +39,7 @@ def count_records(
     return None if None in counts else sum(count for count in counts if count)
 
 
-def _count_alike(there: list[FileIdentity], source: FileSource, root: Path, layout: Layout) -> int | None:
+def _count_alike(there: list[FileIdentity], source: Source, root: Path, layout: Layout) -> int | None:
     counter = landing_format(source).counter(source, layout)
     if counter is None:
         return None
@@ -49,7 +49,7 @@ def _count_alike(there: list[FileIdentity], source: FileSource, root: Path, layo
     return sum(map_in_threads(count, there, source.is_in_store, held))
 
 
-def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: FileSource, root: Path) -> int:
+def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: Source, root: Path) -> int:
     try:
         return counter(opened_file(file, source, root)) if file.size else 0
     except (EOFError, zlib.error) as error:

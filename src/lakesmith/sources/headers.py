@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from lakesmith.project.definitions import FileSource, TableName
+from lakesmith.project.definitions import Source, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
@@ -32,7 +32,7 @@ class ShapeGroup:
 
 
 def group_by_shape(
-    files: Sequence[FileIdentity], source: FileSource, root: Path, table: TableName | None = None
+    files: Sequence[FileIdentity], source: Source, root: Path, table: TableName | None = None
 ) -> tuple[ShapeGroup, ...]:
     """Reads the shape of every file; the groups come in the order of their first files.
 
@@ -66,16 +66,16 @@ def with_common_columns(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
     return tuple(group for group in groups if group in akin)
 
 
-def read_shape(path: LandingFile, source: FileSource) -> FileShape:
+def read_shape(path: LandingFile, source: Source) -> FileShape:
     """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
     return landing_format(source).read_shape(path, source)
 
 
 def _shape_or_bad(
-    file: FileIdentity, source: FileSource, root: Path, table: TableName | None
+    file: FileIdentity, source: Source, root: Path, table: TableName | None
 ) -> FileShape | BadFile:
     try:
         shape = read_shape(opened_file(file, source, root), source)
-        return replace(shape, path_keys=path_keys(file.path)) if source.is_folder else shape
+        return replace(shape, path_keys=path_keys(file.path)) if source.has_foreign_files else shape
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.sources.names import named
 
 TEMPORARY_ENDINGS = (
@@ -71,7 +71,7 @@ class LeftOut:
         if matches(name) or (name.lower().endswith(_COMPRESSED) and matches(name.rpartition(".")[0])):
             self.nearly.append(shown)
 
-    def notes(self, source: FileSource) -> Iterator[str]:
+    def notes(self, source: Source) -> Iterator[str]:
         """What is to be said in every run."""
         start = f"source {source.name!r}: left out: "
         if self.second:
@@ -91,7 +91,7 @@ class LeftOut:
             if paths:
                 yield f"{start}{named(sorted(paths))}, {why}"
 
-    def summary(self, source: FileSource) -> str | None:
+    def summary(self, source: Source) -> str | None:
         """All that was left out, by reason, for who asks what became of the files; None: nothing was."""
         counts = (
             (self.unfinished, "with an underscore first, or as of files being written"),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileSource, ObjectStore
+from lakesmith.project.definitions import ObjectStore, Source
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.left_out import LeftOut, is_left_out
 from lakesmith.sources.model import FileIdentity, Found
@@ -48,7 +48,7 @@ class Listing:
 class FileSystem(Protocol):
     """Where a listing comes from: folders of this machine, or a prefix in S3."""
 
-    def walk(self, source: FileSource, root: Path, known: Collection[str] = ()) -> Found:
+    def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
         """Finds the files that the source's pattern takes. ``known``: paths of a table's earlier files, which tell how to go about it.
 
         Raises SourceError when the folder is not there or cannot be read.
@@ -56,7 +56,7 @@ class FileSystem(Protocol):
         ...
 
 
-def list_files(source: FileSource, root: Path, now_ns: int, known: Collection[str] = ()) -> Listing:
+def list_files(source: Source, root: Path, now_ns: int, known: Collection[str] = ()) -> Listing:
     """Lists the files of ``source``; ``now_ns`` (nanoseconds since the epoch) decides who is too young, ``known`` (paths that a
     table has taken) nothing but how quickly a listing in S3 is there.
 
@@ -75,7 +75,7 @@ def list_files(source: FileSource, root: Path, now_ns: int, known: Collection[st
     return Listing(found, waiting, left_out.total, notes, summary)
 
 
-def file_system(source: FileSource) -> FileSystem:
+def file_system(source: Source) -> FileSystem:
     """The file system of a source's path. Raises SourceError LS403 for a URI of another kind than objects in S3."""
     if source.is_in_store:
         # Imported here: few projects need it, and an idle command has no time for it.
@@ -103,7 +103,7 @@ def absolute_path(path: str, root: Path) -> Path:
     return root / path
 
 
-def opened_file(file: FileIdentity, source: FileSource, root: Path) -> LandingFile:
+def opened_file(file: FileIdentity, source: Source, root: Path) -> LandingFile:
     """A listed file, to be read. Raises UnreadableFile LS408 for an object that Spark cannot open."""
     if not source.is_in_store:
         return absolute_path(file.path, root)
@@ -121,10 +121,10 @@ def _absolute(path: Path) -> str:
 class LocalFileSystem:
     """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well under a second."""
 
-    def walk(self, source: FileSource, root: Path, known: Collection[str] = ()) -> Found:
+    def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
         """See :class:`FileSystem`."""
         folder = _absolute(root / source.path)
-        if (source.http or source.postgres) and not Path(folder).exists():
+        if source.is_written_here and not Path(folder).exists():
             return Found()
         _check_folder(folder, source)
         shown = _shown_path(folder, _absolute(root))
@@ -164,7 +164,7 @@ class _Wanted:
     start: int
 
     @classmethod
-    def by(cls, source: FileSource, start: int) -> _Wanted:
+    def by(cls, source: Source, start: int) -> _Wanted:
         pattern = fnmatch.translate(source.pattern)
         matches, nearly = re.compile(pattern).match, re.compile(pattern, re.IGNORECASE).match
         return cls(matches, nearly, source.since, start)
@@ -184,7 +184,7 @@ def _note_again(folder: _Folder, left_out: LeftOut) -> None:
         left_out.odd += 1
 
 
-def _read_folder(folder: _Folder, wanted: _Wanted, source: FileSource, walk: Found) -> list[_Folder]:
+def _read_folder(folder: _Folder, wanted: _Wanted, source: Source, walk: Found) -> list[_Folder]:
     """Adds the folder's files to ``walk`` and returns the folders in it."""
     below, left_out = [], walk.left_out
     with _scan(folder.path, source) as entries:
@@ -231,7 +231,7 @@ def _shown_path(folder: str, root: str) -> str:
     return "" if shown == "." else Path(shown).as_posix().rstrip("/") + "/"
 
 
-def _enter(folder: str, visited: set[tuple[int, int]], source: FileSource) -> bool:
+def _enter(folder: str, visited: set[tuple[int, int]], source: Source) -> bool:
     """Notes the real folder behind ``folder``; False when it has been entered before."""
     try:
         stat = Path(folder).stat()
@@ -246,14 +246,14 @@ def _enter(folder: str, visited: set[tuple[int, int]], source: FileSource) -> bo
     return True
 
 
-def _scan(folder: str, source: FileSource) -> os._ScandirIterator[str]:
+def _scan(folder: str, source: Source) -> os._ScandirIterator[str]:
     try:
         return os.scandir(folder)
     except OSError as error:
         raise _unreadable(folder, source, error) from error
 
 
-def _unreadable(folder: str, source: FileSource, error: OSError) -> SourceError:
+def _unreadable(folder: str, source: Source, error: OSError) -> SourceError:
     return SourceError(
         Problem(
             "LS404",
@@ -266,7 +266,7 @@ def _unreadable(folder: str, source: FileSource, error: OSError) -> SourceError:
     )
 
 
-def _check_folder(folder: str, source: FileSource) -> None:
+def _check_folder(folder: str, source: Source) -> None:
     path = Path(folder)
     if not path.exists():
         code, found, hint = "LS401", "nothing", f"create it (`mkdir -p {source.path}`) or correct `path`"
@@ -302,7 +302,7 @@ def _without_second_names(walk: Found) -> list[FileIdentity]:
     return once
 
 
-def _refuse_undecodable(files: list[FileIdentity], source: FileSource) -> None:
+def _refuse_undecodable(files: list[FileIdentity], source: Source) -> None:
     # Such a name can be written neither to the ledger nor to a row's _source_file, and Java cannot open it.
     bad = [file.path for file in files if not file.path.isascii() and not _is_utf8(file.path)]
     if bad:
@@ -328,7 +328,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def _split_by_age(
-    files: list[FileIdentity], source: FileSource, now_ns: int
+    files: list[FileIdentity], source: Source, now_ns: int
 ) -> tuple[tuple[FileIdentity, ...], tuple[FileIdentity, ...]]:
     if source.min_age_seconds <= 0:
         return tuple(files), ()

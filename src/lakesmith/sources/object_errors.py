@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lakesmith.errors import EnvironmentProblem, Problem, SourceError
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.sources.names import printable
 
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
@@ -105,7 +105,7 @@ def in_words(error: Exception) -> str:
     return printable(f"{code}: {error}".splitlines()[0])
 
 
-def not_listed(source: FileSource, error: Exception) -> Exception:
+def not_listed(source: Source, error: Exception) -> Exception:
     """What is said of a source that cannot be listed: LS401 no bucket, LS404 not allowed, LS406 credentials, LS407 no answer."""
     if isinstance(error, EnvironmentProblem | SourceError):
         return error

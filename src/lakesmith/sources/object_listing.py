@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from lakesmith import limits
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import OBJECT_SCHEME, FileSource, ObjectStore
+from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Source
 from lakesmith.sources.left_out import is_left_out
 from lakesmith.sources.model import FileIdentity, Found
 from lakesmith.sources.names import printable
@@ -37,7 +37,7 @@ _UNORDERED: Final = "--x-s3"
 class ObjectFileSystem:
     """Objects below a source's path, which ends where a folder does."""
 
-    def walk(self, source: FileSource, root: Path, known: Collection[str] = ()) -> Found:
+    def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
         """As ``FileSystem.walk`` of ``listing``: LS401 no such bucket, LS402 an object, LS404 it may not be listed, LS406, LS407, LS330."""
         prefix = _Prefix.of(source)
         try:
@@ -55,14 +55,14 @@ class ObjectFileSystem:
 class _Prefix:
     """What a source's keys begin with, and the questions that are put to S3 about them."""
 
-    def __init__(self, bucket: str, start: str, source: FileSource) -> None:
+    def __init__(self, bucket: str, start: str, source: Source) -> None:
         self.bucket, self.start = bucket, start
         self.path = f"{OBJECT_SCHEME}{bucket}/{start}"
         self._begin = _before(f"{start}{source.since}") if source.since else ""
         self._client = client_of(source.store or ObjectStore())
 
     @classmethod
-    def of(cls, source: FileSource) -> _Prefix:
+    def of(cls, source: Source) -> _Prefix:
         bucket, beginning = bucket_and_key(source.path)
         start = beginning if not beginning or beginning.endswith(_FOLDER) else f"{beginning}{_FOLDER}"
         return cls(bucket, start, source)
@@ -172,7 +172,7 @@ def _hidden_folder(key: str, start: int) -> str | None:
 class _Chosen:
     """Takes what a source's pattern takes, and counts the rest."""
 
-    def __init__(self, start: str, source: FileSource) -> None:
+    def __init__(self, start: str, source: Source) -> None:
         self.found = Found()
         self._start, self._since = len(start), source.since
         pattern = fnmatch.translate(source.pattern)
@@ -200,7 +200,7 @@ class _Chosen:
             self.found.files.append(file)
 
 
-def _refuse_an_object(source: FileSource, prefix: _Prefix) -> None:
+def _refuse_an_object(source: Source, prefix: _Prefix) -> None:
     """Raises SourceError LS402 where the path is that of an object; a prefix that no key has is one that may come."""
     key = prefix.start.rstrip(_FOLDER)
     page = prefix.page(Prefix=key, MaxKeys=1) if key and not source.path.endswith(_FOLDER) else {}

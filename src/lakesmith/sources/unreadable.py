@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import Column, FileSource, OnNewColumn, TableName
+from lakesmith.project.definitions import Column, OnNewColumn, Source, TableName
 from lakesmith.sources.columns.names import match_columns
 from lakesmith.sources.headers import ShapeGroup
 from lakesmith.sources.names import printable
@@ -16,7 +16,7 @@ _LONGEST = 200
 
 
 def require_readable(
-    table: TableName, source: FileSource, groups: Sequence[ShapeGroup], columns: Sequence[Column]
+    table: TableName, source: Source, groups: Sequence[ShapeGroup], columns: Sequence[Column]
 ) -> None:
     """Raises SourceError LS436 for each column that the table wants of a file and that cannot be read.
 
@@ -53,7 +53,7 @@ def _ours(group: ShapeGroup, columns: Sequence[Column]) -> dict[str, Column]:
 
 
 def _problem(
-    table: TableName, source: FileSource, group: ShapeGroup, unreadable: tuple[str, str], ours: Column | None
+    table: TableName, source: Source, group: ShapeGroup, unreadable: tuple[str, str], ours: Column | None
 ) -> Problem:
     name, kind = unreadable
     path = printable(group.files[0].path)

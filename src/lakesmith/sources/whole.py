@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from lakesmith.project.definitions import FileSource, TableName
+from lakesmith.project.definitions import Source, TableName
 from lakesmith.sources.bad_files import BadFile, unreadable
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.listing import opened_file
@@ -16,7 +16,7 @@ from lakesmith.sources.threads import held_of, map_in_threads
 
 
 def damaged_files(
-    files: Iterable[FileIdentity], source: FileSource, root: Path, table: TableName
+    files: Iterable[FileIdentity], source: Source, root: Path, table: TableName
 ) -> list[BadFile]:
     """Those of the files that cannot be read to their end: cut or damaged compression, Parquet pages, Avro blocks."""
     judged, there = partial(_judged, source=source, root=root, table=table), list(files)
@@ -24,7 +24,7 @@ def damaged_files(
     return [bad for bad in found if bad is not None]
 
 
-def _judged(file: FileIdentity, source: FileSource, root: Path, table: TableName) -> BadFile | None:
+def _judged(file: FileIdentity, source: Source, root: Path, table: TableName) -> BadFile | None:
     try:
         if file.size:
             landing_format(source).read_whole(opened_file(file, source, root))

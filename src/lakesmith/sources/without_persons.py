@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.csv import cells_of
 from lakesmith.sources.formats.json import has_values
@@ -72,7 +72,7 @@ def stand_in_file(wanted: Wanted, content: bytes) -> bool:
     return any(each.stand_in(text) for each in (wanted, replace(wanted, values=escaped)) for text in texts)
 
 
-def why_not(source: FileSource) -> str | None:
+def why_not(source: Source) -> str | None:
     """Why files of a source cannot be rewritten; None: they can."""
     if source.format not in (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON):
         return f"files of {source.format.value} are not rewritten"
@@ -81,7 +81,7 @@ def why_not(source: FileSource) -> str | None:
     return None
 
 
-def without_persons(content: bytes, suffix: str, source: FileSource, wanted: Wanted) -> tuple[bytes, int]:
+def without_persons(content: bytes, suffix: str, source: Source, wanted: Wanted) -> tuple[bytes, int]:
     """The content, packed as it was, and how many records it has less. ``suffix``: of the file's name, such as ``.gz``.
 
     Raises OSError, EOFError or zlib.error where it cannot be unpacked, UnreadableFile for an unknown encoding.
@@ -105,7 +105,7 @@ def without_persons(content: bytes, suffix: str, source: FileSource, wanted: Wan
     return _PACK.get(suffix, bytes)(b"".join(kept)), len(lines) - len(kept)
 
 
-def _values_without(content: bytes, source: FileSource, wanted: Wanted) -> tuple[bytes, int]:
+def _values_without(content: bytes, source: Source, wanted: Wanted) -> tuple[bytes, int]:
     """The content of a JSON file whose records are no lines. A value that stays keeps what separates it from the one before it."""
     text = content.decode(source.csv.encoding, "surrogateescape")
     kept: list[str] = []
@@ -127,7 +127,7 @@ def _values_without(content: bytes, source: FileSource, wanted: Wanted) -> tuple
 
 
 def _judge(
-    lines: Sequence[bytes], first: int, source: FileSource, wanted: Wanted
+    lines: Sequence[bytes], first: int, source: Source, wanted: Wanted
 ) -> tuple[Callable[[str], bool], int]:
     """What tells a line of theirs, and at which line records begin."""
     if source.format is FileFormat.JSON:
@@ -138,7 +138,7 @@ def _judge(
     return lambda line: _is_in_csv(line, names, source, wanted), begin
 
 
-def _is_in_csv(line: str, names: Sequence[str], source: FileSource, wanted: Wanted) -> bool:
+def _is_in_csv(line: str, names: Sequence[str], source: Source, wanted: Wanted) -> bool:
     if not line.strip(" "):
         return False
     try:
@@ -167,7 +167,7 @@ def _as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _text(line: bytes, source: FileSource) -> str:
+def _text(line: bytes, source: Source) -> str:
     return decode(line, source.csv.encoding, whole=True).rstrip("\r\n")
 
 

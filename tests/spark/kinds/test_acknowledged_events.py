@@ -126,7 +126,7 @@ def sent(shop: ProjectHarness, *events: str) -> int:
     """How many events count as duplicates; the intake begins and ends."""
     (source,) = event_sources(shop.load()[0])
     reader, writer = (
-        EventReader(source.table.columns, source.endpoint.event_id),
+        EventReader(source.table.columns, source.source.event_id),
         Writer(Segments(source.folder)),
     )
     writer.start()

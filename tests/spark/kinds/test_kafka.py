@@ -18,7 +18,7 @@ from kafka_server import PASSWORD, Server, running
 from lakesmith.execute import faults
 from lakesmith.execute.decide import Decider
 from lakesmith.plan.steps import UpToDate
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import KafkaSource, TableName
 from lakesmith.sources.kafka.broker import java_connection
 from lakesmith.sources.kafka.slices import Slice
 from lakesmith.spark.read.kafka import read_slices
@@ -301,10 +301,10 @@ def test_what_is_kept_of_a_topic(
     ]
     assert kept == []
     source = shop.load()[0].table(TableName.parse("bronze.away")).sources[0]
-    assert source.kafka is not None
+    assert isinstance(source, KafkaSource)
     here = {"SHOP_KAFKA": server.connection}
     slices = [Slice("away", "id", 0, 0, 2).as_file()]
-    read = read_slices(shop.spark, source.kafka, slices, java_connection(source, here))
+    read = read_slices(shop.spark, source, slices, java_connection(source, here))
     assert PASSWORD not in str(read._jdf.queryExecution())
     assert PASSWORD not in str(result.events) + Path(shop.session.log_path).read_text()
 

@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 from soak import SOAK, seeds
 
 from exact_values import CASES, LEAVES, random_type, random_value
-from lakesmith.project.definitions import Column, HttpEndpoint
+from lakesmith.project.definitions import Column, HttpSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.spark_types import parse_type
 from lakesmith.serve.intake.events import EventReader
@@ -28,7 +28,9 @@ def read(spark: SparkSession, root: Path, types: dict[str, str], events: list[st
     request = one(
         root, "\n".join(events), (), tuple(types.items()), name="landing/a.jsonl", format_=FileFormat.JSON
     )
-    request = replace(request, source=replace(request.source, http=HttpEndpoint("/a")))
+    source = request.source
+    posted = HttpSource(source.name, source.path, source.format, source.place, url_path="/a")
+    request = replace(request, source=posted)
     frame = read_files(spark, request)
     return rows(frame.select("_source_file", "_source_position", "_reasons"))
 

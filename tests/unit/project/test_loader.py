@@ -20,6 +20,7 @@ from lakesmith.project.definitions import (
     OnInexact,
     OnNewColumn,
     OnTypeChange,
+    PostgresSource,
     Project,
     PythonQuery,
     Schedule,
@@ -124,8 +125,8 @@ history: type1
 @pytest.mark.parametrize(("written", "overlap"), [("5", "5"), ("0.5", "0.5"), ("10 minutes", "10 minutes")])
 def test_an_overlap_is_a_number_or_an_interval(written: str, overlap: str) -> None:
     settings = f"{{connection: SHOP, table: t, key: [id], growing: id, overlap: {written}}}"
-    postgres = table(f"source: {{postgres: {settings}}}\ncolumns: {{id: int}}\n").sources[0].postgres
-    assert postgres is not None and postgres.overlap == overlap
+    (source,) = table(f"source: {{postgres: {settings}}}\ncolumns: {{id: int}}\n").sources_of(PostgresSource)
+    assert source.overlap == overlap
 
 
 EXPORTS = "source: {{files: {{path: landing/orders/, format: csv, snapshot: {}}}}}\n"

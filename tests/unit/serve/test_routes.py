@@ -29,11 +29,11 @@ def test_events_wait_in_a_folder_of_their_own(tmp_path: Path) -> None:
         clicks=f"source:\n  web: {{http: {{path: /web}}}}\n  old: {{files: {{path: landing/, format: csv}}}}\n"
         f"on_bad_row: quarantine\n{COLUMNS}",
     )
-    found = {each.endpoint.path: each for each in event_sources(declared)}
+    found = {each.source.url_path: each for each in event_sources(declared)}
     assert set(found) == {"/sales", "/web"}
     assert found["/sales"].folder == tmp_path / ".lakesmith/intake/bronze.sales/http"
     assert found["/web"].folder == tmp_path / ".lakesmith/intake/bronze.clicks/web"
-    assert (found["/sales"].endpoint.takes_bad, found["/web"].endpoint.takes_bad) == (False, True)
+    assert (found["/sales"].source.takes_bad, found["/web"].source.takes_bad) == (False, True)
     assert found["/sales"].source.on_new_column is OnNewColumn.FAIL
     assert tokens_of(found["/sales"], {"NEW": "a", "OLD": "b"}) == ("a", "b")
     assert tokens_of(found["/web"], {}) == ()
@@ -85,7 +85,7 @@ def test_limits_have_defaults_and_are_read(tmp_path: Path) -> None:
         two="source:\n  http: {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, max_request: 64 KiB}\n"
         + COLUMNS,
     )
-    one, two = (each.endpoint for each in event_sources(declared))
+    one, two = (each.source for each in event_sources(declared))
     assert (one.event_id, one.max_rate, one.max_waiting, one.max_request) == ((), None, 2**30, 2**20)
     assert (two.event_id, two.max_rate, two.max_waiting, two.max_request) == (
         ("id",), 5000, 2_000_000_000, 65536

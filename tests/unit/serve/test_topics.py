@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lakesmith.errors import Place, Problem, SourceError
-from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.serve.topics import TopicWatcher
 from lakesmith.sources.kafka.slices import Bounds, TopicState
 
-CLICKS = FileSource(
-    "kafka", "kafka:clicks", FileFormat.JSON, Place("t.yaml", 1), kafka=KafkaTopic("SHOP", "clicks")
+CLICKS = KafkaSource(
+    "kafka", "kafka:clicks", FileFormat.JSON, Place("t.yaml", 1), connection="SHOP", topic="clicks"
 )
 
 
@@ -25,7 +25,7 @@ def test_what_is_noticed() -> None:
     ]
     noticed, asked = list[int](), list[int]()
 
-    def ask(_: FileSource) -> TopicState:
+    def ask(_: KafkaSource) -> TopicState:
         asked.append(len(asked))
         answer = answers[asked[-1]]
         if answer is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.project.definitions import FileSource, HttpEndpoint, TableDefinition, TableName
+from lakesmith.project.definitions import FileSource, HttpSource, Source, TableDefinition, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.serve.tables import Tables
 from lakesmith.serve.watch import PROJECT, Folder, Watcher, folders_of
@@ -18,9 +18,10 @@ PLACE = Place("tables/bronze/orders.yaml", 1)
 PATIENCE = 30.0
 
 
-def source(path: str, http: bool = False) -> FileSource:
-    endpoint = HttpEndpoint("/orders") if http else None
-    return FileSource(path, path, FileFormat.CSV, PLACE, "*.csv", http=endpoint)
+def source(path: str, http: bool = False) -> Source:
+    if http:
+        return HttpSource(path, path, FileFormat.CSV, PLACE, "*.csv", url_path="/orders")
+    return FileSource(path, path, FileFormat.CSV, PLACE, "*.csv")
 
 
 def test_folders_of_files_on_this_machine_are_watched_and_no_others(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from lakesmith.cli.commands.doctor_target import target_checks
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.project.definitions import FileSource, TableDefinition
+from lakesmith.project.definitions import HttpSource, KafkaSource, PostgresSource, Source, TableDefinition
 from lakesmith.serve.intake_process import require_server
 from lakesmith.serve.routes import EventSource, tokens_of
 from lakesmith.sources.kafka.broker import topic_state
@@ -112,30 +112,25 @@ def _writable(db: Path) -> Check | None:
 def _sources(opened: Opened) -> Iterator[Check]:
     for node in opened.graph.nodes:
         for source in node.definition.sources:
-            name = f"{node.name} {_kind(source)}"
+            name = f"{node.name} {source.kind}"
             try:
                 yield Check(name, Verdict.OK, _found(opened, node.definition, source))
             except LakesmithError as error:
                 yield _problem(name, error)
 
 
-def _kind(source: FileSource) -> str:
-    kinds = (("topic", source.kafka), ("table", source.postgres), ("events", source.http))
-    return next((kind for kind, declared in kinds if declared is not None), "files")
-
-
-def _found(opened: Opened, table: TableDefinition, source: FileSource) -> str:
+def _found(opened: Opened, table: TableDefinition, source: Source) -> str:
     """What there is at a source. Raises LakesmithError where it cannot be asked, or lacks what it takes."""
-    if source.kafka is not None:
+    if isinstance(source, KafkaSource):
         found = topic_state(source)
         return f"{source.path}: {count(len(found.partitions), 'partition')}"
-    if source.postgres is not None:
+    if isinstance(source, PostgresSource):
         require_readable(table.name, source)
-        return f"{source.postgres.table} in PostgreSQL can be read"
-    if source.http is not None:
+        return f"{source.table} in PostgreSQL can be read"
+    if isinstance(source, HttpSource):
         require_server()
-        tokens_of(EventSource(table, source, source.http, opened.project.root / source.path), os.environ)
-        return f"lakesmith up takes them at {source.http.path}"
+        tokens_of(EventSource(table, source, opened.project.root / source.path), os.environ)
+        return f"lakesmith up takes them at {source.url_path}"
     listing = list_files(source, opened.project.root, time.time_ns())
     return f"{source.path}: {count(len(listing.found), 'file')}"
 

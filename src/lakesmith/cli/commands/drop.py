@@ -120,7 +120,7 @@ def _losses(ground: Ground, dropping: _Dropping, purge: bool) -> list[str]:
     lines += [f"  {reader} reads it ({place})" for reader, place in ground.readers(name)]
     definition = next((table for table in ground.project.tables if table.name == name), None)
     if definition is not None and definition.is_sourced:
-        of_topic = any(source.kafka for source in definition.sources)
+        of_topic = definition.has_topics
         still = (
             "record that is still in its topic" if of_topic else "file that is still in its landing folders"
         )

@@ -28,7 +28,7 @@ from lakesmith.graph.ties import ties_note
 from lakesmith.plan.format_version import what_it_costs
 from lakesmith.plan.planner import types_of
 from lakesmith.plan.steps import Strategy
-from lakesmith.project.definitions import FileSource, PythonQuery, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import PythonQuery, Source, SqlQuery, TableDefinition, TableName
 
 app = command_app()
 
@@ -151,15 +151,8 @@ def _version(explained: Explained) -> int:
     return explained.state.format_version if explained.state else explained.table.format_version
 
 
-def _source(source: FileSource) -> tuple[str, ...]:
-    if source.kafka is not None:
-        return (source.name, f"topic {source.kafka.topic}", "avro" if source.kafka.avro_schema else "json")
-    since = f" since {source.since}" if source.since else ""
-    return (
-        source.name,
-        f"{source.path}{'' if source.path.endswith('/') else '/'}{source.pattern}{since}",
-        source.format,
-    )
+def _source(source: Source) -> tuple[str, ...]:
+    return (source.name, source.origin, source.record_format)
 
 
 def _input(position: InputPosition) -> tuple[str, ...]:
@@ -205,7 +198,7 @@ def _value(table: TableDefinition, name: str) -> str:
     return _short(getattr(table, name, None))
 
 
-def _source_value(source: FileSource, name: str) -> object:
+def _source_value(source: Source, name: str) -> object:
     for holder in (source, source.csv):
         for field in (name, f"{name}_seconds"):
             if hasattr(holder, field):

@@ -104,7 +104,7 @@ def send_command(options: SendOptions) -> int:
     opened = open_project(options.project, options.target)
     source = chosen(event_sources(opened.project), options.table)
     url, token = url_of(source, options.url), token_for(source, os.environ)
-    maker = EventMaker(source.table.columns, source.endpoint.event_id)
+    maker = EventMaker(source.table.columns, source.source.event_id)
     sender = Sender(url, token, Batches(maker, options.shares, options.seed), options.pace)
     count_rows = partial(count_now, options.project, options.target, source)
     before = settled(count_rows, options.pace.patience) if options.check else None

@@ -12,10 +12,10 @@ from lakesmith.serve.routes import EventSource, tokens_of
 
 def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
     """The source of a table, or of a path; the only one without a name. Raises UsageError LS272."""
-    found = [each for each in sources if name is None or name in (str(each.table.name), each.endpoint.path)]
+    found = [each for each in sources if name is None or name in (str(each.table.name), each.source.url_path)]
     if len(found) == 1:
         return found[0]
-    ways = ", ".join(f"{each.table.name} ({each.endpoint.path})" for each in found or sources) or "none"
+    ways = ", ".join(f"{each.table.name} ({each.source.url_path})" for each in found or sources) or "none"
     if not sources:
         what, hint = "no table of the project takes events", "give one a source: {http: {path: /events}}"
     elif not found:
@@ -38,12 +38,12 @@ def url_of(each: EventSource, base: str) -> SplitResult:
     if not is_right or secrets_in(base) != ():
         expected = "such as http://127.0.0.1:8080, without a user or password"
         raise UsageError(Problem("LS273", "not the URL of an intake", None, expected))
-    return parts._replace(path=parts.path.rstrip("/") + each.endpoint.path, query="", fragment="")
+    return parts._replace(path=parts.path.rstrip("/") + each.source.url_path, query="", fragment="")
 
 
 def token_for(each: EventSource, environment: Mapping[str, str]) -> str | None:
     """One of the source's tokens that the environment has; None where none is needed. Raises UsageError LS271."""
-    for name in each.endpoint.tokens:
+    for name in each.source.tokens:
         if environment.get(name):
             return environment[name]
     return next(iter(tokens_of(each, environment)), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileSource, TableName
+from lakesmith.project.definitions import Source, TableName
 from lakesmith.sources.names import named, printable
 
 _SHOWN: Final = 20
@@ -30,7 +30,7 @@ class Holders:
 class Told:
     """Gathers what is said of a source's files. Files that are known one by one are put together under what is said of them."""
 
-    source: FileSource
+    source: Source
     table: TableName | None = None
     _notes: dict[str, dict[str, None]] = field(default_factory=dict)
     _problems: dict[Problem, dict[str, None]] = field(default_factory=dict)

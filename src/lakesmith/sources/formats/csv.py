@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from lakesmith.project.definitions import CsvOptions, FileSource, OnNewColumn
+from lakesmith.project.definitions import CsvOptions, OnNewColumn, Source
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.formats.text import (
@@ -35,7 +35,7 @@ _REPLACEMENT = "\ufffd"
 _ONE_DELIMITER = "\x1f"
 
 
-def read_csv_shape(path: LandingFile, source: FileSource) -> FileShape:
+def read_csv_shape(path: LandingFile, source: Source) -> FileShape:
     """The shape of one file; without a header it has no columns.
 
     Raises UnreadableFile (LS422 damaged, LS423 two columns of one name, LS424 a column without one, LS425 encoding,
@@ -52,7 +52,7 @@ def read_csv_shape(path: LandingFile, source: FileSource) -> FileShape:
         size *= 8
 
 
-def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
+def _shape(text: str, whole: bool, source: Source) -> FileShape | None:
     """The shape, None when ``text`` is too short to tell."""
     lines = _Lines(io.StringIO(text, newline=""))
     for _ in itertools.islice(lines, source.csv.skip_lines):
@@ -71,13 +71,13 @@ def _shape(text: str, whole: bool, source: FileSource) -> FileShape | None:
     return FileShape(columns, (None,) * len(columns), empty=not rest, layout=Layout(lines_before=before))
 
 
-def _is_none(line: str, source: FileSource) -> bool:
+def _is_none(line: str, source: Source) -> bool:
     """Whether a line is no record: blank, as Spark's reader sees it (tabs make no line blank), or a comment."""
     comment = source.csv.comment
     return not line.strip(" \r\n") or bool(comment and line.startswith(comment))
 
 
-def _header(lines: _Lines, whole: bool, source: FileSource) -> tuple[str, ...] | None:
+def _header(lines: _Lines, whole: bool, source: Source) -> tuple[str, ...] | None:
     """The header's cells, None when there is no line or it does not end here; takes its lines off ``lines``."""
     first = next((line for line in lines if not _is_none(line, source)), None)
     if first is None:
@@ -107,14 +107,14 @@ def _check_separator(line: str) -> None:
         )
 
 
-def _has_several(line: str, source: FileSource) -> bool:
+def _has_several(line: str, source: Source) -> bool:
     try:
         return len(cells_of(line, source)) > 1
     except UnreadableFile:
         return False
 
 
-def _check_titles(columns: tuple[str, ...], rows: list[str], source: FileSource) -> None:
+def _check_titles(columns: tuple[str, ...], rows: list[str], source: Source) -> None:
     """Raises UnreadableFile LS435 where most lines have several values and the header, which would make a column, has one."""
     if len(columns) != 1 or source.on_new_column is not OnNewColumn.EVOLVE:
         return
@@ -147,12 +147,12 @@ class _Lines(Iterator[str]):
         return self.last
 
 
-def cells_of(line: str, source: FileSource) -> tuple[str, ...]:
+def cells_of(line: str, source: Source) -> tuple[str, ...]:
     """The cells of one line. Raises UnreadableFile LS422 for what is none of CSV."""
     return _cells(iter((line,)), source)
 
 
-def _cells(lines: Iterator[str], source: FileSource) -> tuple[str, ...]:
+def _cells(lines: Iterator[str], source: Source) -> tuple[str, ...]:
     options, delimiter = source.csv, source.csv.delimiter
     single = delimiter if len(delimiter) == 1 else _ONE_DELIMITER
     if single != delimiter:
@@ -175,7 +175,7 @@ def _cells(lines: Iterator[str], source: FileSource) -> tuple[str, ...]:
     return tuple(cell if single == delimiter else cell.replace(single, delimiter) for cell in cells)
 
 
-def _check_text(cells: tuple[str, ...], source: FileSource) -> None:
+def _check_text(cells: tuple[str, ...], source: Source) -> None:
     text = "".join(cells)
     if "\0" in text:
         raise UnreadableFile("LS422", "it is not a text file", "a header of CSV cells", "bytes of value 0")
@@ -211,7 +211,7 @@ def splitter(csv: CsvOptions, layout: Layout) -> partial[Iterator[str]]:
     )
 
 
-def _counter(source: FileSource, layout: Layout) -> Callable[[LandingFile], int]:
+def _counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
     csv = source.csv
     if needs_stream(csv):
         counted = record_counter(splitter(csv, layout), csv.encoding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
 
@@ -22,8 +22,8 @@ class LandingFormat:
     ``has_header``: a file's first line names its columns, unless the source says otherwise. So it may name what are no columns.
     """
 
-    read_shape: Callable[[LandingFile, FileSource], FileShape]
+    read_shape: Callable[[LandingFile, Source], FileShape]
     read_whole: Callable[[LandingFile], None]
-    counter: Callable[[FileSource, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
-    has_lines: Callable[[FileSource], bool] = lambda _: False
+    counter: Callable[[Source, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
+    has_lines: Callable[[Source], bool] = lambda _: False
     has_header: bool = False

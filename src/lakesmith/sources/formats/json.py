@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.formats.json_values import is_stream, json_values
 from lakesmith.sources.formats.text import (
@@ -28,7 +28,7 @@ _FIRST: Final = 16 * 1024
 _LARGEST: Final = 8 * 1024 * 1024
 
 
-def read_json_shape(path: LandingFile, source: FileSource) -> FileShape:
+def read_json_shape(path: LandingFile, source: Source) -> FileShape:
     """The shape of one file: no columns, whether it holds anything, and whether its records are lines.
 
     Raises as ``read_start`` and ``decode``.
@@ -43,12 +43,14 @@ def read_json_shape(path: LandingFile, source: FileSource) -> FileShape:
         size *= 8
 
 
-def has_values(text: str, whole: bool, source: FileSource) -> bool | None:
+def has_values(text: str, whole: bool, source: Source) -> bool | None:
     """Whether the records of a file that begins with ``text`` are no lines. None: a longer text is needed."""
-    return source.is_folder and (source.csv.multiline or is_wide(source.csv) or is_stream(text, whole))
+    return source.has_foreign_files and (
+        source.csv.multiline or is_wide(source.csv) or is_stream(text, whole)
+    )
 
 
-def _counter(source: FileSource, layout: Layout) -> Callable[[LandingFile], int]:
+def _counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
     return record_counter(json_values, source.csv.encoding) if layout.is_stream else line_counter(0)
 
 

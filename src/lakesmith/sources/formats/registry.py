@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.avro import AVRO
 from lakesmith.sources.formats.csv import CSV
@@ -22,6 +22,6 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
 }
 
 
-def landing_format(source: FileSource) -> LandingFormat:
+def landing_format(source: Source) -> LandingFormat:
     """The format of the source's files."""
     return LANDING_FORMATS[source.format]

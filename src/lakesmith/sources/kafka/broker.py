@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from lakesmith.errors import LakesmithError, Problem, SourceError
-from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.redaction import library_message
 from lakesmith.sources.kafka.connection import WrongConnection, java_properties, read_connection, secrets_of
 from lakesmith.sources.kafka.slices import Bounds, TopicState
@@ -29,20 +29,18 @@ _clients: dict[tuple[tuple[str, str], ...], _Client] = {}
 _failed: dict[str, tuple[float, Problem]] = {}
 
 
-def topic_state(source: FileSource, environment: Mapping[str, str] = os.environ) -> TopicState:
+def topic_state(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> TopicState:
     """What the source's topic is now.
 
     Raises SourceError: LS312 no client is installed, LS460 nobody says how brokers are reached, LS461 they do not answer or refuse,
     LS466 there is no such topic.
     """
-    topic = source.kafka
-    assert topic is not None
-    properties, known = connection_of(source, environment), f"{topic.connection} {topic.topic}"
+    properties, known = connection_of(source, environment), f"{source.connection} {source.topic}"
     at, problem = _failed.get(known, (0.0, None))
     if problem is not None and time.monotonic() - at < _UNREACHABLE_FOR:
         raise SourceError(problem)
     try:
-        found = _ask(source, topic, properties)
+        found = _ask(source, properties)
     except SourceError as error:
         _failed[known] = (time.monotonic(), error.problems[0])
         raise
@@ -50,14 +48,13 @@ def topic_state(source: FileSource, environment: Mapping[str, str] = os.environ)
     return found
 
 
-def connection_of(source: FileSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def connection_of(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The properties to reach the brokers with, by librdkafka's names. Raises SourceError LS312 and LS460."""
-    assert source.kafka is not None
     if find_spec("confluent_kafka") is None:
         what = f"source {source.name!r} is a topic in Kafka, and the package confluent-kafka is not installed"
         hint = "pip install 'lakesmith[kafka]'"
         raise SourceError(Problem("LS312", what, source.place, "lakesmith with its extra `kafka`", hint=hint))
-    name, fault = source.kafka.connection, "it is not set"
+    name, fault = source.connection, "it is not set"
     try:
         if text := environment.get(name):
             return read_connection(text)
@@ -66,16 +63,15 @@ def connection_of(source: FileSource, environment: Mapping[str, str] = os.enviro
     raise _no_connection(source, name, fault)
 
 
-def java_connection(source: FileSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def java_connection(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The same by the names that Java's client has. Raises as ``connection_of``."""
-    assert source.kafka is not None
     try:
         return java_properties(connection_of(source, environment))
     except WrongConnection as error:
-        raise _no_connection(source, source.kafka.connection, str(error)) from error
+        raise _no_connection(source, source.connection, str(error)) from error
 
 
-def _no_connection(source: FileSource, name: str, fault: str) -> LakesmithError:
+def _no_connection(source: KafkaSource, name: str, fault: str) -> LakesmithError:
     what = f"source {source.name!r}: the environment does not say how the brokers are reached"
     expected = f"in {name}: host:9092, or properties"
     return SourceError(
@@ -83,24 +79,24 @@ def _no_connection(source: FileSource, name: str, fault: str) -> LakesmithError:
     )
 
 
-def _ask(source: FileSource, topic: KafkaTopic, properties: Mapping[str, str]) -> TopicState:
+def _ask(source: KafkaSource, properties: Mapping[str, str]) -> TopicState:
     from confluent_kafka import KafkaError, KafkaException
 
     known = tuple(sorted(properties.items()))
     is_kept = known in _clients
     try:
         client = _clients[known] = _clients.get(known) or _Client(properties)
-        return _state(client, topic.topic)
+        return _state(client, source.topic)
     except (KafkaException, TimeoutError) as error:
         code = error.args[0].code() if isinstance(error, KafkaException) else None
         if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise _no_topic(source, topic) from error
+            raise _no_topic(source) from error
         _clients.pop(known, None)
         if is_kept:
             # What was wrong may have been wrong while nobody asked.
-            return _ask(source, topic, properties)
+            return _ask(source, properties)
         # A stack trace repeats what the client said.
-        raise _unreachable(source, topic, error, secrets_of(properties)) from None
+        raise _unreachable(source, error, secrets_of(properties)) from None
 
 
 def _state(client: _Client, topic: str) -> TopicState:
@@ -157,18 +153,16 @@ def _offsets(client: _Client, topic: str, numbers: list[int], at_end: bool) -> d
     return {partition.partition: client.result(each).offset for partition, each in asked.items()}
 
 
-def _no_topic(source: FileSource, topic: KafkaTopic) -> SourceError:
-    what = f"source {source.name!r}: there is no topic {topic.topic}"
+def _no_topic(source: KafkaSource) -> SourceError:
+    what = f"source {source.name!r}: there is no topic {source.topic}"
     hint = "make the topic, or mend its name; where it is there, this user may not see it"
     return SourceError(Problem("LS466", what, source.place, "a topic of this name", "none", hint))
 
 
-def _unreachable(
-    source: FileSource, topic: KafkaTopic, error: Exception, secrets: tuple[str, ...]
-) -> SourceError:
+def _unreachable(source: KafkaSource, error: Exception, secrets: tuple[str, ...]) -> SourceError:
     said = library_message(_in_words(error), (), secrets)
-    what = f"source {source.name!r}: the brokers do not say what is in the topic {topic.topic}"
-    expected = f"an answer within {_SECONDS:g} s from those that {topic.connection} names"
+    what = f"source {source.name!r}: the brokers do not say what is in the topic {source.topic}"
+    expected = f"an answer within {_SECONDS:g} s from those that {source.connection} names"
     hint = "nothing was taken and nothing is lost; the next run asks again"
     return SourceError(Problem("LS461", what, source.place, expected, said, hint))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lakesmith.errors import Problem
-from lakesmith.project.definitions import KAFKA_PATH, FileSource, KafkaTopic
+from lakesmith.project.definitions import KAFKA_PATH, KafkaSource
 from lakesmith.sources.choose import FileChoice
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.model import FileIdentity
@@ -67,23 +67,23 @@ def is_slice(path: str) -> bool:
     return path.startswith(KAFKA_PATH)
 
 
-def choose_slices(source: FileSource, topic: KafkaTopic, state: TopicState, ledger: LedgerView) -> FileChoice:
+def choose_slices(source: KafkaSource, state: TopicState, ledger: LedgerView) -> FileChoice:
     """What of the topic is to be taken, by how far the ledger says that each partition was."""
-    taken = _taken(topic, ledger)
+    taken = _taken(source, ledger)
     now = {found.partition: found.end for found in taken if found.topic_id == state.id}
     before = taken[-1].topic_id if taken and not now else None
-    if before is not None and not topic.restarts:
-        return FileChoice(problems=(_made_again(source, topic, state, before),))
-    choice = _Choice(source, topic, state, now, is_first=not taken)
+    if before is not None and not source.restarts:
+        return FileChoice(problems=(_made_again(source, state, before),))
+    choice = _Choice(source, state, now, is_first=not taken)
     if problems := tuple(choice.problems()):
         return FileChoice(problems=problems)
-    restarted = () if before is None else (_restarted(source, topic, before),)
+    restarted = () if before is None else (_restarted(source, before),)
     return FileChoice(
         take=tuple(each.as_file() for each in choice.slices()), notes=(*restarted, *choice.notes())
     )
 
 
-def _taken(topic: KafkaTopic, ledger: LedgerView) -> list[Slice]:
+def _taken(topic: KafkaSource, ledger: LedgerView) -> list[Slice]:
     """What was taken last of each partition of topics of this name, the oldest first."""
     entries = sorted((ledger[path] for path in ledger if is_slice(path)), key=lambda entry: entry.batch)
     found = (slice_of(entry.file) for entry in entries)
@@ -94,8 +94,7 @@ def _taken(topic: KafkaTopic, ledger: LedgerView) -> list[Slice]:
 class _Choice:
     """``now``: the next offset of each partition that was taken before; ``is_first``: nothing of the topic was ever."""
 
-    source: FileSource
-    topic: KafkaTopic
+    source: KafkaSource
     state: TopicState
     now: Mapping[int, int]
     is_first: bool
@@ -105,7 +104,7 @@ class _Choice:
         found = [self._slice(number) for number in sorted(self.state.partitions)]
         moved = [each for each in found if each.start != self.now.get(each.partition, each.start)]
         # Later, the end would be another.
-        has_to_be_kept = moved or (self.is_first and self.topic.from_end)
+        has_to_be_kept = moved or (self.is_first and self.source.from_end)
         if not has_to_be_kept and all(each.start == each.end for each in found):
             return []
         return [it for it in found if it.end > it.start or it in moved or it.partition not in self.now]
@@ -113,10 +112,10 @@ class _Choice:
     def _slice(self, number: int) -> Slice:
         """From where it was left, or begins, to its end."""
         bounds = self.state.partitions[number]
-        at_end = self.is_first and self.topic.from_end
+        at_end = self.is_first and self.source.from_end
         start = self.now.get(number, bounds.end if at_end else bounds.first)
         start = min(max(start, bounds.first), bounds.end)
-        return Slice(self.topic.topic, self.state.id, number, start, bounds.end)
+        return Slice(self.source.topic, self.state.id, number, start, bounds.end)
 
     def problems(self) -> Iterator[Problem]:
         """What stands against going on."""
@@ -127,7 +126,7 @@ class _Choice:
             )
             return
         if gone := list(self._gone()):
-            if not self.topic.skips_gone:
+            if not self.source.skips_gone:
                 yield self._problem(
                     "LS463",
                     "records that were not taken yet are gone: the topic keeps them for less time than passes between runs",
@@ -139,7 +138,7 @@ class _Choice:
                     "`on_gone: skip` goes on with what is there and keeps on record what is missing",
                 )
             return
-        if (short := list(self._short())) and not self.topic.skips_gone:
+        if (short := list(self._short())) and not self.source.skips_gone:
             yield self._problem(
                 "LS464",
                 "the topic ends before what was taken of it: brokers have lost records, or were set back",
@@ -170,14 +169,14 @@ class _Choice:
                 yield number, at, end
 
     def _problem(self, code: str, what: str, expected: str, found: str, hint: str | None = None) -> Problem:
-        text = f"source {self.source.name!r}: topic {self.topic.topic}: {what}"
+        text = f"source {self.source.name!r}: topic {self.source.topic}: {what}"
         return Problem(code, text, self.source.place, expected, found, hint)
 
 
-def _made_again(source: FileSource, topic: KafkaTopic, state: TopicState, before: str) -> Problem:
+def _made_again(source: KafkaSource, state: TopicState, before: str) -> Problem:
     return Problem(
         "LS462",
-        f"source {source.name!r}: topic {topic.topic} was deleted and made again",
+        f"source {source.name!r}: topic {source.topic} was deleted and made again",
         source.place,
         f"the topic that was taken before, with the id {before}",
         f"the id {state.id}",
@@ -185,9 +184,9 @@ def _made_again(source: FileSource, topic: KafkaTopic, state: TopicState, before
     )
 
 
-def _restarted(source: FileSource, topic: KafkaTopic, before: str) -> str:
+def _restarted(source: KafkaSource, before: str) -> str:
     return (
-        f"source {source.name!r}: topic {topic.topic} was made again (its id was {before}); the new one is taken from its"
+        f"source {source.name!r}: topic {source.topic} was made again (its id was {before}); the new one is taken from its"
         " beginning (on_recreated: restart)"
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from lakesmith.project.definitions import PostgresTable
+from lakesmith.project.definitions import PostgresSource
 
 INSERT: Final = "insert"
 UPDATE: Final = "update"
@@ -53,7 +53,7 @@ class Change:
 
 
 def changes(
-    before: Mapping[str, str | None], now: Iterable[ReadRow], table: PostgresTable
+    before: Mapping[str, str | None], now: Iterable[ReadRow], table: PostgresSource
 ) -> Iterator[Change]:
     """The changes from ``before`` (hashes by keys; None: the key was there, its values are not known) to the rows ``now``.
 

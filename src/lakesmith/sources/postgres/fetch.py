@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import FileSource, PostgresTable, TableName
+from lakesmith.project.definitions import PostgresSource, TableName
 from lakesmith.redaction import ENCODE, WITHHELD, library_message
 from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, ReadRow, changes, next_time
 from lakesmith.sources.postgres.position import (
@@ -36,7 +36,7 @@ class Fetch:
     ``forgotten``: how many of them were forgotten by hand, with their rows."""
 
     table: TableName
-    source: FileSource
+    source: PostgresSource
     folder: Path
     taken: frozenset[str]
     keys: Keys
@@ -48,41 +48,40 @@ def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
 
     Raises SourceError LS438 where the table cannot be read, LS439 where nobody says how to reach it.
     """
-    settings = task.source.postgres
-    if settings is None or _waiting(task):
+    settings = task.source
+    if _waiting(task):
         return
     newest = max(task.taken, default=None)
-    before = _position(task, settings, newest)
+    before = _position(task, newest)
     if before is None:
         before = Position(_of(settings), newest, task.forgotten, rows=dict(task.keys()))
     elif seconds_since_read(task.folder, now.timestamp()) < settings.refresh_seconds:
         return
-    url = _url(task, settings, environment)
+    url = _url(task, environment)
     try:
-        _read(task, settings, before, url, next_time(now, newest), now.timestamp())
+        _read(task, before, url, next_time(now, newest), now.timestamp())
     except NotUniqueError as error:
-        raise _not_unique(task, settings, error) from error
+        raise _not_unique(task, error) from error
     except Exception as error:
         if not _is_of_psycopg(error):
             raise
         # A stack trace repeats what the client said.
-        raise _unreadable(task, settings, error, url) from None
+        raise _unreadable(task, error, url) from None
 
 
 def require_readable(
-    table: TableName, source: FileSource, environment: Mapping[str, str] = os.environ
+    table: TableName, source: PostgresSource, environment: Mapping[str, str] = os.environ
 ) -> None:
     """Raises SourceError LS312, LS438 or LS439 where the table in PostgreSQL cannot be read; nothing is taken."""
-    task, settings = Fetch(table, source, Path(), frozenset(), dict), source.postgres
-    assert settings is not None
-    url = _url(task, settings, environment)
+    task = Fetch(table, source, Path(), frozenset(), dict)
+    url = _url(task, environment)
     try:
-        with read_table(url, settings, None) as reading:
+        with read_table(url, source, None) as reading:
             next(reading.rows, None)
     except Exception as error:
         if not _is_of_psycopg(error):
             raise
-        raise _unreadable(task, settings, error, url) from None
+        raise _unreadable(task, error, url) from None
 
 
 def _waiting(task: Fetch) -> bool:
@@ -96,20 +95,23 @@ def _waiting(task: Fetch) -> bool:
     return waiting
 
 
-def _position(task: Fetch, settings: PostgresTable, newest: str | None) -> Position | None:
+def _position(task: Fetch, newest: str | None) -> Position | None:
     """What was read, if the lake has just that: a rolled back table, or another folder, is read against the lake."""
     found = load_position(task.folder)
-    fits = (_of(settings), newest, task.forgotten)
+    fits = (_of(task.source), newest, task.forgotten)
     return found if found is not None and (found.of, found.file, found.forgotten) == fits else None
 
 
-def _of(settings: PostgresTable) -> str:
+def _of(settings: PostgresSource) -> str:
     """The settings that decide what is read."""
-    *said, binary = astuple(replace(settings, refresh_seconds=0.0))
-    return json.dumps([*said, binary] if binary else said)
+    key, columns = settings.key, settings.columns
+    # The zero is where the interval of reading stood, which decides nothing.
+    said = [settings.connection, settings.table, columns, key, 0.0, settings.growing, settings.overlap]
+    return json.dumps([*said, settings.binary] if settings.binary else said)
 
 
-def _read(task: Fetch, settings: PostgresTable, before: Position, url: str, at: datetime, now: float) -> None:
+def _read(task: Fetch, before: Position, url: str, at: datetime, now: float) -> None:
+    settings = task.source
     task.folder.mkdir(parents=True, exist_ok=True)
     name = f"{at.strftime(FILE_TIME)}.jsonl"
     with read_table(url, settings, before.bound) as reading:
@@ -162,18 +164,18 @@ def _write(folder: Path, name: str, lines: Iterator[str]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _url(task: Fetch, settings: PostgresTable, environment: Mapping[str, str]) -> str:
+def _url(task: Fetch, environment: Mapping[str, str]) -> str:
     if find_spec("psycopg") is None:
         what = f"{task.table} is read from PostgreSQL, and the package psycopg is not installed"
         hint = "pip install 'lakesmith[postgres]'"
         raise SourceError(
             Problem("LS312", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint)
         )
-    if url := environment.get(settings.connection):
+    if url := environment.get(task.source.connection):
         return url
     what = f"the environment does not say where {task.table} is read from"
-    expected = f"a connection in {settings.connection}"
-    hint = f"export {settings.connection}=postgresql://user:password@host/database"
+    expected = f"a connection in {task.source.connection}"
+    hint = f"export {task.source.connection}=postgresql://user:password@host/database"
     raise SourceError(Problem("LS439", what, task.source.place, expected, "nothing", hint))
 
 
@@ -184,11 +186,11 @@ def _is_of_psycopg(error: Exception) -> bool:
     )
 
 
-def _unreadable(task: Fetch, settings: PostgresTable, error: Exception, url: str) -> SourceError:
+def _unreadable(task: Fetch, error: Exception, url: str) -> SourceError:
     said = library_message(str(error).strip(), [] if _is_of_a_statement(error) else [url])
-    what = f"{settings.table}, from which {task.table} comes, cannot be read from PostgreSQL"
+    what = f"{task.source.table}, from which {task.table} comes, cannot be read from PostgreSQL"
     hint = "the lake stays as it was last read; the next run tries again"
-    hint = f"{hint}; in {settings.connection}, {ENCODE}" if said == WITHHELD else hint
+    hint = f"{hint}; in {task.source.connection}, {ENCODE}" if said == WITHHELD else hint
     return SourceError(Problem("LS438", what, task.source.place, found=said, hint=hint))
 
 
@@ -198,8 +200,8 @@ def _is_of_a_statement(error: Exception) -> bool:
     return not state.startswith(("08", "28", "3D"))
 
 
-def _not_unique(task: Fetch, settings: PostgresTable, error: NotUniqueError) -> SourceError:
-    what = f"two rows of {settings.table} have one key"
+def _not_unique(task: Fetch, error: NotUniqueError) -> SourceError:
+    what = f"two rows of {task.source.table} have one key"
     hint = "declare more columns as its key"
     return SourceError(
         Problem("LS438", what, task.source.place, "a key that tells rows apart", str(error), hint)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
-from lakesmith.project.definitions import PostgresTable
+from lakesmith.project.definitions import PostgresSource
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,7 +43,7 @@ class Growing:
     """The column as PostgreSQL has it. ``kind``: its type without a precision; ``zone``: the time zone of the connecting role."""
 
     connection: psycopg.Connection[Any]
-    table: PostgresTable
+    table: PostgresSource
     column: str
     kind: str
     zone: str
@@ -129,7 +129,7 @@ class Growing:
         )
 
 
-def growing_of(connection: psycopg.Connection[Any], table: PostgresTable) -> Growing | None:
+def growing_of(connection: psycopg.Connection[Any], table: PostgresSource) -> Growing | None:
     """The table's growing column, None without one. To be asked before the session's time zone is set."""
     from psycopg import sql
 
@@ -146,7 +146,7 @@ def growing_of(connection: psycopg.Connection[Any], table: PostgresTable) -> Gro
     return Growing(connection, table, table.growing, kind, zone)
 
 
-def name_of(table: PostgresTable) -> sql.Identifier:
+def name_of(table: PostgresSource) -> sql.Identifier:
     """The table's name, quoted."""
     from psycopg import sql
 

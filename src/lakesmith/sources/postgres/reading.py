@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith.project.definitions import PostgresTable
+from lakesmith.project.definitions import PostgresSource
 from lakesmith.sources.postgres.changes import ReadRow
 from lakesmith.sources.postgres.growing import THERE, growing_of, name_of
 
@@ -33,7 +33,7 @@ class Reading:
 
 
 @contextmanager
-def read_table(url: str, table: PostgresTable, bound: str | None) -> Iterator[Reading]:
+def read_table(url: str, table: PostgresSource, bound: str | None) -> Iterator[Reading]:
     """The rows of the table, all of one transaction; those below ``bound`` are left out. Raises psycopg.Error."""
     import psycopg
     from psycopg import sql
@@ -53,7 +53,7 @@ def read_table(url: str, table: PostgresTable, bound: str | None) -> Iterator[Re
 
 
 def _rows(
-    connection: psycopg.Connection[Any], table: PostgresTable, where: sql.Composable
+    connection: psycopg.Connection[Any], table: PostgresSource, where: sql.Composable
 ) -> Iterator[ReadRow]:
     with connection.cursor("lakesmith") as cursor:
         cursor.itersize = _ROWS_AT_ONCE
@@ -62,7 +62,7 @@ def _rows(
             yield ReadRow(key, row)
 
 
-def _statement(table: PostgresTable, where: sql.Composable) -> sql.Composed:
+def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
     """Key and row of each row as JSON. An alias must not be the name of a column, which PostgreSQL would take instead."""
     from psycopg import sql
 
@@ -75,7 +75,7 @@ def _statement(table: PostgresTable, where: sql.Composable) -> sql.Composed:
     return statement + sql.SQL(" WHERE ") + where
 
 
-def _value(column: str, table: PostgresTable) -> sql.Composable:
+def _value(column: str, table: PostgresSource) -> sql.Composable:
     """A column's value; bytes as JSON has them elsewhere, in Base64 and one line."""
     from psycopg import sql
 

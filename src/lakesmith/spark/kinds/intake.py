@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.plan.steps import FileIntake
-from lakesmith.project.definitions import Column, FileSource, OnNewColumn, OnTypeChange, TableDefinition
+from lakesmith.project.definitions import Column, OnNewColumn, OnTypeChange, Source, TableDefinition
 from lakesmith.sources.columns.fields import typeless_note
 from lakesmith.sources.columns.names import (
     ColumnMatch,
@@ -100,7 +100,7 @@ def open_intake(batch: Batch) -> Intake:
     """
     groups = {
         intake: slice_shapes(intake)
-        if intake.source.kafka
+        if not intake.source.has_files
         else group_by_shape(intake.files, intake.source, batch.project.root, batch.name)
         for intake in _with_files(batch)
     }
@@ -142,7 +142,7 @@ def _agreed(
     keys: dict[FileIntake, FieldKeys] = {}
     # What one source lets in is not new any more for the others.
     open_first = sorted(groups, key=lambda intake: intake.source.on_new_column is not OnNewColumn.EVOLVE)
-    judged = [intake for intake in open_first if intake.source.http is None]
+    judged = [intake for intake in open_first if not intake.source.has_events]
     for intake in judged:
         columns = _matched(batch, intake.source, groups[intake], found[intake], columns, notes)
     for intake in judged:
@@ -191,7 +191,7 @@ def _inferred(batch: Batch, groups: dict[FileIntake, tuple[ShapeGroup, ...]]) ->
 
 def _matched(
     batch: Batch,
-    source: FileSource,
+    source: Source,
     shapes: Sequence[ShapeGroup],
     found: Sequence[Held],
     columns: tuple[Column, ...],
@@ -222,9 +222,9 @@ def _matched(
     return (*columns, *_typed(batch, source, shapes, tuple(new.values()), records)) if new else columns
 
 
-def _matches(source: FileSource, found: Sequence[Held], columns: Sequence[Column]) -> list[ColumnMatch]:
+def _matches(source: Source, found: Sequence[Held], columns: Sequence[Column]) -> list[ColumnMatch]:
     matches = [match_columns(columns, shape, source.on_new_column) for shape, _ in found]
-    if source.kafka is None:
+    if source.has_files:
         return matches
     # A few records need not have all columns; whether one has what it has to have is judged row by row.
     return [
@@ -257,7 +257,7 @@ def _common(one: str | None, other: str | None) -> str | None:
 
 def _typed(
     batch: Batch,
-    source: FileSource,
+    source: Source,
     shapes: Sequence[ShapeGroup],
     new: Sequence[NewColumn],
     records: DataFrame | None,
@@ -271,13 +271,13 @@ def _typed(
 
 
 def _shapes(
-    batch: Batch, source: FileSource, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
+    batch: Batch, source: Source, shapes: Sequence[ShapeGroup], columns: Sequence[Column]
 ) -> list[Held]:
     """The shapes to match, and what has them. That of files whose records name their columns is the set of keys that occur.
 
     Of events it is the set of keys that may occur: each is judged by itself, as it was when it was acknowledged.
     """
-    if source.http is not None:
+    if source.has_events:
         earlier = [column.renamed_from for column in columns if column.renamed_from]
         return [(of_keys({column.name for column in columns}.union(earlier), ()), Holders(()))]
     keys = reader_of(source).keys
@@ -299,7 +299,7 @@ def _have(shapes: Sequence[ShapeGroup], key: str) -> bool:
 
 def _request(
     batch: Batch,
-    source: FileSource,
+    source: Source,
     shapes: Sequence[ShapeGroup],
     found: Sequence[Held],
     columns: Sequence[Column],

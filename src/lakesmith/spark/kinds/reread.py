@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.project.definitions import Column, FileSource, OnNewColumn
+from lakesmith.project.definitions import Column, OnNewColumn, Source
 from lakesmith.quoting import quoted
 from lakesmith.sources.columns.names import ColumnMatch, match_columns
 from lakesmith.sources.shape import FileShape
@@ -66,7 +66,7 @@ class ReadAgain:
 class _Form:
     """How some rows are kept: a text with these ``columns``, or a JSON with these ``types`` (DDL; None: not known)."""
 
-    source: FileSource
+    source: Source
     is_raw: bool
     columns: tuple[str, ...] = ()
     types: str | None = None
@@ -134,7 +134,7 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 
 
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
-    text = put_together("raw", "`row`") if form.source.kafka else "raw"
+    text = "raw" if form.source.has_files else put_together("raw", "`row`")
     records = rows.selectExpr(f"{text} AS {VALUE}", *_PROVENANCE)
     request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
     if keys := reader_of(form.source).keys:
@@ -180,7 +180,9 @@ def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> 
     spelt = tuple((ours, theirs) for ours, theirs in match.present if ours != theirs)
     in_path = tuple(name for name, type_ in request.columns if "<" not in type_)
     group = ReadGroup((), tuple(names), matches=spelt, path_columns=in_path)
-    return replace(request, groups=(group if request.source.is_folder else replace(group, path_columns=()),))
+    return replace(
+        request, groups=(group if request.source.has_foreign_files else replace(group, path_columns=()),)
+    )
 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:

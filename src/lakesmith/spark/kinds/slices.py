@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lakesmith.execute.engine import Outdated
 from lakesmith.plan.steps import FileIntake
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.sources.headers import ShapeGroup
 from lakesmith.sources.kafka.broker import java_connection, topic_state
 from lakesmith.sources.kafka.slices import slice_of
@@ -24,19 +25,19 @@ def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
 
 def with_records(batch: Batch, request: ReadRequest) -> ReadRequest:
     """The request for the records of its slices, if it is one for slices."""
-    topic, files = request.source.kafka, [file for group in request.groups for file in group.files]
-    if topic is None:
+    source, files = request.source, [file for group in request.groups for file in group.files]
+    if not isinstance(source, KafkaSource):
         return request
     if not files:
         return replace(request, groups=())
-    records = read_slices(batch.spark, topic, files, java_connection(request.source))
+    records = read_slices(batch.spark, source, files, java_connection(source))
     return replace(request, records=records)
 
 
 def most_records(batch: Batch) -> int | None:
     """How many offsets the slices have, each of one record at most; None where the batch takes files as well."""
     intakes = [intake for intake in batch.step.intakes if intake.files]
-    if any(intake.source.kafka is None for intake in intakes):
+    if any(intake.source.has_files for intake in intakes):
         return None
     return sum(file.size for intake in intakes for file in intake.files)
 
@@ -52,12 +53,14 @@ def fewer_note(most: int | None, read: int) -> Iterator[str]:
 
 def slice_notes(batch: Batch) -> tuple[str, ...]:
     """What planning said, for the record: which records are missing is known nowhere else."""
-    return batch.step.notes if any(intake.source.kafka for intake in batch.step.intakes) else ()
+    return batch.step.notes if not all(intake.source.has_files for intake in batch.step.intakes) else ()
 
 
 def require_same_topics(batch: Batch) -> None:
     """Raises Outdated where a topic was made again since the batch was planned: what was read may be of either."""
     for intake in batch.step.intakes:
+        if not isinstance(intake.source, KafkaSource):
+            continue
         planned = {each.topic_id for file in intake.files if (each := slice_of(file))}
         if planned and planned != {topic_state(intake.source).id}:
             raise Outdated(f"topic {intake.source.path} was made again while it was read")

@@ -118,7 +118,7 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 def _ahead_in_postgres(batch: Batch) -> Iterator[str]:
     """What to say of rows in PostgreSQL that are ahead of time."""
     for intake in batch.step.intakes:
-        if intake.source.postgres is not None and intake.source.postgres.growing is not None:
+        if intake.source.is_growing:
             yield from notes_of(batch.project.root / intake.source.path)
 
 
@@ -173,7 +173,7 @@ def bad_files_told(batch: Batch) -> Iterator[None]:
         bad = [
             damaged
             for intake in batch.step.intakes
-            if intake.source.kafka is None
+            if intake.source.has_files
             for damaged in damaged_files(intake.files, intake.source, root, batch.name)
         ]
         bad = bad or _refused(batch, error)
@@ -207,8 +207,8 @@ def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
     """Each file of the batch with a fingerprint of its content, and the source it belongs to."""
     found: dict[FileIdentity, str] = {}
     for intake in batch.step.intakes:
-        are_slices = intake.source.kafka is not None
-        for file in intake.files if are_slices else with_fingerprints(intake.files, batch.project.root):
+        has_files = intake.source.has_files
+        for file in with_fingerprints(intake.files, batch.project.root) if has_files else intake.files:
             found[file] = intake.source.name
     return found
 
@@ -302,7 +302,7 @@ def _set_aside(
 
 def _events(batch: Batch) -> list[str]:
     """The files of events. These were acknowledged, so that nobody sends them again: they never stop a batch."""
-    return [file.path for intake in batch.step.intakes if intake.source.http for file in intake.files]
+    return [file.path for intake in batch.step.intakes if intake.source.has_events for file in intake.files]
 
 
 def _kept_note(batch: Batch, bad: int) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
     A file that is gone by now is told of when the files are looked at again.
     """
     root = batch.project.root
-    if any(intake.source.kafka for intake in batch.step.intakes):
+    if not all(intake.source.has_files for intake in batch.step.intakes):
         return None
     try:
         counts = [count_records(intake.files, intake.source, root, layouts) for intake in batch.step.intakes]

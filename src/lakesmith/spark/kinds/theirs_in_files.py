@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
-from lakesmith.project.definitions import FileSource, OnNewColumn, TableDefinition
+from lakesmith.project.definitions import OnNewColumn, Source, TableDefinition
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.kinds.erase import in_quarantine
@@ -36,7 +36,7 @@ def theirs_in_files(
     session: SessionHandle,
     lake: Lake,
     table: TableDefinition,
-    files: Sequence[tuple[FileSource, Sequence[FileIdentity]]],
+    files: Sequence[tuple[Source, Sequence[FileIdentity]]],
     persons: Persons,
 ) -> InFiles:
     """Looks into the files of the table's sources."""

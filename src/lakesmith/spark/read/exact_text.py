@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lakesmith.project.definitions import FileSource, OnInexact
+from lakesmith.project.definitions import OnInexact, Source
 from lakesmith.project.spark_types import MAX_PRECISION, precision_and_scale
 from lakesmith.quoting import literal
 from lakesmith.sources.event_values import MOMENT
@@ -63,15 +63,15 @@ class TextFormats:
     of_events: bool = False
 
     @classmethod
-    def of(cls, source: FileSource) -> TextFormats:
+    def of(cls, source: Source) -> TextFormats:
         """The formats a source declares."""
         options = source.csv
         patterns = options.date_format, options.timestamp_format
         rounds = source.on_inexact is OnInexact.ROUND
-        return cls(*patterns, rounds, options.time_zone, options.decimal, source.http is not None)
+        return cls(*patterns, rounds, options.time_zone, options.decimal, source.has_events)
 
     @classmethod
-    def of_paths(cls, source: FileSource) -> TextFormats:
+    def of_paths(cls, source: Source) -> TextFormats:
         """Those of values in the names of folders: dates and numbers are as ISO and Hive have them, whatever is in the files."""
         return cls(rounds=source.on_inexact is OnInexact.ROUND, zone=source.csv.time_zone)
 

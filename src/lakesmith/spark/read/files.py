@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import Column, FileSource
+from lakesmith.project.definitions import Column, Source
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.read.formats.columnar import typed_rows
@@ -54,7 +54,7 @@ def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
 
 def infer_columns(
     spark: SparkSession,
-    source: FileSource,
+    source: Source,
     groups: tuple[ReadGroup, ...],
     root: Path,
     records: DataFrame | None = None,

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from lakesmith.project.definitions import KAFKA_PATH, TOMBSTONE, KafkaTopic
+from lakesmith.project.definitions import KAFKA_PATH, TOMBSTONE, KafkaSource
 from lakesmith.quoting import literal
 from lakesmith.sources.kafka.slices import slice_of
 from lakesmith.sources.model import FileIdentity
@@ -41,7 +41,7 @@ ODD: Final = "0x"
 
 
 def read_slices(
-    spark: SparkSession, topic: KafkaTopic, files: Sequence[FileIdentity], connection: Mapping[str, str]
+    spark: SparkSession, topic: KafkaSource, files: Sequence[FileIdentity], connection: Mapping[str, str]
 ) -> DataFrame:
     """The records of the slices that stand as ``files``, none of which is empty: ``_value`` and the provenance."""
     slices = [(file, each) for file in files if (each := slice_of(file)) is not None]
@@ -75,7 +75,7 @@ def read_slices(
     )
 
 
-def _text(topic: KafkaTopic) -> SparkColumn:
+def _text(topic: KafkaSource) -> SparkColumn:
     """The value as JSON; null for a tombstone. What is no value of the schema is its bytes in hexadecimal digits, as ``0x...``."""
     is_framed = "hex(substring(value, 1, 1)) = '00' AND length(value) >= 5"
     known = ", ".join(f"'{each}'" for each in topic.schema_ids)
@@ -111,7 +111,7 @@ def _shown(value: str) -> str:
     return f"IF(is_valid_utf8({text}), {text}, concat('0x', lower(hex({value}))))"
 
 
-def _body(topic: KafkaTopic) -> str:
+def _body(topic: KafkaSource) -> str:
     """SQL of the object that gives the columns: the value, of a tombstone its key or nothing."""
     of_key = "coalesce(CAST(key AS STRING), '{}')" if topic.json_keys else "'{}'"
     return f"trim(LEADING {_BLANK} FROM coalesce(_text, {of_key}))"
@@ -141,7 +141,7 @@ def kept_apart(raw: str, file: str) -> tuple[str, str]:
     return f"IF({is_line}, {value}, {raw})", f"IF({is_line}, {besides}, NULL)"
 
 
-def odd_value(topic: KafkaTopic, otherwise: str) -> str:
+def odd_value(topic: KafkaSource, otherwise: str) -> str:
     """SQL of what is wrong with a line whose value is none; ``otherwise``: where it is no value of another schema either."""
     what = (
         "its first bytes are not the number of a schema in `schema_ids`"

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pyspark.sql.types import StructField
 
-from lakesmith.project.definitions import Column, FileSource, OnInexact
+from lakesmith.project.definitions import Column, OnInexact, Source
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
@@ -108,7 +108,7 @@ class ReadRequest:
     ``keys``: of records that name their own columns, the columns and fields that some of them spell otherwise, by their paths.
     """
 
-    source: FileSource
+    source: Source
     root: Path
     groups: tuple[ReadGroup, ...]
     columns: tuple[tuple[str, str], ...]
@@ -119,12 +119,12 @@ class ReadRequest:
 
     @classmethod
     def of(
-        cls, source: FileSource, root: Path, columns: Sequence[Column], records: DataFrame | None = None
+        cls, source: Source, root: Path, columns: Sequence[Column], records: DataFrame | None = None
     ) -> ReadRequest:
         """The request for a table's columns; the groups are to be added."""
         typed = tuple((column.name, column.type or "string") for column in columns)
         # Others have all fields in each record, or are deletes, of which nothing but the key is known.
-        defaults = source.kafka is None and source.postgres is None
+        defaults = source.fills_absent
         absent = {it.name: it.default for it in columns if it.default and defaults}
         symbols = {it.name: it.symbols for it in columns if it.symbols}
         return cls(source, root, (), typed, records, absent=absent, symbols=symbols)

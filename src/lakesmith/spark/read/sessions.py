@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith import limits
 from lakesmith.plan.steps import Strategy, TableStep
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
@@ -32,7 +32,7 @@ _INTERPRETED: Final = {
 }
 
 
-def zoned(session: SparkSession, source: FileSource) -> FileSource:
+def zoned(session: SparkSession, source: Source) -> Source:
     """The source with the zone of its local times: its own, or the session's where that is another than UTC."""
     zone = session.conf.get("spark.sql.session.timeZone")
     if source.csv.time_zone is not None or zone in (None, "UTC", "Etc/UTC", "Z", "+00:00"):

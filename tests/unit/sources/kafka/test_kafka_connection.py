@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import Place, SourceError
-from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.kafka import broker
 from lakesmith.sources.kafka.connection import WrongConnection, java_properties, read_connection
@@ -78,9 +78,9 @@ def test_what_is_wrong_is_said_without_values(text: str, said: str) -> None:
     assert "secret" not in str(error.value)
 
 
-def source(connection: str) -> FileSource:
-    topic = KafkaTopic(connection, "clicks")
-    return FileSource("kafka", "kafka:clicks", FileFormat.JSON, Place("t.yaml", 1), kafka=topic)
+def source(connection: str) -> KafkaSource:
+    place = Place("t.yaml", 1)
+    return KafkaSource("kafka", "kafka:x", FileFormat.JSON, place, connection=connection, topic="clicks")
 
 
 def test_brokers_that_are_away() -> None:

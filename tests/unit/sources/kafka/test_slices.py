@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from lakesmith.errors import Place
-from lakesmith.project.definitions import FileSource, KafkaTopic
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.choose import FileChoice
 from lakesmith.sources.kafka.slices import Bounds, Slice, TopicState, choose_slices, slice_of
 from lakesmith.sources.ledger_view import EMPTY
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 
-SOURCE = FileSource("kafka", "kafka:clicks", FileFormat.JSON, Place("tables/bronze/clicks.yaml", 1))
-TOPIC = KafkaTopic("CLICKS_KAFKA", "clicks")
+PLACE = Place("tables/bronze/clicks.yaml", 1)
+TOPIC = KafkaSource(
+    "kafka", "kafka:clicks", FileFormat.JSON, PLACE, connection="CLICKS_KAFKA", topic="clicks"
+)
 
 Told = Mapping[int, tuple[int, int]]
 
@@ -23,7 +26,7 @@ Told = Mapping[int, tuple[int, int]]
 def chosen(
     now: Told,
     *taken: tuple[str, Told],
-    topic: KafkaTopic = TOPIC,
+    topic: KafkaSource = TOPIC,
     name: str = "clicks",
 ) -> FileChoice:
     """What is chosen of a topic whose id is ``b``, after the batches ``taken``, each of a topic by its id."""
@@ -35,7 +38,7 @@ def chosen(
         for number, bounds in slices.items()
     ]
     state = TopicState("b", {number: Bounds(*bounds) for number, bounds in now.items()})
-    return choose_slices(SOURCE, topic, state, EMPTY.plus(entries))
+    return choose_slices(topic, state, EMPTY.plus(entries))
 
 
 def taken_of(choice: FileChoice) -> dict[int, tuple[int, int]]:
@@ -44,11 +47,11 @@ def taken_of(choice: FileChoice) -> dict[int, tuple[int, int]]:
     return {each.partition: (each.start, each.end) for each in found if each}
 
 
-FAIL, SKIP = TOPIC, KafkaTopic("CLICKS_KAFKA", "clicks", skips_gone=True)
-LATEST = KafkaTopic("CLICKS_KAFKA", "clicks", from_end=True)
-RESTART = KafkaTopic("CLICKS_KAFKA", "clicks", restarts=True)
+FAIL, SKIP = TOPIC, replace(TOPIC, skips_gone=True)
+LATEST = replace(TOPIC, from_end=True)
+RESTART = replace(TOPIC, restarts=True)
 
-CASES: Sequence[tuple[str, KafkaTopic, Told, Sequence[tuple[str, Told]], Told]] = [
+CASES: Sequence[tuple[str, KafkaSource, Told, Sequence[tuple[str, Told]], Told]] = [
     ("all there is at first, with where the empty ones begin", FAIL, {0: (3, 9), 1: (4, 4)}, [], {0: (3, 9), 1: (4, 4)}),
     ("nothing of a topic without a record", FAIL, {0: (0, 0)}, [], {}),
     ("the end alone", LATEST, {0: (3, 9), 1: (0, 0)}, [], {0: (9, 9), 1: (0, 0)}),
@@ -70,7 +73,7 @@ CASES: Sequence[tuple[str, KafkaTopic, Told, Sequence[tuple[str, Told]], Told]] 
     ("topic", "now", "taken", "expected"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
 def test_what_is_taken(
-    topic: KafkaTopic, now: Told, taken: Sequence[tuple[str, Told]], expected: Told
+    topic: KafkaSource, now: Told, taken: Sequence[tuple[str, Told]], expected: Told
 ) -> None:
     assert taken_of(chosen(now, *taken, topic=topic)) == expected
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from lakesmith.errors import Place, SourceError
-from lakesmith.project.definitions import FileSource, PostgresTable, TableName
-from lakesmith.project.formats import FileFormat
+from lakesmith.project.definitions import PostgresSource, TableName
 from lakesmith.sources.postgres.fetch import Fetch, fetch, require_readable
 from lakesmith.sources.postgres.position import notes_of
+from landings import products_source
 from postgres_server import do
 
 COLUMNS = ("id", "name", "price")
@@ -30,7 +30,7 @@ class Reader:
 
     url: str
     folder: Path
-    table: PostgresTable
+    table: PostgresSource
     taken: set[str] = field(default_factory=set)
     lines: list[dict[str, Any]] = field(default_factory=list)
     now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -39,10 +39,9 @@ class Reader:
     def fetch(self, connection: str | None = None) -> None:
         """One look, a minute after the one before."""
         self.now += timedelta(minutes=1)
-        source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=self.table)
         task = Fetch(
             TableName("bronze", "products"),
-            source,
+            self.table,
             self.folder,
             frozenset(self.taken),
             self.keys,
@@ -82,9 +81,7 @@ def reader(postgres: str, tmp_path: Path) -> Reader:
         "CREATE TABLE products (id int PRIMARY KEY, name text, price numeric(10,2), updated_at timestamptz DEFAULT now())",
         "INSERT INTO products VALUES (1, 'pen', 1.50), (2, 'ink', 12.00)",
     )
-    return Reader(
-        postgres, tmp_path / "intake", PostgresTable("SHOP", "public.products", COLUMNS, ("id",), 30.0)
-    )
+    return Reader(postgres, tmp_path / "intake", products_source(PLACE, columns=COLUMNS))
 
 
 def test_rows_that_come_change_and_go_are_told_once(reader: Reader) -> None:
@@ -220,10 +217,10 @@ def test_a_connection_that_nobody_declared_is_told(reader: Reader) -> None:
 
 
 def test_what_can_be_read_is_known_without_taking_anything(reader: Reader) -> None:
-    source = FileSource("postgres", "x", FileFormat.JSON, PLACE, "*.jsonl", postgres=reader.table)
+    source = reader.table
     require_readable(TableName("bronze", "products"), source, {"SHOP": reader.url})
     assert not reader.folder.exists()
-    gone = replace(source, postgres=replace(reader.table, columns=("id", "colour")))
+    gone = replace(source, columns=("id", "colour"))
     for each, environment in ((source, {}), (gone, {"SHOP": reader.url})):
         with pytest.raises(SourceError) as caught:
             require_readable(TableName("bronze", "products"), each, environment)

@@ -30,7 +30,7 @@ def _rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     Raises SourceError LS451 for a map whose keys are no texts.
     """
     _refuse_odd_keys(request)
-    if request.source.http is None:
+    if not request.source.has_events:
         return json_rows(spark, request)
     return json_rows(spark, request, json_unknown_names(request))
 

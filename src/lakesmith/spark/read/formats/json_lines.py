@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import OnInexact
+from lakesmith.project.definitions import KafkaSource, OnInexact
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath, dotted
@@ -224,9 +224,9 @@ def _read_columns(request: ReadRequest) -> list[str]:
 def _not_one(request: ReadRequest) -> str:
     """Why a record is no object. Of a line that seems to be a part of one, or several, it says what would read it."""
     plain, text = literal("not one JSON object"), f"trim(BOTH {literal(_BLANK)} FROM {VALUE})"
-    if request.source.kafka is not None:
-        return odd_value(request.source.kafka, plain)
-    if any(group.layout.is_stream for group in request.groups) or not request.source.is_folder:
+    if isinstance(request.source, KafkaSource):
+        return odd_value(request.source, plain)
+    if any(group.layout.is_stream for group in request.groups) or not request.source.has_foreign_files:
         return plain
     is_part = f"startswith({text}, {literal('{')}) <> endswith({text}, {literal('}')})"
     return f"IF({is_part} OR {text} RLIKE {literal(_GLUED)}, {literal(_NO_LINE)}, {plain})"

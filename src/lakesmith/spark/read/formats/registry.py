@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from lakesmith.project.definitions import FileSource
+from lakesmith.project.definitions import Source
 from lakesmith.project.formats import FileFormat
 from lakesmith.spark.read.formats.avro import AVRO
 from lakesmith.spark.read.formats.csv import CSV
@@ -22,6 +22,6 @@ READERS: Final[Mapping[FileFormat, FormatReader]] = {
 }
 
 
-def reader_of(source: FileSource) -> FormatReader:
+def reader_of(source: Source) -> FormatReader:
     """What reads the source's files."""
     return READERS[source.format]
