@@ -1,8 +1,8 @@
-"""Writes docs/reference/commands.md from the command line's own options and help texts.
+"""Writes two reference pages: commands.md from the command line's options and help texts, errors.md from the error codes.
 
-    python scripts/command_reference.py docs/reference
+    python scripts/reference_pages.py docs/reference
 
-A test checks that the page is current.
+A test checks that the pages are current.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Final, get_args, get_origin
 from typer.main import get_command
 
 from lakesmith.cli import commands
+from lakesmith.error_codes import ErrorCode, error_codes
 
-PAGE: Final = "commands.md"
 _COMMON: Final = ("project", "target", "json")
 _KINDS: Final = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
 _INTRODUCTION: Final = """# Commands
 
-<!-- generated: python scripts/command_reference.py docs/reference -->
+<!-- generated: python scripts/reference_pages.py docs/reference -->
 
 `lakesmith --help` lists the commands, and `lakesmith COMMAND --help` shows one of them.
 
@@ -48,9 +48,47 @@ An error begins with its code, such as LS601. `lakesmith explain LS601` says wha
 [list of errors](errors.md).
 """
 
+_ERRORS: Final = """# Errors
 
-def page() -> str:
-    """Returns the text that docs/reference/commands.md must have."""
+<!-- generated: python scripts/reference_pages.py docs/reference -->
+
+A message has up to five parts: the code with the place (file and line) and what is wrong, what was expected, what was
+found, and what to do. `lakesmith explain LS601` prints the entry of a code. A code never changes its meaning.
+"""
+_GROUPS: Final = {
+    "1": ("The project's files", 2),
+    "2": ("The call", 2),
+    "3": ("The machine and the target", 2),
+    "4": ("Sources", 1),
+    "5": ("The state of tables", 1),
+    "6": ("Spark and publishing", 1),
+    "7": ("Others at work", 1),
+    "8": ("Quality rules", 3),
+    "9": ("Defects", 1),
+}
+
+
+def pages() -> dict[str, str]:
+    """Returns the names of the pages, and the texts that they must have."""
+    return {"commands.md": _commands(), "errors.md": "\n".join(_errors())}
+
+
+def _errors() -> Iterator[str]:
+    yield _ERRORS
+    for digit, (title, exit_code) in _GROUPS.items():
+        yield from (f"## {title}: LS{digit}xx", "", f"The exit code is {exit_code}.", "")
+        for each in error_codes().values():
+            if each.code[2] == digit:
+                yield from _entry(each)
+
+
+def _entry(each: ErrorCode) -> Iterator[str]:
+    yield from (f"### {each.code}", "", f"**{each.meaning}**", "", f"Cause: {each.cause}", "")
+    if each.fix:
+        yield from (f"What to do: {each.fix}", "")
+
+
+def _commands() -> str:
     names = sorted(commands.COMMANDS)
     overview = ["| command | does |", "|---|---|"]
     overview += [f"| [`{name}`](#{name}) | {commands.COMMANDS[name]} |" for name in names]
@@ -126,9 +164,10 @@ def _sentence(text: str | None) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the page into the folder that is named. Returns the exit code."""
+    """Writes the pages into the folder that is named. Returns the exit code."""
     (folder,) = arguments
-    (Path(folder) / PAGE).write_text(page(), encoding="utf-8")
+    for name, text in pages().items():
+        (Path(folder) / name).write_text(text, encoding="utf-8")
     return 0
 
 
