@@ -8,6 +8,7 @@ A test checks that the pages are current.
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -83,9 +84,10 @@ def _errors() -> Iterator[str]:
 
 
 def _entry(each: ErrorCode) -> Iterator[str]:
-    yield from (f"### {each.code}", "", f"**{each.meaning}**", "", f"Cause: {each.cause}", "")
-    if each.fix:
-        yield from (f"What to do: {each.fix}", "")
+    yield from (f"### {each.code}", "", f"**{each.meaning}**", "")
+    for title, text in (("Cause", each.cause), ("What to do", each.fix)):
+        if text:
+            yield from (*textwrap.wrap(f"{title}: {text}", 118, break_on_hyphens=False), "")
 
 
 def _commands() -> str:

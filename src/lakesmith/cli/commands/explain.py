@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +17,10 @@ from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.state import TableState
 from lakesmith.cli.commands.status import input_as_dict, status_as_dict
 from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import columns_aligned, count, moment, titled, wrapped
-from lakesmith.errors import LakesmithError
+from lakesmith.error_codes import error_codes
+from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.decide import around
 from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
@@ -52,13 +54,32 @@ class Explained:
 
 @app.command()
 def explain(
-    table: TableArgument,
+    table: Annotated[
+        str, typer.Argument(help="A table: bronze.orders; or an error code: LS601.", show_default=False)
+    ],
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The command line's words, as ``explain_command`` takes them."""
+    """Explains a table or an error code."""
+    if re.fullmatch(r"LS\d{3}", table, re.IGNORECASE):
+        print_code(table.upper(), json)
+        return
     raise typer.Exit(explain_command(project, target, table, json))
+
+
+def print_code(code: str, as_json: bool) -> None:
+    """Prints the meaning, the cause and the way out of an error code. Raises UsageError LS201 for an unknown code."""
+    entry = error_codes().get(code)
+    if entry is None:
+        hint = "see docs/reference/errors.md for all codes"
+        raise UsageError(Problem("LS201", f"there is no error code {code}", hint=hint))
+    if as_json:
+        print(json.dumps(asdict(entry), indent=2))
+        return
+    print("\n".join(wrapped(f"{code}: {entry.meaning}", indent="")))
+    for title, text in (("cause", entry.cause), ("to do", entry.fix)):
+        print("\n".join(titled(title, wrapped(text, indent=""))))
 
 
 def explain_command(root: Path, target: str | None, table: str, as_json: bool) -> int:

@@ -39,3 +39,11 @@ def test_a_table_of_closed_windows_is_told_why_it_is_computed_as_a_whole(cli: Cl
     assert "why not less: emit: closed publishes windows by a watermark, which any new row can move\n" in said
     assert "what would allow it: a table of the same windows without emit, which this one reads\n" in said
     assert "subquery" not in said
+
+
+def test_an_error_code_is_explained_outside_of_a_project(cli: Cli) -> None:
+    said = cli("explain", "ls601").out
+    assert said.startswith("LS601: ")
+    assert "\ncause\n" in said and "\nto do\n" in said
+    assert set(cli("explain", "LS601", "--json").data) == {"code", "meaning", "cause", "fix"}
+    assert "there is no error code LS999" in cli("explain", "LS999").err
