@@ -25,11 +25,7 @@ pytestmark = pytest.mark.skipif(
 LEASE = "6"
 MANY = 30_000
 """Orders in a file whose tasks take a while."""
-BETWEEN = (
-    "after-data@bronze.orders",
-    "after-merge@silver.newest",
-    "after-merge@gold.sums",
-)
+BETWEEN = ("after-data@bronze.orders", "after-merge@silver.newest", "after-merge@gold.sums")
 """Where all executors go, with all frames that were kept on them and all that was shuffled."""
 ENDS = (
     "after-intent@bronze.orders:kill",

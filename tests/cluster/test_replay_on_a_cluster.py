@@ -78,10 +78,7 @@ def test_a_replay_whose_executors_are_killed(root: Path, cluster: spark_cluster_
         kill(replay.pid, signal.SIGCONT)
         ended = replay.end()
     assert ended.code in (0, 1), ended.output
-    assert _whereabouts(root) in (
-        (_ids(1, 31), _ids(31, 101)),
-        (_ids(1, 91), _ids(91, 101)),
-    ), ended.output
+    assert _whereabouts(root) in ((_ids(1, 31), _ids(31, 101)), (_ids(1, 91), _ids(91, 101))), ended.output
 
 
 def _ids(start: int, end: int) -> Counter[int]:

@@ -89,11 +89,7 @@ class Compact:
 
     def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:
         if lake.is_there(self.table):
-            lake.call(
-                "rewrite_data_files",
-                self.table,
-                "options => map('rewrite-all', 'true')",
-            )
+            lake.call("rewrite_data_files", self.table, "options => map('rewrite-all', 'true')")
 
 
 @dataclass(frozen=True)
@@ -119,9 +115,7 @@ class Expire:
         ):
             return  # What a sourced table has consumed could not be told any more: that is for test_other_hands.
         lake.call(
-            "expire_snapshots",
-            self.table,
-            "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1",
+            "expire_snapshots", self.table, "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
         )
         lake.disturb(*lake.readers(self.table))
 

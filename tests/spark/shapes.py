@@ -22,11 +22,7 @@ ROW_BY_ROW = (
         " FROM bronze.orders WHERE amount IS NOT NULL",
         APPEND,
     ),
-    Shape(
-        "silver.sizes_again",
-        "SELECT size, id % 2 AS part FROM silver.sizes WHERE size <> 'tiny'",
-        APPEND,
-    ),
+    Shape("silver.sizes_again", "SELECT size, id % 2 AS part FROM silver.sizes WHERE size <> 'tiny'", APPEND),
 )
 
 GROUPED = (
@@ -65,10 +61,7 @@ GROUPED = (
         " sum(amount) AS total FROM silver.orders GROUP BY 1",
         SUMS,
     ),
-    gold(
-        "distinct_items",
-        "SELECT DISTINCT item, customer % 3 AS part FROM silver.orders",
-    ),
+    gold("distinct_items", "SELECT DISTINCT item, customer % 3 AS part FROM silver.orders"),
     gold(
         "partitioned",
         "SELECT customer, item, sum(amount) AS total FROM silver.orders WHERE customer IS NOT NULL GROUP BY customer, item",
@@ -76,8 +69,7 @@ GROUPED = (
         settings='partition_by: ["bucket(3, customer)"]\n',
     ),
     gold(
-        "frequent",
-        "SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer HAVING count(*) > 2",
+        "frequent", "SELECT customer, count(*) AS n FROM silver.orders GROUP BY customer HAVING count(*) > 2"
     ),
     gold(
         "large",
@@ -88,9 +80,7 @@ GROUPED = (
         "SELECT item, count(*) AS n FROM silver.orders GROUP BY item HAVING sum(amount) > 60 AND (item <> 'b' OR item IS NULL)",
     ),
     gold(
-        "by_amount",
-        "SELECT amount, count(*) AS n, min(id) AS first FROM silver.orders GROUP BY amount",
-        SUMS,
+        "by_amount", "SELECT amount, count(*) AS n, min(id) AS first FROM silver.orders GROUP BY amount", SUMS
     ),
     gold(
         "by_text",
@@ -99,11 +89,7 @@ GROUPED = (
         SUMS,
     ),
     gold("unnamed", "SELECT count(*) AS n FROM silver.orders GROUP BY customer", FULL),
-    gold(
-        "all_orders",
-        "SELECT count(*) AS n, sum(amount) AS total FROM silver.orders",
-        FULL,
-    ),
+    gold("all_orders", "SELECT count(*) AS n, sum(amount) AS total FROM silver.orders", FULL),
     gold(
         "grouping_sets",
         "SELECT customer, item, count(*) AS n FROM silver.orders GROUP BY GROUPING SETS ((customer, item), (customer))",

@@ -37,11 +37,7 @@ FILES = {
     "tables/silver/cities.sql": "SELECT city, count(*) AS orders FROM bronze.orders GROUP BY city",
     "tables/gold/largest.sql": "SELECT max(orders) AS orders FROM silver.cities",
 }
-INPUTS = {
-    "bronze.orders": set[str](),
-    "silver.cities": {"bronze.orders"},
-    "gold.largest": {"silver.cities"},
-}
+INPUTS = {"bronze.orders": set[str](), "silver.cities": {"bronze.orders"}, "gold.largest": {"silver.cities"}}
 DIVIDES = "SELECT city, CAST(1 / 0 AS bigint) AS orders FROM bronze.orders"
 MISSING = "is not installed: make orchestrators"
 

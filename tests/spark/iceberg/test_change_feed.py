@@ -252,10 +252,7 @@ def test_deletes_by_equality(table: Table) -> None:
     second = table.delete_equal("val", 55, "b")
     assert table.changes(both, second) == (Counter(), Counter([(4, "a", 44)]))
     assert table.changes(again, second) == (Counter([(5, "b", 55)]), Counter())
-    assert table.changes(second, start) == (
-        Counter([(4, "a", 44)]),
-        Counter([(4, "a", 4), (6, "a", 6)]),
-    )
+    assert table.changes(second, start) == (Counter([(4, "a", 44)]), Counter([(4, "a", 4), (6, "a", 6)]))
     assert table.counts(second, table.compact()) == (0, 0)
 
 

@@ -73,10 +73,7 @@ def test_a_column_of_nulls_waits_for_a_type(make_shop: MakeShop) -> None:
     for name in ("one_batch", "nulls_first", "values_first"):
         assert {
             column: kind for column, kind in types(shop, f"bronze.{name}").items() if column in TYPED
-        } == {
-            **TYPED,
-            "s": "struct<a:string,b:bigint>" if name != "nulls_first" else TYPED["s"],
-        }
+        } == {**TYPED, "s": "struct<a:string,b:bigint>" if name != "nulls_first" else TYPED["s"]}
         rows = shop.rows(f"bronze.{name}", "id", "n", "s.a", "s.b", "o.x")
         assert rows == [
             (1, None, None, 1, None),

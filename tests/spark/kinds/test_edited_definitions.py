@@ -172,13 +172,7 @@ def test_what_only_looks_different_makes_no_work(shop: ProjectHarness, file: str
     ] * 4
 
 
-BEFORE_PUBLISH = (
-    "after-branch",
-    "after-data",
-    "after-check",
-    "before-publish",
-    "before-swap",
-)
+BEFORE_PUBLISH = ("after-branch", "after-data", "after-check", "before-publish", "before-swap")
 EDITED = replace(BEGIN, times=5, dead="U")
 
 

@@ -74,10 +74,7 @@ def land(shop: ProjectHarness, day: int, names: Mapping[int, str]) -> None:
 
 def test_what_each_export_changed(make_shop: MakeShop) -> None:
     shop = make_shop(FILES)
-    exports: dict[int, dict[int, str]] = {
-        1: {1: "a", 2: "b", 3: "c", 5: "e"},
-        2: {1: "a", 2: "B", 5: "e"},
-    }
+    exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c", 5: "e"}, 2: {1: "a", 2: "B", 5: "e"}}
     for day, names in exports.items():
         land(shop, day, names)
     shop.must_run()

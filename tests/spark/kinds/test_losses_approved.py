@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.in_turn("file")
 
-BRONZE, SILVER, GOLD = (
-    "tables/bronze/orders.yaml",
-    "tables/silver/orders.sql",
-    "tables/gold/cities.sql",
-)
+BRONZE, SILVER, GOLD = ("tables/bronze/orders.yaml", "tables/silver/orders.sql", "tables/gold/cities.sql")
 DECLARED = """
     source: {files: {path: landing/, pattern: "*.csv", on_new_column: ignore}}
     columns: {id: bigint, city: string, amount: 'decimal(10,2)'}
@@ -78,7 +74,7 @@ def test_what_only_spark_knows_waits_as_well(shop: ProjectHarness) -> None:
             "tables/silver/orders.py": """
                 def orders(bronze__orders):
                     return bronze__orders.select("id", "city")
-                """,
+                """
         }
     )
     result = shop.run()

@@ -113,10 +113,7 @@ def test_types_of_texts_are_inferred_with_care_and_never_widened(make_shop: Make
     assert notes(result, "bronze.csv_widen")[0].startswith(note)
     assert [
         it.partition(" in 1 row")[0] for it in notes(result, "bronze.json_widen") if "inferred" in it
-    ] == [
-        "in.long is not of its inferred type decimal(38,0)",
-        "qty is not of its inferred type bigint",
-    ]
+    ] == ["in.long is not of its inferred type decimal(38,0)", "qty is not of its inferred type bigint"]
     assert [row["reasons"] for row in shop.quarantine("bronze.json_widen")] == [
         ["qty: not a bigint: '1.5'"],
         ["in.long: not a decimal(38,0): 'x'"],

@@ -27,7 +27,7 @@ SHOP = {
     "tables/bronze/sales.yaml": """
         source: {files: {path: landing/, format: csv}}
         columns: {id: int, city: string}
-        """,
+        """
 }
 REPORTS = {
     "tables/shop/sales.yaml": "external: {project: ../shop, table: bronze.sales}\n",

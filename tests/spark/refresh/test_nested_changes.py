@@ -125,9 +125,7 @@ def test_what_metadata_cannot_change_inside_stops(make_shop: MakeShop) -> None:
 def test_a_rebuild_changes_types_inside_as_it_can(make_shop: MakeShop) -> None:
     """In place where metadata can do it, else by a column that takes the other's place."""
     shop = make_shop(
-        {
-            "tables/bronze/e.yaml": "source:\n  files: {path: landing/e/, format: csv}\ncolumns: {id: int}\n",
-        }
+        {"tables/bronze/e.yaml": "source:\n  files: {path: landing/e/, format: csv}\ncolumns: {id: int}\n"}
     )
     shop.land("landing/e/1.csv", "id\n1\n")
     for query, kind, row in (

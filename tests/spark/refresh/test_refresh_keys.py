@@ -217,7 +217,7 @@ def _order(key: int, seq: int, customer: int, op: str = "I") -> str:
 
 PAIRS_IN_SQL = {
     "tables/gold/pairs.sql": "SELECT a.id, b.id AS other FROM silver.orders a LEFT JOIN silver.orders b"
-    " ON a.customer = b.customer AND a.id <> b.id",
+    " ON a.customer = b.customer AND a.id <> b.id"
 }
 PAIRS_IN_PYTHON = {
     "tables/gold/pairs.yaml": "inputs: {one: silver.orders, two: silver.orders}\n",

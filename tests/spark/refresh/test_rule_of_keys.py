@@ -34,13 +34,7 @@ if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
 
-LOG = {
-    "id": "int",
-    "customer": "int",
-    "item": "string",
-    "doubled": "decimal(12,2)",
-    "sold": "timestamp",
-}
+LOG = {"id": "int", "customer": "int", "item": "string", "doubled": "decimal(12,2)", "sold": "timestamp"}
 TABLES = {**COLUMNS, "log": LOG}
 QUERIES = tuple(
     shape

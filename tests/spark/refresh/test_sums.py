@@ -63,7 +63,7 @@ SLIDING = (
 )
 FOR_DUCKDB = {
     "sliding": "SELECT time_bucket(INTERVAL '10 minutes', sold) - back * INTERVAL '10 minutes' AS since, count(*), sum(amount)"
-    " FROM bronze.sales, range(2) AS r(back) GROUP BY since",
+    " FROM bronze.sales, range(2) AS r(back) GROUP BY since"
 }
 QUERIES = {**SHAPES, "sliding": SLIDING}
 

@@ -98,10 +98,7 @@ def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: ProjectHarn
     found = verified(shop, "silver.deep")
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.deep', {before})")
     told = {(each.expected, each.found): json.loads(each.row) for each in found.examples}
-    assert told == {
-        (1, 0): {**TWO, "flat": {"x": 3.25, "y": 1.5}},
-        (0, 1): {**TWO, "flat": {"x": 9.0}},
-    }
+    assert told == {(1, 0): {**TWO, "flat": {"x": 3.25, "y": 1.5}}, (0, 1): {**TWO, "flat": {"x": 9.0}}}
 
 
 TWO = {
@@ -136,8 +133,4 @@ def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(make_sho
     assert (found.rows, found.missing, found.unexpected) == (3, 2, 1)
     assert {
         (json.loads(e.row)["id"], json.loads(e.row)["twice"], e.expected, e.found) for e in found.examples
-    } == {
-        (1, 246913578.5, 1, 0),
-        (3, 15.0, 1, 0),
-        (3, 15.001, 0, 1),
-    }
+    } == {(1, 246913578.5, 1, 0), (3, 15.0, 1, 0), (3, 15.001, 0, 1)}

@@ -37,7 +37,7 @@ KEYS = {
     "no_texts": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS m FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
 }
 SUMS = {
-    "no_texts_summed": "SELECT CAST(unhex(hex) AS string) AS t, sum(n) AS s, count(*) AS c FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
+    "no_texts_summed": "SELECT CAST(unhex(hex) AS string) AS t, sum(n) AS s, count(*) AS c FROM bronze.a GROUP BY CAST(unhex(hex) AS string)"
 }
 
 

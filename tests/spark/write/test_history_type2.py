@@ -61,10 +61,7 @@ def _is_good(row: Any) -> bool:
 TABLES = {
     "silver.by_two": (Keyed(("id",), ("seq", "seq2"), _deletes, _is_good), ("op", "val", "price")),
     "silver.tracked": (Keyed(("id",), ("seq",), _deletes, keep=lambda row: row["val"] is not None), ("val",)),
-    "silver.by_value": (
-        Keyed(("id",), ("seq",), _deletes, by_arrival=False),
-        ("seq2", "op", "val", "price"),
-    ),
+    "silver.by_value": (Keyed(("id",), ("seq",), _deletes, by_arrival=False), ("seq2", "op", "val", "price")),
 }
 
 
