@@ -3,8 +3,6 @@
 Drivers are processes of their own: pytest's may have a Spark already, and there is one in a process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 One table for the two that judge events: the intake, in Python, and the batch, in Spark.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from random import Random

@@ -7,8 +7,6 @@
 It counts what comes by, so it also tells what a command asks of the network.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

@@ -1,7 +1,5 @@
 """A real Kafka for tests: one process from Maven's jars, which Spark's own resolution fetches once. It asks for a password."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Places where files land, for tests that hold of each: a folder of this machine, or a prefix in S3 as moto plays it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ It has no objects to give: whoever asks for one is counted and told that it is n
 as quickly as one of a few.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from bisect import bisect_left, bisect_right

@@ -7,8 +7,6 @@ Glue refuses to update a table for one who names another version of it than the 
 Glue rest on that. Moto takes every update, and of writers at once it loses commits. So this is taught to it here.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real PostgreSQL for tests, from a wheel, on a socket of its own; where Java must reach it, on loopback as well."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Projects that can be read and not written: for every user, root too."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

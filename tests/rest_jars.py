@@ -4,8 +4,6 @@ Spark's packages cannot name a jar with a classifier, so Spark's Ivy is asked it
 in the user's cache, in a folder that is filled beside and renamed into place under a lock.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

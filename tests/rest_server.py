@@ -4,8 +4,6 @@ The parts are those of Iceberg's ``RESTCatalogServer``: its servlet, its adapter
 on all interfaces and has no setting for it, so the parts are put together here, over py4j, as it does it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -3,8 +3,6 @@
 Its Glue refuses an update of another version than the table has, as AWS's does (moto_server_with_glue_versions.py).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """A server of the tests as a process of its own: it logs to its folder, tells its port there, and ends with whoever started it."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

@@ -3,8 +3,6 @@
 The executors are started by the workers in folders of their own, and share nothing with the driver but the network.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -9,8 +9,6 @@ runs them all, and so does a call that names files. Each part is the same wherev
     @pytest.mark.always                                                    # one of such a file that each commit runs
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rows that are counted while they go by, where executors are lost with what they had counted: each counts once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The examples on a cluster of two workers, with tables and files in S3, against the same examples on this machine."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A session of the caller's on the cluster: worked in by a child, with Python tables, upserts, refreshes and replays."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

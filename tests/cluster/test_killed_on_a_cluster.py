@@ -1,7 +1,5 @@
 """Executors and drivers that are killed in the middle of a batch on a cluster: each row is in each table once after the next run."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Bad rows brought back on a cluster, whose executors are killed in the middle of it: each is in the table or in quarantine, once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The entry script, called by ``spark-submit`` on the cluster, with a project that is a zip in S3."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

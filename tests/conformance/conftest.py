@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "crash"))
 sys.path.append(str(Path(__file__).parents[1] / "spark" / "cli"))
 
 import places
-from shared_project import Files, Said, SharedProject
+from shared_project import Files, Make, Said, SharedProject
 
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import s3_server
     from lakesmith.execute.lake import Lake
     from lakesmith.spark.start.session import SessionHandle
-
-Make = Callable[..., SharedProject]
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,6 @@
 What refuses one of them is a code that they know what to do about, and they call again. At the end every row that landed is accounted for.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import signal

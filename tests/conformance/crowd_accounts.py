@@ -1,7 +1,5 @@
 """What a crowd's lake must hold, worked out from what landed in plain Python, and read with PyIceberg."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files in which a word stands, whoever names these files: read without Iceberg and without lakesmith."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Machines that share nothing but a target: a folder each with the same project, whose commands are processes of their own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The catalogs that one suite is run over, each as a target of a project: what its settings are, and where its files land."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping

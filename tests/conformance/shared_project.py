@@ -1,7 +1,5 @@
 """Projects on any catalog in the shared JVM: as ``harness``, with landing files where the place has them, and the commands."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -139,7 +137,11 @@ class SharedProject(ProjectHarness):
         return self.place.s3.client()
 
 
-def grown(make: Callable[..., SharedProject], files: Files, *batches: Iterable[Order]) -> SharedProject:
+Make = Callable[..., SharedProject]
+"""What the fixture ``make`` is: called with a project's files, it makes the project on the place of the test."""
+
+
+def grown(make: Make, files: Files, *batches: Iterable[Order]) -> SharedProject:
     """A project that took the batches, a file (``orders/0.csv``, …) and a run each."""
     shop = make(files)
     for number, batch in enumerate(batches):

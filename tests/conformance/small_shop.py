@@ -1,7 +1,5 @@
 """A small project with a table of each kind, the orders that land in it, and what its tables must hold: plain Python."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -4,24 +4,19 @@ Whatever it says, what it did counts: the run goes on or ends, the next one puts
 that a commit needs is deleted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import places
 import pytest
-from shared_project import SharedProject
+from shared_project import Make, SharedProject
 from small_shop import FIRST, LATE, NEWEST, ORDERS, SECOND, csv, newest
 
+import rest_server
+import s3_server
 from faulty_proxy import DROP, Asked, Fault, Proxy, running
-
-if TYPE_CHECKING:
-    import rest_server
-    import s3_server
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

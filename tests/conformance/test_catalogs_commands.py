@@ -1,14 +1,12 @@
 """On every catalog: what is asked of a lake, and done to it, by commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
-from shared_project import SharedProject, grown
+from places import Place
+from shared_project import Make, SharedProject, grown
 from small_shop import (
     FIRST,
     LINES,
@@ -24,11 +22,6 @@ from small_shop import (
     newest,
     sums,
 )
-
-if TYPE_CHECKING:
-    from places import Place
-
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,22 +1,14 @@
 """On every shared catalog: other engines read the tables of both examples by the text that ``lakesmith connect`` prints, in both formats."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from other_engines import Rows, by_duckdb, by_pyiceberg, by_spark, in_order, told
-from places import GLUE, JDBC
-from shared_project import SharedProject
+from places import GLUE, JDBC, Place
+from shared_project import Make, SharedProject
 
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair, local_jars
-
-if TYPE_CHECKING:
-    from places import Place
-
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,19 +1,13 @@
 """On every catalog: people's rows leave every table, file and snapshot, and do not come back."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from left_behind import mentions
-from shared_project import SharedProject
+from shared_project import Make, SharedProject
 from small_shop import LINES, NEWEST, ORDERS, SUMS, VERSIONS, Order, csv, lines, newest, sums
 
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,21 +1,12 @@
 """On every catalog: what other tools do to the tables between runs, with Spark or PyIceberg alone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from places import REST
-from shared_project import SharedProject, grown
+from places import REST, Place
+from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, LATE, SECOND, SHOP, csv, lines, newest
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import physical
-
-if TYPE_CHECKING:
-    from places import Place
-
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,14 +1,8 @@
 """Objects whose keys Hadoop would read as patterns, as other names, or not at all: read as what they are, each row naming its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from shared_project import Make
 from small_shop import ORDERS, Order, csv
-
-if TYPE_CHECKING:
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,12 +1,9 @@
 """On every catalog: tables are looked after, and who reads them goes on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from maintaining import soon
-from shared_project import SharedProject, grown
+from places import Place
+from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, LATE, LINES, NEWEST, ORDERS, RULES, SECOND, Order, csv, lines, newest
 
 import lakesmith
@@ -15,11 +12,6 @@ from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.orphans import remove_files
-
-if TYPE_CHECKING:
-    from places import Place
-
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

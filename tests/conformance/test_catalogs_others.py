@@ -1,21 +1,17 @@
 """On every shared catalog: tables of others as inputs, in the target's own catalog and in one that is another, read and never written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import places
 import pytest
 from places import Place, project_file
-from shared_project import SharedProject, grown
+from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, LATE, ORDERS, SECOND, Order, csv, lines, newest, sums
 
-if TYPE_CHECKING:
-    import rest_server
-    import s3_server
-    from conftest import Make
+import rest_server
+import s3_server
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,14 +1,11 @@
 """On every catalog: each kind of source, and each way in which a table is brought up to date."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import places
 import pytest
 from harness import in_order
-from shared_project import grown
+from shared_project import Make, grown
 from small_shop import (
     BEST,
     FIRST,
@@ -33,9 +30,6 @@ from small_shop import (
 )
 
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

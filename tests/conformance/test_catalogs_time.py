@@ -1,15 +1,8 @@
 """On every catalog: back to a point of the past, moments by name, and what changed between two."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from shared_project import SharedProject, grown
+from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, SECOND, SHOP, lines, newest
-
-if TYPE_CHECKING:
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

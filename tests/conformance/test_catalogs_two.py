@@ -1,22 +1,16 @@
 """On every shared catalog: another machine publishes the same batch in the middle of one, as it may when a lease has run out under its holder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from places import Place
 from py4j.protocol import Py4JError
-from shared_project import SharedProject, grown
+from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, LINES, NEWEST, ORDERS, SECOND, SUMS, csv, lines, newest, sums
 
 from lakesmith.execute import faults
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.iceberg.commits import JavaTables
-
-if TYPE_CHECKING:
-    from places import Place
-
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

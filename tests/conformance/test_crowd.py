@@ -3,8 +3,6 @@
 The suite has a minute of it now and then; a soak as many minutes as it draws histories, on each catalog.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

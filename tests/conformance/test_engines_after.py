@@ -2,24 +2,18 @@
 nothing of lakesmith at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import places
 import pytest
 from maintaining import soon
 from other_engines import by_spark
 from read_elsewhere import by_duckdb, by_pyiceberg, names_of
-from shared_project import SharedProject
+from shared_project import Make, SharedProject
 from small_shop import NEWEST, SUMS, Order, csv, sums
 
 from lakesmith.spark.start.versions import local_jars
-
-if TYPE_CHECKING:
-    from conftest import Make
 
 pytestmark = pytest.mark.in_turn
 

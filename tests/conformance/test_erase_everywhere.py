@@ -1,25 +1,19 @@
 """After an erasure nothing below the project, its caches and the folders of its sessions tells of the person: all bytes and names are looked at."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import places
 import processes
 import pytest
 from left_behind import names_and_mentions
+from shared_project import Make, SharedProject
 
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from shared_project import SharedProject
-
-    from conftest import Make
 
 pytestmark = pytest.mark.always
 

@@ -4,8 +4,6 @@ At the end every row that landed is in each table once, whatever died where. Wit
 both are at the same work at once, which the compare-and-swap of each publish settles. The suite has one kill, a soak draws some on each catalog.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

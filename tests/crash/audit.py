@@ -5,8 +5,6 @@ positions its record names (law 1); its records are one unbroken chain whose acc
 versions the record pins, hold what they must and nothing twice (law 2).
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The oracle knows the definitions in ``FILES`` and the landing files, and nothing of lakesmith.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ batches, as others are after hundreds.
 ``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after a kill; with 0 it keeps nobody out.
 """
 
-from __future__ import annotations
-
 import os
 
 from lakesmith import limits

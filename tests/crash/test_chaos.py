@@ -3,8 +3,6 @@
 The suite has a short one; a soak (``make soak``) has one of a minute for each of its histories.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """An erasure that is killed: Python, its JVM, or both. Other commands go on, and the same call again ends it: nothing is left of the person."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,10 +4,7 @@ At each point the source fails first; in the next run it goes on, and all kinds 
 gold fails, which goes on at the next point. After every run each table is compared with its definition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from audit import VERSIONS, Audit
@@ -16,10 +13,7 @@ from killed_shop import FILES, Shop
 from killed_shop import VERSIONS as VERSION_FILES
 
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 SOURCED, KEYED, PLAIN, FULL = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
 STAGES = ((SOURCED,), (KEYED, PLAIN, VERSIONS), (FULL,))

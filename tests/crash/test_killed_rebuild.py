@@ -1,7 +1,5 @@
 """A rebuild after an edit whose processes are killed with the new rows written: readers have the old ones, the next run the new."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop
 from processes import run

@@ -5,8 +5,6 @@ everything that is published must be right as far as it goes. The last runs are 
 One death is there at each commit, the others take turns.
 """
 
-from __future__ import annotations
-
 import pytest
 from audit import Audit
 from killed_shop import FILES, VERSIONS, Shop

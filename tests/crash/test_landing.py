@@ -1,7 +1,5 @@
 """Landing files that change, go or turn out to be broken while a batch takes them."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A machine that is out of order: a full disk, a warehouse that may not be written, a catalog that others keep locked."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from audit import Audit
@@ -21,10 +19,7 @@ from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.errors import LakesmithError
 from lakesmith.execute import faults
-from lakesmith.spark.start.session import local_catalog_conf
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 
 pytestmark = pytest.mark.in_turn
 

@@ -2,8 +2,6 @@
 call goes on.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 

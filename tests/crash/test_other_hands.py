@@ -1,9 +1,7 @@
 """What other tools do to tables between batches and in the middle of them: rollbacks, drops, compaction, expiry, writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from audit import Audit
@@ -11,11 +9,7 @@ from harness import ProjectHarness, RunResult, refresh_by_keys
 from killed_shop import FILES, Shop
 
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """A replay of bad rows that is killed: each row is in the table or in quarantine afterwards, and once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

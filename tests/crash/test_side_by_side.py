@@ -1,7 +1,5 @@
 """Tables that come into being at the same moment, in a lake that is new."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A file that is skipped without a JVM, by a process that is killed: it is skipped on record or it is not, and nothing else moves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

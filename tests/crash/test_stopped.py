@@ -1,7 +1,5 @@
 """Writers that stand still and go on later, and two runs of one project."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project that is kept alive: events are posted, processes are killed, and every acknowledged event is in the lake once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

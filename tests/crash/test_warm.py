@@ -1,7 +1,5 @@
 """Spark that a command in a terminal leaves behind: the next command has it, and whatever becomes of it costs a cold start, nothing else."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

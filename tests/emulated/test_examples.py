@@ -1,7 +1,5 @@
 """The examples on AWS as played here: the folder as it is, and the tables as on this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Deletes rows by equality, as streaming engines do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness import ProjectHarness

@@ -1,11 +1,6 @@
 """Rows that another tool writes, which knows some of a table's columns."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 
 def insertion(spark: SparkSession, table: str, columns: str, values: str) -> str:

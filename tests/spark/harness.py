@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
@@ -39,10 +42,6 @@ from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 from lakesmith.spark.start.settings import drafts_conf
-
-if TYPE_CHECKING:
-    import pytest
-    from pyspark.sql import DataFrame, SparkSession
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark then walks through expressions instead of compiling each query: on a few rows that takes a third less time."""

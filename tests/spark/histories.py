@@ -1,7 +1,5 @@
 """Histories of a lake: what lands, what other tools do, what fails. Steps are frozen data; a history prints as what it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

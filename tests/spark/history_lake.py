@@ -3,8 +3,6 @@
 The model knows what landed and what others did to the bronze tables; nothing in it knows how lakesmith or Spark refresh.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 from harness import PROJECT_FILE, ProjectHarness, RunResult
@@ -20,15 +18,13 @@ from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
 from shape import APPEND, UPSERT, Shape
 from shapes import with_inputs
 
+from lakesmith.catalog.record import Account
 from lakesmith.errors import StateError
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.rollback import roll_back
-
-if TYPE_CHECKING:
-    from lakesmith.catalog.record import Account
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 Rows = Counter[Row]
 

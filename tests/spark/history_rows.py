@@ -3,8 +3,6 @@
 Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie is open.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Landing files for tests of the readers: made, asked for, and their rows in order."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

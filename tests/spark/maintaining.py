@@ -1,7 +1,5 @@
 """``lakesmith maintain`` on the shared session."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final

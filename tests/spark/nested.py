@@ -1,7 +1,5 @@
 """What the tests of types within types share: sources with nested columns, files for them, and what a run made of those."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ A history is a list of *arrivals*: rows as they came, each with its batch, file 
 after any prefix of it is decided key by key by the greatest version, and by nothing else.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import random

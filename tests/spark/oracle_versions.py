@@ -3,8 +3,6 @@
 A key's past is told from its beginning, one version after the other, as a person would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

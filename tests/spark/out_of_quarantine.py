@@ -1,7 +1,5 @@
 """Takes rows out of a table's quarantine, as the commands do."""
 
-from __future__ import annotations
-
 from harness import ProjectHarness, RunResult
 
 from lakesmith.execute.events import Event

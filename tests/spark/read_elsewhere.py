@@ -1,7 +1,5 @@
 """A project's tables read by engines that know nothing of lakesmith, in this process."""
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Any
 

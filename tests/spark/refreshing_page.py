@@ -1,7 +1,5 @@
 """The page on refreshing, in parts: the tables on it, by their files, and what it shows ``explain`` to say of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

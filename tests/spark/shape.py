@@ -1,7 +1,5 @@
 """A query shape: a table of a project, and what it has to hold by another engine."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Final

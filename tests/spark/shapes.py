@@ -4,8 +4,6 @@ A shape is marked with how it may be refreshed once it is built, so that one tha
 read three keyed silver tables (``orders``, ``customers``, ``items``), an append-only one (``log``), and each other.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from shape import APPEND, EITHER, FULL, KEYS, SUMS, Shape, gold

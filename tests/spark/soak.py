@@ -1,7 +1,5 @@
 """How much of what is random or slow is tested: a little in the suite, and far more of it in a soak (``make soak``)."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Sequence

@@ -1,13 +1,10 @@
 """Ctrl-C while a run or a query is under way in the Python API: raised soon, nothing published, and the next call works."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
@@ -17,10 +14,7 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.execute import faults
 from lakesmith.execute.status import Standing
 from lakesmith.spark import open as spark_open
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 FILES = {
     "tables/bronze/orders.yaml": """

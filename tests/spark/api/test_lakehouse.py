@@ -1,10 +1,7 @@
 """The front door for Python: plan, run, read, on real tables."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
@@ -15,10 +12,7 @@ from lakesmith.errors import LockedError, UsageError
 from lakesmith.execute.status import Standing
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.spark import open as spark_open
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 FILES = {
     "tables/bronze/orders.yaml": """

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import ProjectHarness
@@ -21,9 +21,7 @@ from harness import ProjectHarness
 import lakesmith
 from lakesmith.execute.status import Standing
 from lakesmith.spark import open as spark_open
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "orchestrators.md").read_text()

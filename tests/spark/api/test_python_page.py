@@ -1,7 +1,5 @@
 """The examples of docs/python.md, one after the other, in a process of their own with its own Spark."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,20 +1,15 @@
 """Law 3 where rows are bad: every row is somewhere, with every reason, and on record."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.record import Account
 from lakesmith.execute import faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,15 +1,11 @@
 """What would be lost in silence at intake: columns spelt otherwise than declared, and files without a header."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,20 +1,13 @@
 """What ``diff`` shows of two points of a table's past."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import MakeShop, ProjectHarness
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 BRONZE = """
     source: {files: {path: landing/, pattern: "*.csv"}}

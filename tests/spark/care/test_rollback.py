@@ -1,9 +1,7 @@
 """Tables set back to a point of their past: progress goes back with the rows, and what is made from them follows."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -15,10 +13,6 @@ from lakesmith.execute.rollback import Prepared, prepare
 from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.rollback import release, roll_back
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 FILES = {
     "tables/bronze/orders.yaml": """

@@ -1,7 +1,5 @@
 """The texts of ``lakesmith connect``, run: by engines that know nothing of lakesmith, with what this machine has in place of downloads."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The example ``customer-orders`` through the command line, in this process, on the shared JVM: what each command says."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Commands as processes of their own, with a JVM of their own: few, because each start costs seconds."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The printed snippets, run: other engines read the same rows of the examples as ``lakesmith query``, deletion vectors included."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A project's folder that was copied or moved: nothing is written to the original's tables, and `relocate` makes the files here its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

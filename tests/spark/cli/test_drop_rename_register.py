@@ -1,7 +1,5 @@
 """Tables that are dropped, renamed, and entered again after the catalog was lost, on real tables: what was taken is not taken twice."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Whatever a YAML file can name works: words of SQL, of YAML, blanks, dots and other alphabets; on real tables."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop, refresh_by_keys
 

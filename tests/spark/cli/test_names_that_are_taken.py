@@ -1,7 +1,5 @@
 """Columns that only a run finds and that no table can have: refused with their name, before anything is made."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop
 

@@ -1,15 +1,10 @@
 """The rows that were appended since a snapshot, where the snapshots in between have left: told by ids and by when rows were written."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pyspark.sql import SparkSession
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.snapshots import read_appended
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_rows_that_got_other_ids_by_a_compaction_were_not_appended(spark: SparkSession) -> None:

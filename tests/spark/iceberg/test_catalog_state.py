@@ -1,13 +1,13 @@
 """Lake state read without Spark, compared with what Spark says of the same real tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from tests.conftest import LakePaths
 
 from lakesmith.catalog.history import HistoryKind, describe_history, resolve_as_of
 from lakesmith.catalog.local import LocalCatalog
@@ -15,10 +15,6 @@ from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, f
 from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import RECORD_TAG, TableState
 from lakesmith.errors import StateError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from tests.conftest import LakePaths
 
 pytestmark = pytest.mark.in_turn
 

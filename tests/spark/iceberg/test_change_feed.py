@@ -1,25 +1,21 @@
 """The change feed: after any operation of any engine, what went and what came is what differs, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from equality_delete import equality_writer
+from pyspark.sql import SparkSession
 from soak import SOAK
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.commits import JavaTables
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,21 +1,15 @@
 """Columns that another engine drops, adds again or renames: values that were read under a name may be others now."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
+from pyspark.sql import DataFrame
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """Equality deletes, which only other engines write: no summary tells how many rows they hide, and no batch fails on them."""
 
-from __future__ import annotations
-
 import pytest
 from equality_delete import delete_equal
 from harness import MakeShop, ProjectHarness

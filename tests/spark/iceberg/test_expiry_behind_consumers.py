@@ -1,16 +1,9 @@
 """Snapshots that expire while a table below has not read them: nothing is lost, and it is computed as a whole once at most."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
 
 from lakesmith.execute.events import TableStarted
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """Commits of other engines whose summaries say no more than Iceberg asks for: the operation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

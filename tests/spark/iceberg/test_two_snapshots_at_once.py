@@ -1,17 +1,11 @@
 """Two snapshots of one table in one session: Spark keeps frames and reuses parts of plans, and must never take one for the other."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.snapshots import read_as_it_was, read_version
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A slice of upkeep: the same rows in fewer files and snapshots, and every consumer goes on as before."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop, ProjectHarness
 

@@ -1,14 +1,9 @@
 """A ``delete_when`` that cannot tell whether a row is a delete: told at its place in the project, and nothing is written."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from harness import MakeShop, ProjectHarness
 
-if TYPE_CHECKING:
-    from lakesmith.errors import Problem
+from lakesmith.errors import Problem
 
 pytestmark = pytest.mark.in_turn
 

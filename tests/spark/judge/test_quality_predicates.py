@@ -4,8 +4,6 @@ Every value of a column is judged by every rule in one query per column type. Sp
 predicate that raised an error on any value would fail the whole query.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,14 +1,9 @@
 """Rules that cannot judge the rows there are: each is told at its place in the project, with the column and its type."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from harness import MakeShop, ProjectHarness
 
-if TYPE_CHECKING:
-    from lakesmith.errors import Problem
+from lakesmith.errors import Problem
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """Versions of a key with the same ``latest_by``: whichever way a table is brought up to date, the same one has to win."""
 
-from __future__ import annotations
-
 import pytest
 from foreign_rows import insertion
 from harness import MakeShop, ProjectHarness, refresh_by_keys

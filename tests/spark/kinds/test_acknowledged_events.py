@@ -1,7 +1,5 @@
 """An event that was acknowledged is a row or in quarantine, whatever is in it and whatever became of the definition since: it stops no batch."""
 
-from __future__ import annotations
-
 from harness import MakeShop, ProjectHarness
 from out_of_quarantine import replay
 

@@ -1,7 +1,5 @@
 """A declared Avro schema is the reader's: its aliases, defaults and promotions count, for files of every format."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Bad rows reach the quarantine with the pass that writes the good ones; where they are many or long, only their files are read again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

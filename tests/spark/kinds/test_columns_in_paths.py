@@ -1,7 +1,5 @@
 """Columns that only the names of folders say: ``dt=2024-05-01/station=7/a.csv``."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A column of nothing but nulls has no type in its file: it waits for one, and takes none from chance."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

@@ -1,11 +1,9 @@
 """Definitions that are edited: what makes no work, what rebuilds and is named, and readers while it is rebuilt."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import ProjectHarness, in_order
@@ -15,9 +13,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import TableCurrent, TableStarted
 from lakesmith.execute.forecast import Forecast, forecasts
 from lakesmith.plan.steps import Strategy
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn("file")
 

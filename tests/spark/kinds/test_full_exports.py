@@ -1,17 +1,11 @@
 """Files each of which is the whole table: what each changed, held against plain Python, whatever order they come in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness, in_order
-
-if TYPE_CHECKING:
-    pass
-
 
 Exports = Mapping[int, Mapping[int, str]]
 """By the day of May 2024 the names by their ids."""

@@ -1,7 +1,5 @@
 """Law 1 over an input whose columns change: rows that were read before are what they would be read as now."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop, ProjectHarness
 

@@ -1,13 +1,10 @@
 """Topics of a real Kafka become bronze tables, each record once, whatever happens to the run or the topic."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
@@ -22,10 +19,7 @@ from lakesmith.project.definitions import KafkaSource, TableName
 from lakesmith.sources.kafka.broker import java_connection
 from lakesmith.sources.kafka.slices import Slice
 from lakesmith.spark.read.kafka import read_slices
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 SCHEMA = {
     "type": "record",

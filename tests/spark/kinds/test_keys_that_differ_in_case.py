@@ -1,7 +1,5 @@
 """Keys that differ in case only: which one a record's value is read from depends on the record alone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,13 +1,11 @@
 """Files that land in S3 are taken as those in a folder are: odd keys, every format, blocks of large files, objects that change."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import ProjectHarness
@@ -16,12 +14,10 @@ from landing_files import avro_file
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.kinds import take_files
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.target_conf import objects_conf
 from landings import BucketLanding, FolderLanding, Landing, store_of
 from s3_server import Server
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

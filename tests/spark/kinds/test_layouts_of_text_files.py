@@ -1,7 +1,5 @@
 """Text files as people and services write them: every record is taken once or refused, whatever the layout."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

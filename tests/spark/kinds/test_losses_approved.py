@@ -1,8 +1,6 @@
 """Changes that would lose something: they wait until somebody approves, the table stays as it is until then, and plan says what it is."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -10,10 +8,6 @@ from harness import MakeShop, ProjectHarness
 from lakesmith.cli.commands.plan import forecast_as_dict
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.forecast import forecast
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 pytestmark = pytest.mark.in_turn("file")
 

@@ -1,7 +1,5 @@
 """``on_new_column: evolve`` inside columns: fields come in with the files that bring them, and stay."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

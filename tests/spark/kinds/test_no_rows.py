@@ -1,7 +1,5 @@
 """Where Spark knows that there are no rows it leaves the counting out of its plan: the account is zeros, not an error."""
 
-from __future__ import annotations
-
 from harness import MakeShop
 
 FILES = {

@@ -3,18 +3,12 @@
 One project holds a table for each report and runs it through its batches; the expected rows are written out by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness import MakeShop, in_order
-
-if TYPE_CHECKING:
-    pass
-
 
 NOON = datetime(2024, 5, 1, 12)
 

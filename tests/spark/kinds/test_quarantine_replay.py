@@ -1,10 +1,7 @@
 """The ways out of quarantine: back through the present definition, exactly once, or away for good."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -13,9 +10,7 @@ from out_of_quarantine import drop, out_of_quarantine, replay
 
 from lakesmith.execute import faults
 from lakesmith.plan.steps import BadRows, Strategy
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

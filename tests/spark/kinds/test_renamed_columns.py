@@ -1,17 +1,11 @@
 """Columns that are renamed in their declaration: in metadata alone, with their values and their past."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import ProjectHarness
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 BEFORE = """
     source: {files: {path: landing/, pattern: "*.csv"}}

@@ -1,20 +1,14 @@
 """Law 3 is checked: a batch whose account does not balance is not published, however its table is refreshed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
 
+from lakesmith.catalog.record import Account
+from lakesmith.catalog.state import TableState
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch import context as batch
-
-if TYPE_CHECKING:
-    from lakesmith.catalog.record import Account
-    from lakesmith.catalog.state import TableState
-
 
 ORDERS = """
 source:

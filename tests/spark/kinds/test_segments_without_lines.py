@@ -1,12 +1,9 @@
 """Segments of events whose lines have left the ledger: each of their events stays in the table once, whatever happens."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
@@ -29,10 +26,7 @@ from lakesmith.serve.watch import Watcher
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.model import FileAction
 from lakesmith.spark.engine import SparkEngine
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 SALES = TableName("bronze", "sales")
 FILES = {

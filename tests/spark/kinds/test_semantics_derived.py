@@ -1,7 +1,5 @@
 """Tables without a key, of every kind of query: what each is after each run, how it was refreshed, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

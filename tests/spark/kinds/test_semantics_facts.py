@@ -1,7 +1,5 @@
 """What is declared reaches the Iceberg tables, and other engines read the same rows from them."""
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Any
 

@@ -1,21 +1,16 @@
 """What comes from files: every format and name, columns that come and go, files that change after they were taken."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
 from landing_files import AVRO, avro_file
 
 from lakesmith.execute.events import TableFailed
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,24 +1,18 @@
 """What a table's file says of its columns, texts and partitions changes with the publish of a batch, or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import ProjectHarness
 
+from lakesmith.catalog.state import TableState
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lakesmith.catalog.state import TableState
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.yaml"
 SOURCE = "source: {files: {path: landing/, format: csv}}\n"

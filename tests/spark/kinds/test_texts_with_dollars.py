@@ -1,9 +1,6 @@
 """``${...}`` in names and texts is what it is: Spark fills nothing in, neither in our SQL nor in that of users."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -11,9 +8,6 @@ from harness import MakeShop, ProjectHarness
 from lakesmith.errors import LakesmithError
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.batch import earlier_rows
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.in_turn
 

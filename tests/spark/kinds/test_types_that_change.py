@@ -1,7 +1,5 @@
 """``on_type_change``: values that are not of their column's type, and what only rows have that do not get in."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from harness import MakeShop

@@ -1,10 +1,8 @@
 """Types of files that Spark has none for: nanoseconds are read exactly or set aside, other columns are refused by their names."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop
@@ -12,9 +10,6 @@ from nested import land_parquet
 from out_of_quarantine import out_of_quarantine
 
 from lakesmith.plan.steps import Strategy
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """A project to be maintained: what lands in it, and what its tables must hold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

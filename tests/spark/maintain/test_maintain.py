@@ -1,7 +1,5 @@
 """``lakesmith maintain``: the same rows in fewer files and snapshots, every consumer goes on, and what needs nothing is left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Maintenance beside runs, and maintenance that fails at any of its points: no run fails, and the table is right at each of them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any

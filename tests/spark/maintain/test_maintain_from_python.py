@@ -1,7 +1,5 @@
 """``maintain`` of a program: what it gives, and that it gives way between two pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

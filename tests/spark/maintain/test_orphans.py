@@ -1,13 +1,10 @@
 """Files that no snapshot has: found, listed first, removed when that is asked for, and nothing else is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -18,10 +15,7 @@ from lakesmith.catalog.marks import mark
 from lakesmith.execute.maintained import NotMaintained, Orders
 from lakesmith.plan.health import Care, Task
 from lakesmith.project.definitions import TableName
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 DAY = 86400.0
 

@@ -1,9 +1,5 @@
 """``lakesmith rewrite``: old files into the partitioning and order of now, in pieces; the same rows, and consumers read nothing again."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from harness import MakeShop, ProjectHarness
 
@@ -13,9 +9,6 @@ from lakesmith.execute.turns import Turns
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.maintain import Maintainer
 from lakesmith.spark.rewrite import Brought, rewrite
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.in_turn("file")
 

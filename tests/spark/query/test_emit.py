@@ -1,7 +1,5 @@
 """Windows that are published once the watermark has passed them; late rows correct theirs."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -11,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -25,11 +22,8 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.verify_session import verify_steps
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
 
 FILES = {
     "tables/bronze/sales.yaml": """

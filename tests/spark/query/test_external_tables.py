@@ -1,11 +1,9 @@
 """Tables of others as inputs: another project's bronze, or one by its metadata file, read as they were planned and never written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import ProjectHarness, refresh_by_keys
@@ -17,11 +15,8 @@ from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.verify_session import verify_steps
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
 
 SHOP = {
     "tables/bronze/sales.yaml": """

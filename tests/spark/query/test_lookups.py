@@ -1,7 +1,5 @@
 """Rows keep what was looked up for them when they arrived, in a real PostgreSQL; a lookup as of now is an input like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 

@@ -1,19 +1,14 @@
 """Queries that can be read and that Spark refuses all the same: told at their line in the project. And what `query` does not hand to Spark."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop
 
 from lakesmith.errors import UsageError
 from lakesmith.spark.ask import run_query
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

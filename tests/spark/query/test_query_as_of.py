@@ -1,7 +1,5 @@
 """``query --as-of``: at each point of a table's past, the columns, types and rows that readers saw when it was the present."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,16 +1,15 @@
 """What is said of a query's text, held against Spark itself: its parser, its rows, its list of functions."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lakesmith.sql import words
 from lakesmith.sql.analysis import analyse
@@ -18,9 +17,6 @@ from lakesmith.sql.fingerprint import fingerprint
 from lakesmith.sql.functions import nondeterministic
 from lakesmith.sql.splice import splice
 from lakesmith.sql.tokens import tokenize
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.in_turn
 

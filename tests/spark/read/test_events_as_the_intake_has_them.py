@@ -1,7 +1,5 @@
 """The intake and the batch judge events alike: what is acknowledged as good is a row, with the value that the intake took it for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

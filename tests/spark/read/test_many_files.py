@@ -1,7 +1,5 @@
 """Very many small files in one run: each is taken once, and its rows say which file they came from."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop
 

@@ -1,7 +1,5 @@
 """Fields inside columns: what a file has and a declared type does not name is told as a new column is, at any depth."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop
 from nested import found, json_lines, land_as, land_parquet, notes, source, sources, types

@@ -1,7 +1,5 @@
 """Values inside structs, arrays and maps of typed files: what does not fit its declared type is set aside, never made null."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Parquet and Avro: values of other types than declared are cast where nothing is lost, or their row is bad."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Every row of a CSV file is accounted for: good with the right values, or bad with its text and the reason."""
 
-from __future__ import annotations
-
 import csv
 import io
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Landing files of every format: each of their rows is read once, from the right file, in its position."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

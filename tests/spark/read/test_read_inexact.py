@@ -1,7 +1,5 @@
 """No value is changed in silence: one of more digits than its type holds is refused, or rounded and told, in every format."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

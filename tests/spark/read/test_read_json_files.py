@@ -1,7 +1,5 @@
 """Every line of a JSON file is accounted for: good with the right values, or bad with its text and the reason."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from pathlib import Path

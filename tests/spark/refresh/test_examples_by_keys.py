@@ -1,16 +1,12 @@
 """The golds of the examples are refreshed by keys, as they would be with more data, and equal a rebuild."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness, refresh_by_keys
 
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,7 +1,5 @@
 """Types of columns that change inside: fields that are declared later, and types that widen, without new data."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Any

@@ -1,15 +1,8 @@
 """The tables on the page on refreshing are refreshed as the page says, once there is something to refresh."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from harness import MakeShop, refresh_by_keys
 from refreshing_page import TABLES, strategies
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.in_turn
 

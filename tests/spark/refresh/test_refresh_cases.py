@@ -1,7 +1,5 @@
 """What random histories found, each reduced to the steps that it takes."""
 
-from __future__ import annotations
-
 import pytest
 from equality_delete import delete_equal
 from harness import MakeShop, refresh_by_keys

@@ -4,14 +4,11 @@ Here one lake goes through a chain of histories, after each of which some of the
 lies behind it in many snapshots. In a soak (``make soak``) each history has a lake of its own, and is shrunk when it fails.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import refresh_by_keys
@@ -46,10 +43,7 @@ from soak import SOAK
 
 import turns
 from lakesmith import limits
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 HISTORIES = 10
 """How many the chain of the suite has, before its last step."""

@@ -1,14 +1,12 @@
 """Tables with a key or rules of their own, refreshed by the keys of changed rows: rows, bad rows and deletes as plain Python has them."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness, RunResult, in_order, refresh_by_keys
@@ -18,9 +16,7 @@ from soak import SOAK, seeds
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.batch.sidecar import SidecarKind
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

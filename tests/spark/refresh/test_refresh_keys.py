@@ -1,13 +1,11 @@
 """Tables refreshed by the keys of changed rows equal what DuckDB makes of their inputs, after any history."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
@@ -16,9 +14,7 @@ from soak import SOAK
 
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -3,22 +3,16 @@
 What each table has to hold is what Spark makes of its query over all of its inputs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 pytestmark = pytest.mark.in_turn
 

@@ -4,19 +4,18 @@ A query relaxed over the changed rows of one input gives every key whose rows ar
 ``catalyst.key_columns``). Which are, DuckDB says, which runs the query over the rows before and after the change.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
 from harness import INTERPRETED
 from history_rows import COLUMNS, KEYS, Row, row_of
+from pyspark.sql import DataFrame, SparkSession
 from shape import BY_KEYS, Shape
 from shapes import SHAPES
 from soak import seeds
@@ -25,14 +24,9 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns, relaxed
 from lakesmith.spark.catalyst.occurrences import Occurrence
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import splice
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lakesmith.spark.start.session import SessionHandle
-
 
 LOG = {"id": "int", "customer": "int", "item": "string", "doubled": "decimal(12,2)", "sold": "timestamp"}
 TABLES = {**COLUMNS, "log": LOG}

@@ -1,17 +1,16 @@
 """Tables of sums that are brought forward by what changed equal what DuckDB makes of their inputs, and look at no other rows."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
 from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
+from pyspark.sql import SparkSession
 from soak import SOAK, seeds
 
 from lakesmith.errors import Place
@@ -23,11 +22,7 @@ from lakesmith.spark.catalyst.proofs import proofs_of
 from lakesmith.spark.catalyst.summable import additive
 from lakesmith.spark.query import table_query
 from lakesmith.spark.refresh import by_keys, touched_keys
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,25 +1,19 @@
 """What a JVM has is looked at, and what it lacks is done in another way that gives the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import ProjectHarness
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.jvm import capabilities
 from lakesmith.spark.jvm.capabilities import Capabilities, capabilities_of
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import installed_pair, minor_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from lakesmith.spark.start.session import SessionHandle
-
 
 ORDERS = """
 source:

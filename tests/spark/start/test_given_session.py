@@ -1,20 +1,15 @@
 """A session that somebody else started: what has to be there, and what the child is set to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start import given
 from lakesmith.spark.start.given import over_given, runtime_conf
 from lakesmith.spark.start.settings import SessionSettings, local_catalog_conf
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def _settings(folder: Path) -> SessionSettings:

@@ -1,13 +1,9 @@
 """Java's packages and classes are asked for once: each question has Java look through all jars for what is not there."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What Spark says when it refuses to start reaches the reader."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

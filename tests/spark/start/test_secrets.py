@@ -1,22 +1,16 @@
 """Values of the environment stay out of what a failure in Spark says."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import ProjectHarness
 
 from lakesmith.errors import RunError
+from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
+from lakesmith.project.definitions import Project
 from lakesmith.spark.ask import run_query
-
-if TYPE_CHECKING:
-    from lakesmith.graph.graph import Graph
-    from lakesmith.project.definitions import Project
-    from lakesmith.spark.start.session import SessionHandle
-
+from lakesmith.spark.start.session import SessionHandle
 
 QUERY = "SELECT CAST(concat('t0ken-of-the-shop', id) AS int) FROM range(1, 2)"
 TOKEN = "t0ken-of-the-shop"

@@ -1,7 +1,5 @@
 """The session: what it is set to, that other readers see its tables, and how it starts, falls back and ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -13,9 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from tests.conftest import LakePaths
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal
@@ -25,10 +25,6 @@ from lakesmith.spark.start.launch import spark_class_path
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, start_session
 from lakesmith.spark.start.session_folder import sweep
 from lakesmith.spark.start.versions import local_jars
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from tests.conftest import LakePaths
 
 pytestmark = pytest.mark.in_turn
 

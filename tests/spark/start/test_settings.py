@@ -1,7 +1,5 @@
 """Settings that change once a table is there: texts and partitioning, in metadata alone, and never in silence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

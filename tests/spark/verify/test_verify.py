@@ -1,7 +1,5 @@
 """``verify`` finds what is not as a table's inputs make it, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,19 +1,14 @@
 """``verify`` on values that have no equality: maps, numbers with a point, these inside others; and how it tells of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness
 from test_verify import verified
 
 from lakesmith.execute.verify import Verdict
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn("file")
 

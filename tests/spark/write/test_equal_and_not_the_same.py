@@ -2,17 +2,11 @@
 what is computed of them, has to be what a rebuild gives.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.in_turn
 

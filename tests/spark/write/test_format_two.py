@@ -1,11 +1,9 @@
 """Tables of format version 2: what others see of them, and that every count is as on version 3, where its twin stands beside it."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
@@ -15,6 +13,7 @@ from out_of_quarantine import replay
 from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
+from lakesmith.catalog.record import Account
 from lakesmith.cli.commands.drop import DropOptions, drop_command
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
@@ -25,12 +24,9 @@ from lakesmith.project.definitions import ADDED_COLUMNS, TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.live_rows import deleted_rows
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.upkeep import keep_up
 from lakesmith.spark.verify_session import verify_steps
-
-if TYPE_CHECKING:
-    from lakesmith.catalog.record import Account
-    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,9 +1,7 @@
 """Tables that keep versions: after any history of files and runs they hold what plain Python tells of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness, RunResult, in_order
@@ -17,10 +15,8 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import PhaseStarted, TableRedone
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.project.definitions import TableName
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.verify_session import verify_steps
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

@@ -1,8 +1,6 @@
 """Rows replaced by their places: what Iceberg and other engines see of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -10,9 +8,7 @@ from pyroaring import BitMap64
 
 from lakesmith import limits
 from lakesmith.spark.iceberg.deletion_vectors import from_bytes, to_bytes
-
-if TYPE_CHECKING:
-    from lakesmith.spark.start.session import SessionHandle
+from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 

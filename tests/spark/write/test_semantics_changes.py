@@ -1,7 +1,5 @@
 """Definitions that change: what only looks different does nothing, everything else rebuilds the table, once."""
 
-from __future__ import annotations
-
 import pytest
 from harness import MakeShop, ProjectHarness
 

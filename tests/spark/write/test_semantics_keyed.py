@@ -1,7 +1,5 @@
 """Keyed tables: after any history of files and runs they hold what an oracle in plain Python says, and what a rebuild gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
