@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, Row
 from lakesmith.errors import Place
 from lakesmith.project.definitions import CsvOptions, FileSource
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read.files import ReadGroup, ReadRequest
+from lakesmith.spark.read.request import ReadRequest
 
 AVRO = {
     "type": "record",

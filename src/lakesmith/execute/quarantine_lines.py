@@ -14,6 +14,7 @@ from pathlib import Path
 from lakesmith import limits
 from lakesmith.execute.quarantine_rows import BadRow
 from lakesmith.project.definitions import Source, TableDefinition
+from lakesmith.sources.formats.interface import ColumnsIn
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.shape import UnreadableFile
@@ -45,7 +46,9 @@ def _lines_of(path: Path, modified_ms: int, positions: set[int], source: Source)
         layout = read_shape(path, source).layout
         if layout.is_stream:
             return
-        first = layout.first_record(source.csv) if landing_format(source).has_header else 0
+        first = (
+            layout.first_record(source.csv) if landing_format(source).columns_in is ColumnsIn.HEADER else 0
+        )
         opened = gzip.open if path.suffix == ".gz" else open
         # Of any encoding that has ASCII in it; universal newlines are LF, CRLF and CR, as Hadoop's are.
         with opened(path, "rt", encoding="latin-1") as lines:

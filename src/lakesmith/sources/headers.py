@@ -7,7 +7,7 @@ and each group's columns are matched by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,18 +17,8 @@ from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.landing_file import LandingFile
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.shape import FileShape, UnreadableFile, path_keys
+from lakesmith.sources.shape import FileShape, ShapeGroup, UnreadableFile, path_keys
 from lakesmith.sources.threads import map_in_threads
-
-__all__ = ["FileShape", "ShapeGroup", "group_by_shape", "read_shape", "with_common_columns"]
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeGroup:
-    """Files of one shape, in the order given. ``shape.empty``: there is no row in any of them, nothing to read."""
-
-    shape: FileShape
-    files: tuple[FileIdentity, ...]
 
 
 def group_by_shape(
@@ -50,20 +40,6 @@ def group_by_shape(
         if isinstance(shape, FileShape):
             groups.setdefault(shape, []).append(file)
     return tuple(ShapeGroup(shape, tuple(members)) for shape, members in groups.items())
-
-
-def with_common_columns(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
-    """The groups that have a column in common with the first that has any, or with another that has.
-
-    One that has none is of another kind: it has another delimiter, or no header.
-    """
-    folded = {group: {name.strip().casefold() for name in group.shape.columns} for group in groups}
-    known = next((names for names in folded.values() if names), set())
-    akin: list[ShapeGroup] = []
-    while more := [group for group in groups if group not in akin and folded[group] & known]:
-        akin += more
-        known = known.union(*(folded[group] for group in more))
-    return tuple(group for group in groups if group in akin)
 
 
 def read_shape(path: LandingFile, source: Source) -> FileShape:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from lakesmith.project.definitions import CsvOptions
+from lakesmith.sources.model import FileIdentity
 
 NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"}
 """Types of files that Spark has none for and reads as a number of nanoseconds: what they are called here, and in a table."""
@@ -47,6 +48,14 @@ class FileShape:
     together: tuple[tuple[str, ...], ...] | None = None
     layout: Layout = USUAL
     path_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeGroup:
+    """Files of one shape, in the order given. ``shape.empty``: there is no row in any of them, nothing to read."""
+
+    shape: FileShape
+    files: tuple[FileIdentity, ...]
 
 
 def path_keys(path: str) -> tuple[str, ...]:

@@ -10,8 +10,11 @@ from landing_files import Columns, landed, rows, source
 from pyspark.sql import Row, SparkSession
 
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, unreadable_file
+from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.read.files import read_files
+from lakesmith.spark.read.request import ReadRequest
 
 
 def parquet(spark: SparkSession, root: Path, sql: str, format_: str = "parquet") -> FileIdentity:

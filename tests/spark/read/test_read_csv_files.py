@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.spark.read.files import infer_columns, read_files
+from lakesmith.sources.columns.reading import SourceRead
+from lakesmith.spark.read.files import SparkRecords, read_files
 
 EXACT: list[tuple[str, str, str, object]] = [
     # type, text, what it must become (BAD: the row is refused)
@@ -267,5 +268,5 @@ def test_numbers_with_a_comma(spark: SparkSession, tmp_path: Path) -> None:
         (),
         options=CsvOptions(delimiter=";", decimal=","),
     )
-    inferred = infer_columns(spark, request.source, request.groups, tmp_path)
+    inferred = SparkRecords(spark, tmp_path).infer(SourceRead(request.source, request.groups))
     assert [column.type for column in inferred] == ["double", "bigint", "double"]

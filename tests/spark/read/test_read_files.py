@@ -11,11 +11,14 @@ from pyspark.sql import SparkSession
 from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.columns.reading import ReadGroup, SourceRead
 from lakesmith.sources.count import count_records
 from lakesmith.sources.headers import read_shape
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import Layout
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, infer_columns, read_files, unreadable_file
+from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.read.files import SparkRecords, read_files
+from lakesmith.spark.read.request import ReadRequest
 
 pytestmark = pytest.mark.in_turn
 
@@ -242,5 +245,5 @@ def test_inference(
     expected: dict[str, str],
 ) -> None:
     request = make(spark, tmp_path)
-    found = infer_columns(spark, request.source, request.groups, tmp_path)
+    found = SparkRecords(spark, tmp_path).infer(SourceRead(request.source, request.groups))
     assert {column.name: column.type for column in found} == expected

@@ -13,8 +13,10 @@ from pyspark.sql import SparkSession
 
 from lakesmith.project.definitions import CsvOptions, OnInexact
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
+from lakesmith.spark.read.files import read_files
+from lakesmith.spark.read.request import ReadRequest
 
 pytestmark = pytest.mark.in_turn
 

@@ -10,8 +10,10 @@ from pyspark.sql import Row, SparkSession
 
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.project.formats import FileFormat
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files
+from lakesmith.sources.columns.reading import ReadGroup
+from lakesmith.spark.read.files import read_files
 from lakesmith.spark.read.formats.json_lines import json_key_files
+from lakesmith.spark.read.request import ReadRequest
 
 JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("plain", '{"i": 5, "s": "x", "d": 1.50, "f": 1}', {"i": 5, "s": "x", "d": Decimal("1.50"), "f": 1.0}),

@@ -7,7 +7,6 @@ JSON, in the one object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from lakesmith.errors import Problem
@@ -29,14 +28,6 @@ _NOT_DECLARED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldMatch:
-    """What is to be said of fields: ``problems`` stop the batch, ``notes`` are for people."""
-
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
     """Declared part -> the file's name for it. Two that differ from it in case only are both left."""
     theirs = [name for name, _ in found.parts]
@@ -49,11 +40,9 @@ def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
     return pairs
 
 
-def alike_fields(
-    columns: Iterable[tuple[str, str]], unknown: Iterable[FieldPath]
-) -> dict[FieldPath, Spellings]:
-    """The fields of columns (names and types) that JSON objects spell otherwise, as far as ``unknown`` are such spellings."""
-    kinds = {column: parse_type(type_) for column, type_ in columns}
+def alike_fields(columns: Iterable[Column], unknown: Iterable[FieldPath]) -> dict[FieldPath, Spellings]:
+    """Returns the fields of columns that JSON objects spell otherwise, as far as ``unknown`` are such spellings."""
+    kinds = {column.name: parse_type(column.type or "string") for column in columns}
     found: dict[FieldPath, list[str]] = {}
     for path in unknown:
         beside = _at(kinds[path[0]], path[1:-1])
@@ -108,21 +97,27 @@ def file_types(declared: Sequence[Column], shape: FileShape) -> dict[str, SqlTyp
     }
 
 
-def judge_fields(
-    columns: Sequence[Column],
-    unknown: Sequence[FieldPath],
-    missing: Sequence[FieldPath],
-    policy: OnNewColumn,
-) -> FieldMatch:
-    """What the policy makes of them. LS434 is in ``problems`` when there are unknown fields and it does not ignore them.
-
-    Under ``on_new_column: evolve`` those are unknown that the columns cannot get.
-    """
+def field_notes(unknown: Sequence[FieldPath], missing: Sequence[FieldPath]) -> tuple[str, ...]:
+    """Returns what to say of fields that are left out, and of those that are not in the files."""
     notes = [f"not in the files, null in their rows: {_listed(missing)}"] if missing else []
-    if unknown and policy is OnNewColumn.IGNORE:
+    if unknown:
         notes.append(f"left out (on_new_column: ignore): {_listed(unknown)}")
-    stops = unknown and policy is not OnNewColumn.IGNORE
-    return FieldMatch((_problem(columns, unknown, policy),) if stops else (), tuple(notes))
+    return tuple(notes)
+
+
+def field_problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: OnNewColumn) -> Problem:
+    """Returns LS434 for fields that the policy does not let in; under ``on_new_column: evolve``, that cannot be added."""
+    places = {column.name: column.place for column in columns}
+    fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
+    evolves = policy is OnNewColumn.EVOLVE
+    return Problem(
+        "LS434",
+        f"{fields} inside a column that the table {'cannot get' if evolves else 'does not have'}",
+        places.get(unknown[0][0]),
+        expected=_CAN_EVOLVE if evolves else "only fields that the columns' types name (on_new_column: fail)",
+        found=_listed(unknown),
+        hint=_NOT_EVOLVED if evolves else _NOT_DECLARED,
+    )
 
 
 def dotted(path: FieldPath) -> str:
@@ -157,20 +152,6 @@ def _only_declared(declared: SqlType, found: SqlType, path: FieldPath) -> Iterat
             yield from _only_declared(kind, dict(found.parts)[pairs[name]], (*path, name))
         else:
             yield (*path, name)
-
-
-def _problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: OnNewColumn) -> Problem:
-    places = {column.name: column.place for column in columns}
-    fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
-    evolves = policy is OnNewColumn.EVOLVE
-    return Problem(
-        "LS434",
-        f"{fields} inside a column that the table {'cannot get' if evolves else 'does not have'}",
-        places.get(unknown[0][0]),
-        expected=_CAN_EVOLVE if evolves else "only fields that the columns' types name (on_new_column: fail)",
-        found=_listed(unknown),
-        hint=_NOT_EVOLVED if evolves else _NOT_DECLARED,
-    )
 
 
 def _listed(paths: Sequence[FieldPath]) -> str:

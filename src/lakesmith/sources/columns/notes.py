@@ -27,7 +27,7 @@ class Holders:
 
 
 @dataclass(slots=True)
-class Told:
+class Findings:
     """Gathers what is said of a source's files. Files that are known one by one are put together under what is said of them."""
 
     source: Source
@@ -50,7 +50,7 @@ class Told:
         """The notes, each with its files."""
         return [f"{note} ({named(tuple(paths))})" for note, paths in self._notes.items()]
 
-    def stop(self) -> None:
+    def raise_problems(self) -> None:
         """Raises SourceError with the problems, each with its files, if there are any; the first 20."""
         if self._problems:
             told = list(self._problems.items())[:_SHOWN]

@@ -115,7 +115,7 @@ def grown(ours: SqlType, theirs: SqlType, base: SqlType | None) -> SqlType:
 
 def common_type(one: str, other: str) -> str:
     """The type of a column that is new, and of one type in some files and of the other in others: see ``grown``."""
-    return grown(parse_type(one), parse_type(other), None).text
+    return one if one == other else grown(parse_type(one), parse_type(other), None).text
 
 
 def remembered(declared: str, there: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from lakesmith.project.definitions import CsvOptions, OnNewColumn, Source
 from lakesmith.sources.formats.csv_records import csv_records
-from lakesmith.sources.formats.interface import LandingFormat
+from lakesmith.sources.formats.interface import ColumnsIn, LandingFormat
 from lakesmith.sources.formats.text import (
     decode,
     line_counter,
@@ -225,5 +225,5 @@ CSV: Final = LandingFormat(
     read_packed,
     _counter,
     lambda source: not needs_stream(source.csv),
-    has_header=True,
+    columns_in=ColumnsIn.HEADER,
 )

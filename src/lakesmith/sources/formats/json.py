@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from lakesmith.project.definitions import Source
-from lakesmith.sources.formats.interface import LandingFormat
+from lakesmith.sources.formats.interface import ColumnsIn, LandingFormat
 from lakesmith.sources.formats.json_values import is_stream, json_values
 from lakesmith.sources.formats.text import (
     decode,
@@ -55,5 +55,9 @@ def _counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
 
 
 JSON: Final = LandingFormat(
-    read_json_shape, read_packed, _counter, lambda source: not needs_stream(source.csv)
+    read_json_shape,
+    read_packed,
+    _counter,
+    lambda source: not needs_stream(source.csv),
+    columns_in=ColumnsIn.RECORDS,
 )

@@ -9,13 +9,13 @@ from __future__ import annotations
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries, ledger_notes, unread_entries
+from lakesmith.sources.columns.plan import known_columns
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, names_in_rows, require_none_of
 from lakesmith.spark.batch.quarantine import COLUMNS
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.kinds.derive import prepare_table
-from lakesmith.spark.kinds.intake import known_columns
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS
 
 

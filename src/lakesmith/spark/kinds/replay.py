@@ -21,6 +21,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import Column
 from lakesmith.quoting import literal
+from lakesmith.sources.columns.plan import known_columns
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
@@ -28,7 +29,6 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.judge.rules import checks_of, rule_counts
 from lakesmith.spark.kinds.derive import prepare_table
-from lakesmith.spark.kinds.intake import known_columns
 from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
 from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS, good_rows, judge_rows

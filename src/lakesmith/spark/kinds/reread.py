@@ -17,15 +17,22 @@ from pyspark.sql import functions as F
 
 from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.project.definitions import Column, OnNewColumn, Source
+from lakesmith.project.definitions import Column, KafkaSource, OnNewColumn, Source
 from lakesmith.quoting import quoted
 from lakesmith.sources.columns.names import ColumnMatch, match_columns
+from lakesmith.sources.columns.reading import (
+    ReadGroup,
+    SourceRead,
+    column_keys,
+    record_shape,
+    with_field_keys,
+)
+from lakesmith.sources.formats.interface import ColumnsIn
+from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
-from lakesmith.spark.kinds.intake_fields import column_keys, record_shape, with_field_keys
-from lakesmith.spark.read.files import ReadGroup, ReadRequest, read_files, read_typed
-from lakesmith.spark.read.formats.registry import reader_of
+from lakesmith.spark.read.files import SparkRecords, read_files, read_typed, request_of
 from lakesmith.spark.read.kafka import put_together
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import (
@@ -38,7 +45,6 @@ from lakesmith.spark.read.request import (
     SOURCE_POSITION,
     file_type,
 )
-from lakesmith.spark.read.sessions import zoned
 
 ID: Final = "_id"
 """The number of a row of the quarantine, as long as the batch takes."""
@@ -73,7 +79,7 @@ class _Form:
 
     @property
     def is_text(self) -> bool:
-        return self.is_raw and not reader_of(self.source).has_types
+        return self.is_raw and landing_format(self.source).columns_in is not ColumnsIn.SCHEMA
 
     def holds(self) -> SparkColumn:
         """Whether a row is of this form."""
@@ -134,17 +140,18 @@ def _read(batch: Batch, kept: DataFrame, form: _Form, columns: Sequence[Column])
 
 
 def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Column]) -> ReadAgain:
-    text = "raw" if form.source.has_files else put_together("raw", "`row`")
+    text = put_together("raw", "`row`") if isinstance(form.source, KafkaSource) else "raw"
     records = rows.selectExpr(f"{text} AS {VALUE}", *_PROVENANCE)
-    request = _grouped(_request(batch, form, records, columns), form.columns, ColumnMatch(()))
-    if keys := reader_of(form.source).keys:
-        shape, _ = record_shape(batch.spark, request, keys, columns)
+    root = batch.project.root
+    if landing_format(form.source).columns_in is ColumnsIn.RECORDS:
+        read, named = _source_read(form, form.columns, columns), SparkRecords(batch.spark, root, records)
+        shape, _ = record_shape(named, read, columns)
         match = _matched(columns, shape)
-        request = replace(request, keys=column_keys(columns, shape.columns))
-        request, _ = with_field_keys(batch.spark, request, keys)
+        read, _ = with_field_keys(named, replace(read, keys=column_keys(columns, shape.columns)))
     else:
         match = _matched(columns, _shape(form.columns))
-        request = _grouped(request, form.columns, match)
+        read = _source_read(form, form.columns, columns, match)
+    request = request_of(batch.spark, read, root, records)
     return ReadAgain(read_files(batch.spark, request), rows.select(ID).limit(0), match.notes)
 
 
@@ -155,9 +162,8 @@ def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
     names = [field.name for field in fields]
     match = _matched(columns, _shape(names))
     records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
-    grouped = _grouped(_request(batch, form, records, columns), names, match)
-    grouped = replace(grouped, groups=(replace(grouped.groups[0], file_types=tuple(map(file_type, fields))),))
-    again = read_typed(batch.spark, grouped)
+    read = _source_read(form, names, columns, match, tuple(map(file_type, fields)))
+    again = read_typed(batch.spark, request_of(batch.spark, read, batch.project.root, records))
     return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
 
 
@@ -172,17 +178,21 @@ def _matched(columns: Sequence[Column], shape: FileShape) -> ColumnMatch:
     return match
 
 
-def _request(batch: Batch, form: _Form, records: DataFrame, columns: Sequence[Column]) -> ReadRequest:
-    return ReadRequest.of(zoned(batch.spark, form.source), batch.project.root, columns, records)
-
-
-def _grouped(request: ReadRequest, names: Sequence[str], match: ColumnMatch) -> ReadRequest:
-    spelt = tuple((ours, theirs) for ours, theirs in match.present if ours != theirs)
-    in_path = tuple(name for name, type_ in request.columns if "<" not in type_)
-    group = ReadGroup((), tuple(names), matches=spelt, path_columns=in_path)
-    return replace(
-        request, groups=(group if request.source.has_foreign_files else replace(group, path_columns=()),)
+def _source_read(
+    form: _Form,
+    names: Sequence[str],
+    columns: Sequence[Column],
+    match: ColumnMatch | None = None,
+    types: tuple[str, ...] = (),
+) -> SourceRead:
+    spelt = tuple(pair for pair in (match.present if match else ()) if pair[0] != pair[1])
+    in_path = (
+        tuple(it.name for it in columns if "<" not in (it.type or ""))
+        if form.source.has_foreign_files
+        else ()
     )
+    group = ReadGroup((), tuple(names), types, spelt, path_columns=in_path)
+    return SourceRead(form.source, (group,), tuple(columns))
 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:

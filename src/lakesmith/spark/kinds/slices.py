@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from lakesmith.execute.engine import Outdated
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import KafkaSource
-from lakesmith.sources.headers import ShapeGroup
-from lakesmith.sources.kafka.broker import java_connection, topic_state
+from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import slice_of
-from lakesmith.sources.shape import FileShape
+from lakesmith.sources.shape import FileShape, ShapeGroup
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.read.kafka import read_slices
-from lakesmith.spark.read.request import ReadRequest
 
 
 def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
     """As ``group_by_shape``, of those that have records: like lines of JSON, they name their own columns."""
     some = tuple(file for file in intake.files if file.size)
     return (ShapeGroup(FileShape(empty=not some), some),)
-
-
-def with_records(batch: Batch, request: ReadRequest) -> ReadRequest:
-    """The request for the records of its slices, if it is one for slices."""
-    source, files = request.source, [file for group in request.groups for file in group.files]
-    if not isinstance(source, KafkaSource):
-        return request
-    if not files:
-        return replace(request, groups=())
-    records = read_slices(batch.spark, source, files, java_connection(source))
-    return replace(request, records=records)
 
 
 def most_records(batch: Batch) -> int | None:

@@ -88,9 +88,12 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     batch.say(f"reading {batch.step.reason}")
     intake = open_intake(batch)
     files = _fingerprinted(batch)
-    require_free_names(batch.step.table, [column.name for column in intake.columns], ADDED_COLUMNS)
+    require_free_names(batch.step.table, [column.name for column in intake.plan.columns], ADDED_COLUMNS)
     # Looked up again: the files' columns were found since its own were read, which may have taken long.
-    warnings = [*intake.notes, *prepare_table(batch, batch.there(), (*intake.columns, *SYSTEM_COLUMNS))]
+    warnings = [
+        *intake.plan.notes,
+        *prepare_table(batch, batch.there(), (*intake.plan.columns, *SYSTEM_COLUMNS)),
+    ]
     intent = _declare(batch, lake, files)
     batch.pass_point("after-intent")
     table_uuid = batch.open_branch()
@@ -235,7 +238,7 @@ def _delete_replaced(batch: Batch, lake: Lake) -> int:
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     """One pass over the files, which brings the bad rows along."""
-    rules, names = batch.step.table.checks, [column.name for column in intake.columns]
+    rules, names = batch.step.table.checks, [column.name for column in intake.plan.columns]
     others, seen = left_out(batch, names), RowCounts()
     judged = judge_rows(batch, others.without(others.counted(intake.rows)))
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
@@ -250,7 +253,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     batch.say("writing")
     with ThreadPoolExecutor(1) as beside:
         counting = beside.submit(_counted, batch, intake.layouts)
-        good_rows(batch, measured, intake.columns).writeTo(batch.target).append()
+        good_rows(batch, measured, intake.plan.columns).writeTo(batch.target).append()
         counted = counting.result()
     batch.pass_point("after-data")
     found = counts_of(seen)
@@ -288,7 +291,7 @@ def _set_aside(
     batch: Batch, intake: Intake, others: LeftOut, judged: DataFrame, seen: RowCounts
 ) -> dict[str, Pin]:
     """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
-    names, bad = [column.name for column in intake.columns], counts_of(seen)["bad"]
+    names, bad = [column.name for column in intake.plan.columns], counts_of(seen)["bad"]
     rows = carried_of(seen, judged, names, bad)
     if rows is None:
         some = intake.only(files_with_bad_rows(seen))

@@ -63,7 +63,7 @@ def _look(batch: Batch, intake: FileIntake, persons: Persons, found: InFiles) ->
     try:
         step = replace(batch.step, intakes=(intake,))
         read = open_intake(replace(batch, step=step))
-        names = frozenset(column.name.lower() for column in read.columns)
+        names = frozenset(column.name.lower() for column in read.plan.columns)
         found.records |= _counted(read.rows, persons, names)
     except (LakesmithError, PySparkException, Py4JError, OSError):
         if not files[1:]:

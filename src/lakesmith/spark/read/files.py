@@ -6,28 +6,25 @@ the declared columns is then what could be made of it, and not to be used.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import Column, Source
+from lakesmith.project.definitions import Column, KafkaSource
+from lakesmith.project.spark_types import SqlType
 from lakesmith.quoting import literal, quoted
-from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.sources.columns.fields import FieldPath
+from lakesmith.sources.columns.reading import SourceRead
+from lakesmith.sources.kafka.broker import java_connection
 from lakesmith.spark.read.formats.columnar import typed_rows
+from lakesmith.spark.read.formats.interface import RecordKeys
 from lakesmith.spark.read.formats.registry import reader_of
-from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadGroup, ReadRequest
+from lakesmith.spark.read.kafka import read_slices
+from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadRequest
 from lakesmith.spark.read.sessions import zoned
-
-__all__ = [
-    "ReadGroup",
-    "ReadRequest",
-    "infer_columns",
-    "read_files",
-    "read_typed",
-    "result_schema",
-    "unreadable_file",
-]
 
 
 def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
@@ -52,18 +49,61 @@ def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
     return _or_none_of(typed_rows(spark, request), spark, request)
 
 
-def infer_columns(
-    spark: SparkSession,
-    source: Source,
-    groups: tuple[ReadGroup, ...],
-    root: Path,
-    records: DataFrame | None = None,
-) -> tuple[Column, ...]:
-    """The columns of the files in ``groups``, in the order they are first met; none when there are no files.
+def request_of(
+    spark: SparkSession, read: SourceRead, root: Path, records: DataFrame | None = None
+) -> ReadRequest:
+    """Makes the request for a source's files, for the records of a topic's slices, or for ``records`` in place of either."""
+    groups = read.groups if records is None else read.groups[:1]
+    read = replace(read, source=zoned(spark, read.source), groups=groups)
+    source, files = read.source, [file for group in groups for file in group.files]
+    if records is not None or not isinstance(source, KafkaSource):
+        return ReadRequest.of(read, root, records)
+    if not files:
+        return ReadRequest.of(replace(read, groups=()), root)
+    return ReadRequest.of(read, root, read_slices(spark, source, files, java_connection(source)))
 
-    ``records``: those of the files that count, where not all do.
-    """
-    return reader_of(source).infer(spark, ReadRequest(zoned(spark, source), root, groups, (), records))
+
+@dataclass(frozen=True, slots=True)
+class SparkRecords:
+    """The records of a source's files, or those in ``frame``, as Spark reads them (``Records``)."""
+
+    spark: SparkSession
+    root: Path
+    frame: DataFrame | None = None
+
+    def keys(self, read: SourceRead) -> Mapping[str, str]:
+        """As ``Records``."""
+        return _keys_of(read).files(self.spark, self._request(read))
+
+    def together(self, read: SourceRead, rivals: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], str]:
+        """As ``Records``."""
+        return _keys_of(read).together(self.spark, self._request(read), rivals)
+
+    def good(self, read: SourceRead) -> SparkRecords:
+        """As ``Records``."""
+        return replace(self, frame=_keys_of(read).good_records(self.spark, self._request(read)))
+
+    def unknown_fields(self, read: SourceRead) -> dict[FieldPath, tuple[str, ...]]:
+        """As ``Records``."""
+        return _keys_of(read).unknown_fields(self.spark, self._request(read))
+
+    def field_types(self, read: SourceRead, unknown: Sequence[FieldPath]) -> Mapping[str, SqlType]:
+        """As ``Records``."""
+        return _keys_of(read).field_types(self.spark, self._request(read), unknown)
+
+    def infer(self, read: SourceRead) -> Sequence[Column]:
+        """As ``Records``."""
+        infer = reader_of(read.source).infer
+        return infer(self.spark, self._request(read)) if infer else ()
+
+    def _request(self, read: SourceRead) -> ReadRequest:
+        return request_of(self.spark, read, self.root, self.frame)
+
+
+def _keys_of(read: SourceRead) -> RecordKeys:
+    if (keys := reader_of(read.source).keys) is None:
+        raise TypeError(f"records of {read.source.format} files do not name their columns")
+    return keys
 
 
 def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from lakesmith import limits
 from lakesmith.project.definitions import OBJECT_SCHEME, CsvOptions, is_object
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.sources.model import FileIdentity
@@ -31,7 +32,6 @@ from lakesmith.spark.read.request import (
     SOURCE_FILE,
     SOURCE_MODIFIED_AT,
     SOURCE_POSITION,
-    ReadGroup,
     ReadRequest,
 )
 

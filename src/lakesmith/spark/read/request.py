@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,13 +11,12 @@ from urllib.parse import quote
 
 from pyspark.sql.types import StructField
 
-from lakesmith.project.definitions import Column, OnInexact, Source
+from lakesmith.project.definitions import OnInexact, Source
 from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
-from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.shape import USUAL, Layout
+from lakesmith.sources.columns.reading import ReadGroup, SourceRead
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null
 from lakesmith.spark.frames.sql_types import sql_type
 from lakesmith.spark.read.nanoseconds import read_as
@@ -39,42 +38,6 @@ _NULL_IN_PATH: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"""["#%'*/:=?\\{\[\]^\x00-\x1f\x7f]""")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadGroup:
-    """Files of one shape.
-
-    ``file_columns`` are the names in the files, in their order; empty for JSON, whose rows carry their own names.
-    ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
-    ``matches`` pairs a declared name with the file's name for it where they differ in more than upper and lower case.
-    ``layout``: where the records of text files are.
-    ``path_columns``: the declared columns that have a value in the files' paths, for rows that have none of their own.
-    """
-
-    files: tuple[FileIdentity, ...]
-    file_columns: tuple[str, ...] = ()
-    file_types: tuple[str, ...] = ()
-    matches: tuple[tuple[str, str], ...] = ()
-    layout: Layout = USUAL
-    path_columns: tuple[str, ...] = ()
-
-    @property
-    def types(self) -> str | None:
-        """The columns with the types they are read as, as DDL; None where they are not known. ``file_type`` is their way back."""
-        if not self.file_types or not all(self.file_types):
-            return None
-        pairs = zip(self.file_columns, self.file_types, strict=True)
-        return ", ".join(f"{quoted(column)} {_read_type(type_)}" for column, type_ in pairs)
-
-    def index(self, column: str) -> int | None:
-        """Which of ``file_columns`` holds the declared ``column``: matched, of the same name, or the same but for case."""
-        wanted = dict(self.matches).get(column, column)
-        for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
-            found = [i for i, text in enumerate(self.file_columns) if same(text)]
-            if len(found) == 1:
-                return found[0]
-        return None
-
-
 def path_text(column: str) -> str:
     """SQL of what a row's path says of a column: the text behind ``name=`` in a folder's name, decoded; the innermost if there are several.
 
@@ -87,8 +50,16 @@ def path_text(column: str) -> str:
     return f"IF({raw} IN ('', {literal(_NULL_IN_PATH)}), NULL, {decoded})"
 
 
-def _read_type(file_type: str) -> str:
-    """As DDL; what the file has and Spark has not goes into the comment."""
+def types_read(group: ReadGroup) -> str | None:
+    """Returns a group's columns with the types they are read as, as DDL; None where the types are not known. ``file_type`` reverts it."""
+    if not group.file_types or not all(group.file_types):
+        return None
+    pairs = zip(group.file_columns, group.file_types, strict=True)
+    return ", ".join(f"{quoted(column)} {_type_read(type_)}" for column, type_ in pairs)
+
+
+def _type_read(file_type: str) -> str:
+    """As DDL; a type that the file has and Spark has not goes into the comment."""
     plain = read_as(parse_type(file_type)).text
     return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
 
@@ -118,16 +89,14 @@ class ReadRequest:
     symbols: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, source: Source, root: Path, columns: Sequence[Column], records: DataFrame | None = None
-    ) -> ReadRequest:
-        """The request for a table's columns; the groups are to be added."""
-        typed = tuple((column.name, column.type or "string") for column in columns)
-        # Others have all fields in each record, or are deletes, of which nothing but the key is known.
-        defaults = source.fills_absent
-        absent = {it.name: it.default for it in columns if it.default and defaults}
-        symbols = {it.name: it.symbols for it in columns if it.symbols}
-        return cls(source, root, (), typed, records, absent=absent, symbols=symbols)
+    def of(cls, read: SourceRead, root: Path, records: DataFrame | None = None) -> ReadRequest:
+        """Makes the request that a plan asks for."""
+        typed = tuple((column.name, column.type or "string") for column in read.columns)
+        # Other sources have all fields in each record, or deletes, of which nothing but the key is known.
+        defaults = read.source.fills_absent
+        absent = {it.name: it.default for it in read.columns if it.default and defaults}
+        symbols = {it.name: it.symbols for it in read.columns if it.symbols}
+        return cls(read.source, root, read.groups, typed, records, read.keys, absent, symbols)
 
     def without(self, column: str, type_: str) -> str:
         """SQL of the column where there is none."""

@@ -5,11 +5,11 @@ import pytest
 from lakesmith.errors import Place
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, composed, parse_type
-from lakesmith.sources.columns.fields import FieldMatch, compare_fields, dotted, judge_fields
+from lakesmith.sources.columns.fields import compare_fields, dotted, field_notes, field_problem
 from lakesmith.sources.shape import FileShape
 
 PLAIN = SqlType()
-FAIL, IGNORE, EVOLVE = OnNewColumn.FAIL, OnNewColumn.IGNORE, OnNewColumn.EVOLVE
+FAIL, EVOLVE = OnNewColumn.FAIL, OnNewColumn.EVOLVE
 
 
 @pytest.mark.parametrize(
@@ -106,32 +106,27 @@ COLUMNS = [
 UNKNOWN = [("parts", "element", "sku"), ("address", "zip")]
 
 
-def test_nothing_found_is_nothing_told() -> None:
-    assert [judge_fields(COLUMNS, [], [], policy) for policy in OnNewColumn] == [FieldMatch()] * 3
+def test_without_fields_there_is_no_note() -> None:
+    assert field_notes([], []) == ()
 
 
 def test_fail_names_the_fields_the_place_and_the_choices() -> None:
-    match = judge_fields(COLUMNS, UNKNOWN, [], FAIL)
-    (problem,) = match.problems
+    problem = field_problem(COLUMNS, UNKNOWN, FAIL)
     assert (problem.code, problem.place) == ("LS434", Place("t.yaml", 8))
     assert problem.found == "parts.element.sku, address.zip"
-    assert "type" in (problem.hint or "")
-    assert "on_new_column: ignore" in (problem.hint or "")
-    assert "on_new_column: evolve" in (problem.hint or "")
-    assert match.notes == ()
+    for choice in ("type", "on_new_column: ignore", "on_new_column: evolve"):
+        assert choice in (problem.hint or "")
 
 
-def test_evolve_tells_of_fields_that_cannot_be_added() -> None:
-    (problem,) = judge_fields(COLUMNS, UNKNOWN[1:], [], EVOLVE).problems
+def test_evolve_names_fields_that_cannot_be_added() -> None:
+    problem = field_problem(COLUMNS, UNKNOWN[1:], EVOLVE)
     assert (problem.code, problem.found) == ("LS434", "address.zip")
     assert "case" in (problem.expected or "")
     assert "on_new_column: ignore" in (problem.hint or "")
 
 
-def test_ignore_is_told() -> None:
-    match = judge_fields(COLUMNS, UNKNOWN, [("address", "street")], IGNORE)
-    assert match.problems == ()
-    assert match.notes == (
+def test_ignored_fields_have_a_note() -> None:
+    assert field_notes(UNKNOWN, [("address", "street")]) == (
         "not in the files, null in their rows: address.street",
         "left out (on_new_column: ignore): parts.element.sku, address.zip",
     )
@@ -139,7 +134,7 @@ def test_ignore_is_told() -> None:
 
 def test_of_very_many_fields_the_first_are_named() -> None:
     many = [("address", f"f{number}") for number in range(1000)]
-    (problem,) = judge_fields(COLUMNS, many, [], FAIL).problems
+    problem = field_problem(COLUMNS, many, FAIL)
     assert (problem.found or "").startswith("address.f0, address.f1, ")
     assert (problem.found or "").endswith(" and 980 more")
     assert "1000 fields" in problem.what

@@ -9,18 +9,17 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.project.definitions import Column, OnInexact, OnNewColumn
+from lakesmith.project.definitions import OnInexact
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import dotted
-from lakesmith.sources.columns.types import common_type, table_type
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case
 from lakesmith.spark.frames.sql_types import sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
 from lakesmith.spark.read.formats.interface import FormatReader
-from lakesmith.spark.read.infer import as_columns
 from lakesmith.spark.read.nanoseconds import has_nanos, read_as
 from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read.request import (
@@ -29,7 +28,6 @@ from lakesmith.spark.read.request import (
     REASONS,
     ROUNDED,
     SOURCE_POSITION,
-    ReadGroup,
     ReadRequest,
     path_text,
     rounded_columns,
@@ -38,24 +36,12 @@ from lakesmith.spark.read.request import (
 
 def typed_reader(number: str) -> FormatReader:
     """A reader of files that say the types of their values. ``number``: SQL of a row's number in its file, from 0."""
-    return FormatReader(partial(typed_rows, number=number), _infer, has_types=True)
+    return FormatReader(partial(typed_rows, number=number))
 
 
 def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:
     """The rows as ``read_files`` gives them; None when there are no files. ``number``: as of ``typed_reader``."""
     return read_portions(spark, request, partial(_group_rows, number=number))
-
-
-def _infer(_: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    """By the types in the files, the wider where they differ; without columns that have no type yet, where they may come in later."""
-    types: dict[str, str] = {}
-    for group in request.groups:
-        for column, kind in zip(group.file_columns, group.file_types, strict=True):
-            known = types.setdefault(column, kind)
-            types[column] = known if known == kind else common_type(known, kind)
-    if request.source.on_new_column is OnNewColumn.EVOLVE:
-        types = {column: kind for column, kind in types.items() if not parse_type(kind).is_typeless}
-    return as_columns({column: table_type(kind) for column, kind in types.items()})
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:

@@ -16,6 +16,7 @@ from lakesmith import limits
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import Column, CsvOptions
 from lakesmith.quoting import literal, quoted
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.formats.csv import splitter
 from lakesmith.sources.formats.text import needs_stream
 from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
@@ -39,7 +40,6 @@ from lakesmith.spark.read.request import (
     REASONS,
     ROUNDED,
     SOURCE_FILE,
-    ReadGroup,
     ReadRequest,
     path_text,
     rounded_columns,

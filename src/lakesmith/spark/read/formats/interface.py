@@ -37,12 +37,10 @@ class FormatReader:
     """How Spark reads one format.
 
     ``rows``: as ``read_files`` gives them; None when there are no files.
-    ``infer``: the columns of files whose source declares none, in the order they are first met.
-    ``has_types``: the files say the types of their values. A bad row is then kept as a JSON of it, else as its record's text.
+    ``infer``: the columns of files that say no types, in the order they are first met; None where they say them.
     ``keys``: for records that name their own columns; None where the file names them.
     """
 
     rows: Callable[[SparkSession, ReadRequest], DataFrame | None]
-    infer: Callable[[SparkSession, ReadRequest], tuple[Column, ...]]
-    has_types: bool = False
+    infer: Callable[[SparkSession, ReadRequest], tuple[Column, ...]] | None = None
     keys: RecordKeys | None = None

@@ -20,6 +20,7 @@ from lakesmith.project.definitions import KafkaSource, OnInexact
 from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath, dotted
+from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
@@ -66,7 +67,6 @@ from lakesmith.spark.read.request import (
     REASONS,
     ROUNDED,
     SOURCE_FILE,
-    ReadGroup,
     ReadRequest,
     path_text,
     rounded_columns,
