@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, parse_type, precision_and_scale
 from lakesmith.sources.columns.fields import FieldPath, dotted, paired
 from lakesmith.sources.shape import NANOS
 
@@ -212,4 +212,16 @@ def _in_a_table(kind: SqlType) -> SqlType:
 def _wider(one: SqlType, other: SqlType) -> SqlType:
     if one.is_typeless or other.is_typeless:
         return other if one.is_typeless else one
-    return _in_a_table(other if type_changes(one.text, other.text) else one)
+    if type_changes(one.text, other.text):
+        return _in_a_table(other)
+    return _decimal_of_both(one, other) or _in_a_table(one)
+
+
+def _decimal_of_both(one: SqlType, other: SqlType) -> SqlType | None:
+    """The smallest decimal that holds all values of two; None where there is none, or they are not decimals."""
+    first, second = precision_and_scale(one.text), precision_and_scale(other.text)
+    if not first or not second:
+        return None
+    scale = max(first[1], second[1])
+    precision = scale + max(first[0] - first[1], second[0] - second[1])
+    return SqlType(text=f"decimal({precision},{scale})") if precision <= MAX_PRECISION else None
