@@ -16,10 +16,9 @@ from typing import Any
 import common
 
 from lakesmith.cli.opening import open_project
-from lakesmith.execute.health import verdicts
-from lakesmith.execute.maintained import Maintained, Orders
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Maintained, Orders, verdicts
 from lakesmith.execute.run import Run
-from lakesmith.execute.turns import Turns
 from lakesmith.plan.health import Care
 from lakesmith.project.definitions import TableName
 

@@ -29,9 +29,8 @@ from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished
-from lakesmith.execute.file_report import file_report
+from lakesmith.execute.files import file_report, ledger_step
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.ledger_step import ledger_step
 from lakesmith.execute.run import Run
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load

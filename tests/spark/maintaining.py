@@ -8,9 +8,8 @@ import pytest
 from harness import ProjectHarness
 
 from lakesmith import limits
-from lakesmith.execute.health import Verdict, verdicts
-from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
-from lakesmith.execute.turns import Turns
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Verdict, verdicts
 from lakesmith.plan.health import Care
 from lakesmith.spark.maintain import Maintainer, maintain_tables
 

@@ -27,11 +27,10 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.execute.engine import Engine, RunStopped
 from lakesmith.execute.events import Event, Listener
 from lakesmith.execute.forecast import Forecast, forecast
-from lakesmith.execute.health import Unknown, verdicts
-from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, verdicts
 from lakesmith.execute.run import Run
 from lakesmith.execute.status import TableStatus, statuses
-from lakesmith.execute.turns import Turns
 from lakesmith.plan.health import Care
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.opening import Opened
-from lakesmith.execute.alone import alone as held_alone
+from lakesmith.execute.locking import Claim
 
 
 def alone(opened: Opened, command: str, wait_seconds: float) -> AbstractContextManager[ProjectLock]:
     """Holds the lake for ``command``. Raises LockedError LS701, LS703 while another holds it after the wait."""
-    return held_alone(opened.lake, command, wait_seconds, _say)
+    return Claim(opened.lake, command, wait_seconds, _say).both()
 
 
 def _say(holder: str) -> None:

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 from lakesmith.cli.opening import Opened
 from lakesmith.cli.render.text import count
 from lakesmith.errors import Problem, RunError
-from lakesmith.execute.erase import EraseDecider, Erasure
+from lakesmith.execute.erase import EraseDecider, Erasure, Receipts
 from lakesmith.execute.erase_places import Looked, clean
 from lakesmith.execute.events import Event, TableFailed
 from lakesmith.execute.faults import reach
-from lakesmith.execute.landing_erase import LandingFile, landing_files, landing_of, remove
-from lakesmith.execute.landing_rewrite import Left, Made, content_of, rewrite, wanted_of, was_made
-from lakesmith.execute.receipt import Receipts
-from lakesmith.execute.runner import Walk
+from lakesmith.execute.landing_erase import (
+    LandingFile,
+    Left,
+    Made,
+    content_of,
+    landing_files,
+    landing_of,
+    remove,
+    rewrite,
+    wanted_of,
+    was_made,
+)
+from lakesmith.execute.run import Walk
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import OnErase, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.erase import Receipts
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
-from lakesmith.execute.receipt import Receipts
 from lakesmith.project.definitions import Source, TableDefinition
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.listing import absolute_path

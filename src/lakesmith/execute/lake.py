@@ -1,13 +1,16 @@
-"""Reads what planning needs to know of the lake and of the landing folders. Milliseconds, no JVM."""
+"""Facts about the lake and the landing folders that planning needs. Takes milliseconds, without a JVM."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from lakesmith import limits
 from lakesmith.catalog.entries import Entry
+from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.home import away_problem
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import has_moved_on, lost_problem, older_problem
@@ -15,11 +18,12 @@ from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
+from lakesmith.catalog.state import TableState
 from lakesmith.catalog.unfinished import require_finished
-from lakesmith.errors import EnvironmentProblem, LakesmithError, StateError
-from lakesmith.execute.others import external_facts
+from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError, UsageError
+from lakesmith.plan.begin import no_such_begin
 from lakesmith.plan.facts import SourceFacts, TableFacts
-from lakesmith.plan.steps import FileIntake
+from lakesmith.plan.steps import Decision, FileIntake, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import (
     ExternalTable,
     KafkaSource,
@@ -152,3 +156,76 @@ def _gathered(choices: list[tuple[Source, Listing, FileChoice]]) -> SourceFacts:
             skipped=facts.skipped + len(choice.skipped) + len(choice.unread),
         )
     return facts
+
+
+def external_facts(name: TableName, external: ExternalTable, state: TableState | None) -> TableFacts:
+    """The table as it is now: LS514 where it is not there, LS515 where the point from which it is read is not known."""
+    if state is None:
+        return TableFacts(problem=_not_there(name, external))
+    if external.begin is None:
+        return TableFacts(state)
+    try:
+        begin = resolve_as_of(state, external.begin, datetime.now(UTC))
+    except UsageError as error:
+        found = error.problems[0]
+        return TableFacts(state, problem=no_such_begin(name, external, found.found or found.what))
+    return TableFacts(state, begin=begin)
+
+
+def _not_there(name: TableName, external: ExternalTable) -> Problem:
+    of = external.project or external.catalog or "the catalog of the target"
+    where = external.metadata or f"{external.table} of {of}"
+    return Problem(
+        "LS514",
+        f"{name}, a table of others, is not there",
+        external.place,
+        expected=where,
+        found="no such table",
+        hint="correct external:, or have it built where it belongs to; what was read of it stays as it is",
+    )
+
+
+def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
+    """The bytes to be looked at: files to be taken, inputs that are read as a whole, and a part of all other tables.
+
+    A table that waits for others is taken for one that is refreshed incrementally, if it was ever built.
+    """
+    busy = [decision for decision in decisions if isinstance(decision, TableStep | Waiting)]
+    whole = {name for decision in busy for name in _read_whole(lake, decision)}
+    part = {name for decision in busy for name in (decision.name, *_read(decision))} - whole
+    files = sum(_file_bytes(decision) for decision in busy)
+    return files + table_bytes(lake, whole) + table_bytes(lake, part) // limits.INCREMENTAL_ONE_BYTE_IN
+
+
+def _read(decision: TableStep | Waiting) -> Iterable[TableName]:
+    if isinstance(decision, Waiting):
+        return decision.upstream
+    return (item.table for item in decision.inputs)
+
+
+def _read_whole(lake: Lake, decision: TableStep | Waiting) -> Iterable[TableName]:
+    if isinstance(decision, Waiting):
+        built = lake.catalog.table(decision.name.layer, decision.name.name)
+        return () if built else decision.upstream
+    if decision.strategy is Strategy.REPLAY:
+        return (decision.name,)
+    return (item.table for item in decision.inputs if item.start is None or _is_large_part(lake, item))
+
+
+def _is_large_part(lake: Lake, item: InputRange) -> bool:
+    """Whether more rows came than the part stands for that is counted of a table."""
+    state = lake.catalog.table(item.table.layer, item.table.name)
+    rows = state.head.count("total-records") if state and state.head else 0
+    return (item.rows or 0) * limits.INCREMENTAL_ONE_BYTE_IN > rows
+
+
+def _file_bytes(decision: TableStep | Waiting) -> int:
+    if isinstance(decision, Waiting):
+        return 0
+    return sum(intake.size for intake in decision.intakes)
+
+
+def table_bytes(lake: Lake, names: Iterable[TableName]) -> int:
+    """The bytes of the tables' data files, deleted rows included; of a table that does not exist: 0."""
+    states = (lake.catalog.table(name.layer, name.name) for name in names)
+    return sum(state.head.count("total-files-size") for state in states if state and state.head)

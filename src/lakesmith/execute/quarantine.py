@@ -1,22 +1,179 @@
-"""A table's quarantine without a JVM: how much is in it, and the steps that replay or drop bad rows.
-
-The steps are decided as a run decides its own, on fresh state at every try.
-"""
+"""Rows in quarantine, read with PyIceberg at the published record's snapshot, and their replay. No JVM."""
 
 from __future__ import annotations
 
+import gzip
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
+from lakesmith import limits
+from lakesmith.catalog.family import lost_sidecar
 from lakesmith.catalog.record import Record
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.status import quarantined_rows
+from lakesmith.execute.lake import Lake
+from lakesmith.execute.status import QUARANTINE_PIN, quarantine_state, quarantined_rows
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.planner import cut_problem, tampered
 from lakesmith.plan.refusals import still_refused
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
-from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.definitions import Source, TableDefinition, TableName
+from lakesmith.sources.formats.interface import ColumnsIn
+from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.headers import read_shape
+from lakesmith.sources.shape import UnreadableFile
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHOWN = (
+    "batch",
+    "reasons",
+    "source_file",
+    "source_position",
+    "source_modified_at",
+    "raw",
+    "row",
+    "quarantined_at",
+)
+_ABOUT = ("batch", "reasons", "source_file", "quarantined_at")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row in quarantine.
+
+    ``position`` is the row's number in ``file``, from 1; ``modified_ms`` when the file was last written. ``raw`` is the text of one that did not parse (a JSON of it where the
+    file has types), ``row`` a JSON of one that did. ``found_ms`` is when the batch that found it began, since the epoch.
+    """
+
+    batch: int
+    reasons: tuple[str, ...]
+    file: str | None
+    position: int | None
+    raw: str | None
+    row: str | None
+    found_ms: int
+    modified_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Bad rows in numbers. ``reasons`` are the texts with the number of rows each is given for, most first; a reason that
+    quotes a value counts by what stands before the value. The times are those of the batches, since the epoch."""
+
+    rows: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+
+
+def read_bad_rows(
+    lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows, limit: int | None = None
+) -> tuple[BadRow, ...]:
+    """The rows of the table's quarantine that are chosen, by file and position; the first ``limit`` that are met.
+
+    Raises StateError LS508 when the version that the record pins is gone.
+    """
+    found = (row for row in _rows(lake, name, facts, _SHOWN) if fits(row, chosen))
+    rows = [_bad_row(row) for row in islice(found, limit)]
+    return tuple(sorted(rows, key=lambda row: (row.file or "", row.position or 0, row.row or "")))
+
+
+def summarize(lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows | None = None) -> Summary:
+    """The rows of the table's quarantine (that are chosen) in numbers. Raises StateError LS508."""
+    rows = _rows(lake, name, facts, _ABOUT)
+    return _summary(row for row in rows if chosen is None or fits(row, chosen))
+
+
+def fits(row: dict[str, Any], chosen: BadRows) -> bool:
+    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.kinds.replay.condition`` says in SQL."""
+    file, reasons = row["source_file"], "\n".join(row["reasons"]).lower()
+    return (
+        (chosen.batch is None or row["batch"] == chosen.batch)
+        and (chosen.reason is None or chosen.reason.lower() in reasons)
+        and (
+            chosen.file is None
+            or file == chosen.file
+            or (file is not None and file.endswith("/" + chosen.file))
+        )
+    )
+
+
+def bad_positions(
+    lake: Lake, name: TableName, facts: TableFacts, segments: Collection[str]
+) -> dict[str, list[int]]:
+    """By the name of a segment the positions of its rows that are in quarantine. Raises StateError LS508."""
+    found: dict[str, list[int]] = {}
+    for row in _rows(lake, name, facts, ("source_file", "source_position")):
+        segment = (row["source_file"] or "").rpartition("/")[2]
+        if segment in segments:
+            found.setdefault(segment, []).append(row["source_position"])
+    return found
+
+
+def _summary(rows: Iterable[dict[str, Any]]) -> Summary:
+    counts: Counter[str] = Counter()
+    times: Counter[datetime] = Counter()
+    for row in rows:
+        counts.update({_kind(reason) for reason in row["reasons"]})
+        times[row["quarantined_at"]] += 1
+    if not times:
+        return Summary()
+    reasons = tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    return Summary(times.total(), reasons, _ms(min(times)), _ms(max(times)))
+
+
+def _kind(reason: str) -> str:
+    """``price: not a bigint: 'x'`` -> ``price: not a bigint``: the value differs from row to row."""
+    head, colon, value = reason.partition(": '")
+    return head if colon and value.endswith("'") else reason
+
+
+def _rows(lake: Lake, name: TableName, facts: TableFacts, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    pin = facts.base.pin(QUARANTINE_PIN)
+    if pin is None or pin.snapshot is None:
+        return
+    table = _table(lake, name, pin.uuid, pin.snapshot)
+    for batch in table.scan(snapshot_id=pin.snapshot, selected_fields=tuple(columns)).to_arrow_batch_reader():
+        yield from batch.to_pylist()
+
+
+def _table(lake: Lake, name: TableName, uuid: str, snapshot: int) -> Any:
+    state = quarantine_state(lake, name)
+    if state is None or state.uuid != uuid or snapshot not in state.snapshots:
+        raise lost_sidecar(
+            name,
+            f"the quarantine of {name}",
+            "no such table" if state is None else f"no snapshot {snapshot} of it",
+        )
+    if lake.project.target.type != "local":
+        return lake.catalog.writer().load_table(tuple(state.name.split(".")))
+    # Of what is on this machine the metadata is enough, and PyIceberg's SQL catalog takes twice as long to import.
+    from pyiceberg.table import StaticTable
+
+    return StaticTable.from_metadata(state.metadata_location)
+
+
+def _bad_row(row: dict[str, Any]) -> BadRow:
+    return BadRow(
+        batch=row["batch"],
+        reasons=tuple(row["reasons"]),
+        file=row["source_file"],
+        position=row["source_position"],
+        raw=row["raw"],
+        row=row["row"],
+        found_ms=_ms(row["quarantined_at"]),
+        modified_ms=_ms(row["source_modified_at"]) if row["source_modified_at"] else None,
+    )
+
+
+def _ms(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 @dataclass
@@ -77,3 +234,55 @@ def _as_before(record: Record) -> tuple[InputRange, ...]:
         InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
         for name, pin in record.inputs.items()
     )
+
+
+Place = tuple[str, int]
+"""A file and a position in it."""
+
+
+def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> Mapping[Place, int]:
+    """The line, from 1, of each of ``rows`` whose line can be told, by its file and position."""
+    if len(table.sources) != 1 or not landing_format(table.sources[0]).has_lines(table.sources[0]):
+        return {}
+    wanted: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for row in rows:
+        if row.file and row.position is not None and row.modified_ms is not None:
+            wanted[row.file, row.modified_ms].add(row.position)
+    return {
+        (file, position): line
+        for (file, modified_ms), positions in wanted.items()
+        for position, line in _lines_of(root / file, modified_ms, positions, table.sources[0])
+    }
+
+
+def _lines_of(path: Path, modified_ms: int, positions: set[int], source: Source) -> Iterator[tuple[int, int]]:
+    try:
+        stat = path.stat()
+        if stat.st_mtime_ns // 1_000_000 != modified_ms or stat.st_size >= limits.LARGE_FILE_BYTES:
+            return
+        layout = read_shape(path, source).layout
+        if layout.is_stream:
+            return
+        has_header = landing_format(source).columns_in is ColumnsIn.HEADER
+        first = layout.first_record(source.csv) if has_header else 0
+        opened = gzip.open if path.suffix == ".gz" else open
+        # Of any encoding that has ASCII in it; universal newlines are LF, CRLF and CR, as Hadoop's are.
+        with opened(path, "rt", encoding="latin-1") as lines:
+            yield from _numbered(lines, positions, first, source.csv.comment)
+    except (OSError, UnreadableFile):
+        # The file has gone, or cannot be read now: then the line cannot be told.
+        return
+
+
+def _numbered(
+    lines: Iterable[str], positions: set[int], first: int, comment: str
+) -> Iterator[tuple[int, int]]:
+    position, last = 0, max(positions)
+    for number, line in enumerate(lines):
+        if number < first or not line.strip(" \n") or (comment and line.startswith(comment)):
+            continue
+        position += 1
+        if position in positions:
+            yield position, number + 1
+        if position >= last:
+            return

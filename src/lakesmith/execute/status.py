@@ -1,20 +1,20 @@
-"""What is up to date, what is behind and why: read from metadata and landing folders, without a JVM."""
+"""Which tables are current, which are behind and why, and how far their inputs are. No JVM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from lakesmith.catalog.family import sidecar_of
-from lakesmith.catalog.progress import live_rows, rows_at
-from lakesmith.catalog.record import Record
-from lakesmith.catalog.state import BRANCH_PREFIX, TableState
+from lakesmith.catalog.progress import Reason, append_only_since, live_rows, record_of, rows_at
+from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.fetch import not_read
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.positions import InputChange, InputPosition, input_positions
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.health import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
@@ -184,3 +184,95 @@ def facts_notes(facts: TableFacts) -> Iterator[str]:
             f"{len(left)} unpublished batch{'es' if len(left) > 1 else ''} under way or left behind by a run that"
             " failed: nothing of it counts, and the next run tidies up"
         )
+
+
+class InputChange(StrEnum):
+    """What happened in an input since the table read it."""
+
+    NOTHING = "nothing"
+    APPENDED = "appended"
+    CHANGED = "changed"
+    NEVER_READ = "never_read"
+    REPLACED = "replaced"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class InputPosition:
+    """An input of a table: the snapshot it was read at (``recorded``), main's ``head`` now, and the way between them.
+
+    The batches are those that published the two snapshots, None where a snapshot has no record (or has expired).
+    ``new_rows``: the rows that were added, for ``APPENDED``; all rows, for ``NEVER_READ``; None where it is not so simple.
+    ``text`` says it in words.
+    """
+
+    table: TableName
+    change: InputChange
+    text: str
+    recorded: int | None = None
+    recorded_batch: int | None = None
+    head: int | None = None
+    head_batch: int | None = None
+    new_rows: int | None = None
+
+
+def input_positions(lake: Lake, facts: TableFacts, inputs: Iterable[TableName]) -> tuple[InputPosition, ...]:
+    """The positions of a table whose facts are ``facts`` in its ``inputs``, in their order."""
+    pins = facts.base.record.inputs if facts.base.record else {}
+    return tuple(
+        position_in(name, lake.catalog.table(name.layer, name.name), pins.get(str(name))) for name in inputs
+    )
+
+
+def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> InputPosition:
+    """The position in the input ``name``, which is ``state`` now and was read at ``pin``; each None: never."""
+    if state is None:
+        return InputPosition(name, InputChange.MISSING, "has not been built yet")
+    head = state.refs.get(MAIN)
+    if pin is None or pin.uuid != state.uuid:
+        return _not_read(name, state, head, replaced=pin is not None)
+    change, new_rows, text = _change(state, pin.snapshot, head)
+    return InputPosition(
+        name,
+        change,
+        text,
+        pin.snapshot,
+        _batch_at(state, pin.snapshot),
+        head,
+        _batch_at(state, head),
+        new_rows,
+    )
+
+
+def _not_read(name: TableName, state: TableState, head: int | None, replaced: bool) -> InputPosition:
+    rows = rows_at(state, state.head) if state.head else 0
+    shown = "" if rows is None else f", {rows:,} rows"
+    change = InputChange.REPLACED if replaced else InputChange.NEVER_READ
+    text = f"was dropped and created again{shown}" if replaced else f"not read yet{shown}"
+    return InputPosition(
+        name, change, text, head=head, head_batch=_batch_at(state, head), new_rows=None if replaced else rows
+    )
+
+
+def _change(state: TableState, recorded: int | None, head: int | None) -> tuple[InputChange, int | None, str]:
+    if head == recorded:
+        return InputChange.NOTHING, 0, "nothing new"
+    if head is None:
+        return InputChange.CHANGED, None, "it has been emptied by another tool"
+    found = append_only_since(state, recorded, head)
+    if isinstance(found, Reason):
+        return InputChange.CHANGED, None, found.text
+    rows = found.added_records
+    if not found.appends:
+        return InputChange.NOTHING, 0, "no row changed (compaction or an empty batch)"
+    return InputChange.APPENDED, rows, f"{rows:,} new row{'' if rows == 1 else 's'}"
+
+
+def _batch_at(state: TableState, snapshot_id: int | None) -> int | None:
+    """The number of the newest batch among a snapshot and its ancestors."""
+    with suppress(LakesmithError):
+        # A record that cannot be read is told of where its own table is looked at.
+        for snapshot in state.ancestors(snapshot_id):
+            if (record := record_of(state, snapshot)) is not None:
+                return record.batch
+    return None

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener, TableFailed, TablePublished
-from lakesmith.execute.maintained import Maintained, NotMaintained
+from lakesmith.execute.maintenance import Maintained, NotMaintained
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.retries import Failing, failed, without_parking
 from lakesmith.serve.schedule import (

@@ -15,7 +15,7 @@ from lakesmith.api.opened import Opened, read_project
 from lakesmith.api.results import RunResult
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.quarantine_rows import bad_positions
+from lakesmith.execute.quarantine import bad_positions
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from lakesmith import limits
-from lakesmith.execute.maintained import Maintained, NotMaintained
+from lakesmith.execute.maintenance import Maintained, NotMaintained
 
 FIRINGS: Final = "maintenance.json"
 """Where the last times of maintenance are kept, in ``.lakesmith/``."""

@@ -20,10 +20,9 @@ from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.faults import note_jvm, reach
-from lakesmith.execute.health import summary_health
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.maintained import Maintained, Measured, NotMaintained, Orders
-from lakesmith.execute.turns import Turns
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Orders, summary_health
 from lakesmith.plan.health import Care, Task, specs_to_rewrite
 from lakesmith.project.definitions import Maintenance, TableName
 from lakesmith.spark.iceberg.commits import JavaTables

@@ -17,8 +17,8 @@ from lakesmith import limits
 from lakesmith.catalog.family import family
 from lakesmith.catalog.state import MAIN
 from lakesmith.errors import RunError
-from lakesmith.execute.health import known_states
 from lakesmith.execute.lake import Lake
+from lakesmith.execute.maintenance import known_states
 from lakesmith.plan.upkeep import (
     fresh_files_below,
     needed_by_others,

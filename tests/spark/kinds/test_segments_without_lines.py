@@ -13,8 +13,7 @@ from lakesmith.api.results import RunResult
 from lakesmith.cli.commands.files import report_as_dict, report_lines
 from lakesmith.errors import UsageError
 from lakesmith.execute import faults
-from lakesmith.execute.file_report import FileReport, file_report, find_files
-from lakesmith.execute.ledger_step import ledger_step
+from lakesmith.execute.files import FileReport, file_report, find_files, ledger_step
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.arrivals import Arrivals

@@ -13,7 +13,7 @@ from lakesmith import limits
 from lakesmith.execute.advance import takes_spark
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.maintained import NotMaintained
+from lakesmith.execute.maintenance import NotMaintained
 from lakesmith.execute.verify import Verdict
 from lakesmith.plan.health import Care, Task
 from lakesmith.project.definitions import TableName

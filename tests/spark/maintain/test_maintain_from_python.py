@@ -8,7 +8,7 @@ from maintained_shop import FILES, grown, require_rows
 from maintaining import data_files, soon
 
 import lakesmith
-from lakesmith.execute.maintained import Maintained
+from lakesmith.execute.maintenance import Maintained
 from lakesmith.spark import open as spark_open
 
 pytestmark = pytest.mark.in_turn

@@ -12,7 +12,7 @@ from maintained_shop import FILES, grown, require_readable, require_rows
 from maintaining import found_in, maintained, must_maintain, soon
 
 from lakesmith.catalog.marks import mark
-from lakesmith.execute.maintained import NotMaintained, Orders
+from lakesmith.execute.maintenance import NotMaintained, Orders
 from lakesmith.plan.health import Care, Task
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle

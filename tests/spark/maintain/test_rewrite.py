@@ -4,8 +4,8 @@ import pytest
 from harness import MakeShop, ProjectHarness
 
 from lakesmith import limits
-from lakesmith.execute.maintained import Orders
-from lakesmith.execute.turns import Turns
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Orders
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.maintain import Maintainer
 from lakesmith.spark.rewrite import Brought, rewrite

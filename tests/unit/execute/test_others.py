@@ -10,8 +10,7 @@ import pytest
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
 from lakesmith.execute.decide import query_of
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.others import external_facts
+from lakesmith.execute.lake import Lake, external_facts
 from lakesmith.graph.graph import Node
 from lakesmith.plan.begin import from_begin
 from lakesmith.plan.facts import TableFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lakesmith.execute.receipt import Receipts
+from lakesmith.execute.erase import Receipts
 from lakesmith.project.definitions import TableName
 from lakesmith.sql.persons import Persons
 

@@ -24,8 +24,7 @@ from lakesmith.execute.events import (
     TablePublished,
     TableRedone,
 )
-from lakesmith.execute.run import Run
-from lakesmith.execute.runner import TRIES, Walk
+from lakesmith.execute.run import TRIES, Run, Walk
 from lakesmith.plan.steps import Decision, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import OnBadFile, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles

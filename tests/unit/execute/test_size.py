@@ -9,7 +9,7 @@ import pytest
 from memory import MemoryLake, project_of
 
 from lakesmith import limits
-from lakesmith.execute.size import planned_bytes
+from lakesmith.execute.lake import planned_bytes
 from lakesmith.plan.steps import Base, Decision, FileIntake, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity

@@ -15,7 +15,7 @@ from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
-from lakesmith.execute.maintained import Maintained, Measured, NotMaintained
+from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained
 from lakesmith.plan.health import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName

@@ -29,8 +29,8 @@ from lakesmith.cli.options import (
 from lakesmith.cli.render.query_output import Shown, exact, write_result
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
+from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.rollback import never_written
-from lakesmith.execute.size import table_bytes
 from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:

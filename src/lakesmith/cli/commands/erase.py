@@ -28,10 +28,9 @@ from lakesmith.cli.options import (
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import sessions_left, spark_session
 from lakesmith.errors import RunError
-from lakesmith.execute.erase import Asked, EraseDecider, plan_erasure
+from lakesmith.execute.erase import Asked, EraseDecider, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, require_choices
-from lakesmith.execute.receipt import Receipts
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnErase
 from lakesmith.project.nearest import listed

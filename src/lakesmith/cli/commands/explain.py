@@ -22,9 +22,8 @@ from lakesmith.cli.render.text import columns_aligned, count, moment, titled, wr
 from lakesmith.error_codes import error_codes
 from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.decide import around
-from lakesmith.execute.positions import InputPosition
 from lakesmith.execute.refresh import Refresh, refresh_of
-from lakesmith.execute.status import Standing, TableStatus, statuses
+from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node
 from lakesmith.graph.ties import ties_note
 from lakesmith.plan.format_version import what_it_costs

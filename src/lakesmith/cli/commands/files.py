@@ -21,11 +21,10 @@ from lakesmith.cli.render.text import columns_aligned, count, iso, moment, size
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.execute.engine import Engine, Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
-from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
-from lakesmith.execute.ledger_publish import publish_ledger
-from lakesmith.execute.ledger_step import ledger_step
+from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
+from lakesmith.execute.lake import table_bytes
+from lakesmith.execute.publish import publish_ledger
 from lakesmith.execute.run import LazyEngine
-from lakesmith.execute.size import table_bytes
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.plan.watermarks import ahead_in_words

@@ -22,9 +22,8 @@ from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgumen
 from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_as_dict, plan_lines
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.execute.engine import RunStopped
-from lakesmith.execute.health import Unknown, Verdict, verdicts
-from lakesmith.execute.maintained import Maintained, NotMaintained, Orders
-from lakesmith.execute.turns import Turns
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, Verdict, verdicts
 from lakesmith.plan.health import Care
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from lakesmith.cli.ground import agreed
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.render.text import count
 from lakesmith.errors import Problem, UsageError
-from lakesmith.execute.quarantine import QuarantineDecider
-from lakesmith.execute.quarantine_rows import summarize
+from lakesmith.execute.quarantine import QuarantineDecider, summarize
 from lakesmith.plan.steps import BadRows, Strategy
 from lakesmith.project.definitions import TableName
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.render.text import count, iso, moment
-from lakesmith.execute.quarantine_lines import line_numbers
-from lakesmith.execute.quarantine_rows import BadRow, Summary, read_bad_rows, summarize
+from lakesmith.execute.quarantine import BadRow, Summary, line_numbers, read_bad_rows, summarize
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName

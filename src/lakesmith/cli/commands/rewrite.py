@@ -16,8 +16,8 @@ from lakesmith.cli.render.run_view import stray_prints_to_stderr
 from lakesmith.cli.render.text import count
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.engine import RunStopped
-from lakesmith.execute.maintained import Orders
-from lakesmith.execute.turns import Turns
+from lakesmith.execute.locking import Turns
+from lakesmith.execute.maintenance import Orders
 from lakesmith.project.definitions import TableName
 
 app = command_app()

@@ -18,9 +18,8 @@ from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgumen
 from lakesmith.cli.render.text import ago, columns_aligned, count, iso
 from lakesmith.cli.render.up_section import up_as_dict, up_lines
 from lakesmith.errors import LakesmithError, Problem, UsageError
-from lakesmith.execute.positions import InputPosition
-from lakesmith.execute.receipt import Receipts
-from lakesmith.execute.status import Standing, TableStatus, statuses
+from lakesmith.execute.erase import Receipts
+from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
 from lakesmith.plan.health import signs
 from lakesmith.serve.state import UpState, is_alive, read_state
 

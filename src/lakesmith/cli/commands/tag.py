@@ -14,7 +14,7 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
 from lakesmith.cli.render.text import columns_aligned, count, iso, moment
 from lakesmith.cli.session import spark_session
-from lakesmith.execute.tags import Tag, known_name, own_states, tags_of, to_be_tagged
+from lakesmith.execute.rollback import Tag, known_name, own_states, tags_of, to_be_tagged
 
 app = command_app()
 

@@ -13,7 +13,7 @@ from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
 from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
-from lakesmith.execute.tags import known_name, own_states, to_be_untagged
+from lakesmith.execute.rollback import known_name, own_states, to_be_untagged
 
 app = command_app()
 

@@ -17,7 +17,7 @@ from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.cli.render.text import columns_aligned, count
-from lakesmith.execute.size import planned_bytes
+from lakesmith.execute.lake import planned_bytes
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
 from lakesmith.plan.steps import TableStep
 

@@ -8,8 +8,14 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from lakesmith.cli.render.text import columns_aligned, count, duration, size
-from lakesmith.execute.health import NotThere, Unknown, Verdict
-from lakesmith.execute.maintained import Maintained, NotMaintained, maintained_as_dict
+from lakesmith.execute.maintenance import (
+    Maintained,
+    NotMaintained,
+    NotThere,
+    Unknown,
+    Verdict,
+    maintained_as_dict,
+)
 from lakesmith.plan.health import Care, Task
 from lakesmith.plan.upkeep import HeldBack
 from lakesmith.project.definitions import TableName

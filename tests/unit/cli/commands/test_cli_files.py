@@ -9,9 +9,8 @@ from shop import Cli, Shop
 
 from lakesmith.catalog.record import Record
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.file_report import FileLine, FileReport, FileState, file_report, find_files
+from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.ledger_step import ledger_step
 from lakesmith.graph.load import load
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Strategy, TableStep

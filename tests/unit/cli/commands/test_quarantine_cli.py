@@ -14,8 +14,7 @@ from shop import T0, Cli, Shop
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Pin
-from lakesmith.execute.quarantine import QuarantineDecider
-from lakesmith.execute.quarantine_rows import fits
+from lakesmith.execute.quarantine import QuarantineDecider, fits
 from lakesmith.plan.steps import BadRows
 
 STRING, LONG = pa.string(), pa.int64()

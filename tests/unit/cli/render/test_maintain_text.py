@@ -6,8 +6,7 @@ import time
 
 from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_lines
 from lakesmith.errors import Problem
-from lakesmith.execute.health import NotThere, Unknown
-from lakesmith.execute.maintained import Maintained, Measured, NotMaintained
+from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, NotThere, Unknown
 from lakesmith.plan.health import Care, Health, Task
 from lakesmith.plan.upkeep import HeldBack
 from lakesmith.project.definitions import TableName

@@ -1,22 +1,65 @@
-"""Turns with runs: maintenance is done in pieces, each under the project's lock, and what waits for it comes in between."""
+"""Locks and leases of a lake are taken here: for one command, or in turns between runs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Final
 
 from lakesmith.catalog.home import project_lock
-from lakesmith.catalog.lease import Waiting
+from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import LockedError
-from lakesmith.execute.alone import lease
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.lake import Lake
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim on a lake: the project's lock on this machine, and the lease of a shared catalog.
+
+    Args:
+        lake: the lake.
+        command: how the holder is called in other processes' messages.
+        wait_seconds: how long other holders are waited for.
+        on_wait: called with the holder, in words, when waiting begins.
+        given_up: asked while waiting; True ends it at once.
+    """
+
+    lake: Lake
+    command: str
+    wait_seconds: float = 0.0
+    on_wait: Callable[[str], None] = lambda _: None
+    given_up: Callable[[], bool] = lambda: False
+
+    def lock(self) -> ProjectLock:
+        """Returns the lock. Entering raises LockedError LS701, and StateError LS525 for tables of another project."""
+        return project_lock(
+            self.lake.project,
+            self.command,
+            wait_seconds=self.wait_seconds,
+            on_wait=lambda holder: self.on_wait(str(holder) if holder else "another process"),
+            given_up=self.given_up,
+        )
+
+    def lease(self) -> AbstractContextManager[None]:
+        """Returns the lease; for a catalog in the project's folder the lock is enough. Entering raises LockedError LS703."""
+        catalog = self.lake.catalog
+        if not isinstance(catalog, RemoteCatalog):
+            return nullcontext()
+        waiting = Waiting(self.wait_seconds, lambda other: self.on_wait(str(other)), self.given_up)
+        return held(catalog.lease_table(self.lake.project.name), self.command, waiting)
+
+    @contextmanager
+    def both(self) -> Iterator[ProjectLock]:
+        """Holds the lock and the lease while the body runs."""
+        with self.lock() as lock, self.lease():
+            yield lock
+
 
 _GAP_SECONDS: Final = 0.3
 """How long the lock is free between two pieces: others look for it each tenth of a second."""
@@ -51,10 +94,11 @@ class Turns:
         else:
             self._let_others()
         try:
-            with self._lock() as lock:
+            claim = Claim(self.lake, self.command, self.wait_seconds, self.on_wait, self.stop.is_set)
+            with claim.lock() as lock:
                 if self.jvm_pid is not None:
                     lock.note_jvm(self.jvm_pid)
-                with self._lease():
+                with claim.lease():
                     self._go_on()
                     yield
         except LockedError:
@@ -75,16 +119,3 @@ class Turns:
     def _go_on(self) -> None:
         if self.stop.is_set():
             raise RunStopped([])
-
-    def _lock(self) -> ProjectLock:
-        return project_lock(
-            self.lake.project,
-            self.command,
-            wait_seconds=self.wait_seconds,
-            on_wait=lambda holder: self.on_wait(str(holder) if holder else "another process"),
-            given_up=self.stop.is_set,
-        )
-
-    def _lease(self) -> AbstractContextManager[None]:
-        waiting = Waiting(self.wait_seconds, lambda other: self.on_wait(str(other)), self.stop.is_set)
-        return lease(self.lake, self.command, waiting)

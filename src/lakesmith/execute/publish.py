@@ -1,22 +1,27 @@
-"""A record published without a JVM, where no row comes or goes with it: swapped in as every batch's, if the table is where the step was planned."""
+"""Publishes a progress record or a change of the file ledger without a JVM, if the table is where the step was planned."""
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import read_metadata
 from lakesmith.catalog.progress import most_live_rows
-from lakesmith.catalog.record import Account, Record
+from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.record_commit import can_be_written, write_commit
 from lakesmith.catalog.state import TableState
 from lakesmith.execute.engine import Outdated
+from lakesmith.execute.events import BatchReport
 from lakesmith.execute.faults import reach
-from lakesmith.execute.lake import Lake
+from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.execute.ledger_lines import asked_entries, batch_number, ledger_notes
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableDefinition
+from lakesmith.sources.ledger import hash_entries
 
 _TRIES: Final = 30
 
@@ -93,3 +98,47 @@ def _require_unmoved(state: TableState | None, step: TableStep) -> None:
         raise Outdated("the table was dropped or created again since it was planned")
     if (state.head.snapshot_id if state.head else None) != step.base.snapshot:
         raise Outdated("another writer moved the table since it was planned")
+
+
+def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
+    """Does a step that only enters files in the ledger; None, and nothing done, where it takes Spark to do it.
+
+    Raises Outdated when the table is not where the step was planned, and what writing to the ledger and the catalog raises.
+    """
+    ground = ground_of(lake, step)
+    if ground is None or _has_rows_to_go(lake, step, ground.base):
+        return None
+    attempt, started_ms = str(uuid.uuid4()), time.time_ns() // 1_000_000
+    entries = asked_entries(step, attempt, started_ms)
+    pin = lake.ledgers.append(step.name, ground.base.sidecars.get(LEDGER_PIN), entries)
+    reach("after-intent", str(step.name))
+    record = replace(
+        _record(step, ground),
+        attempt=attempt,
+        started_ms=started_ms,
+        sidecars={**ground.base.sidecars, LEDGER_PIN: pin},
+        ledger_hash=hash_entries(entries),
+    )
+    return BatchReport(record, publish_record(ground.catalog, step, record), record.notes)
+
+
+def _has_rows_to_go(lake: Lake, step: TableStep, base: Record) -> bool:
+    forgotten = [file.path for intake in step.intakes for file in intake.forget]
+    pin: Pin | None = base.sidecars.get(LEDGER_PIN)
+    return bool(forgotten) and lake.ledgers.ever_taken(step.name, pin, forgotten)
+
+
+def _record(step: TableStep, ground: Ground) -> Record:
+    return replace(
+        ground.base,
+        parent=ground.base.attempt,
+        batch=batch_number(step),
+        kind=step.strategy.value,
+        fingerprint=step.fingerprint,
+        account=ground.same_rows,
+        by_row=False,
+        files=0,
+        checks={},
+        notes=tuple(ledger_notes(step)),
+        columns=ground.columns,
+    )
