@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import common
+from lakesmith.plan.health import Care
 
 from lakesmith.cli.opening import open_project
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, Orders, verdicts
 from lakesmith.execute.run import Run
-from lakesmith.plan.health import Care
 from lakesmith.project.definitions import TableName
 
 GOAL = 1 / 0.7

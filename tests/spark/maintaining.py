@@ -10,7 +10,7 @@ from harness import ProjectHarness
 from lakesmith import limits
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Verdict, verdicts
-from lakesmith.plan.health import Care
+from lakesmith.plan.maintenance import Care
 from lakesmith.spark.maintain import Maintainer, maintain_tables
 
 SOON: Final = {

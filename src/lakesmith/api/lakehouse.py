@@ -31,7 +31,7 @@ from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, verdicts
 from lakesmith.execute.run import Run
 from lakesmith.execute.status import TableStatus, statuses
-from lakesmith.plan.health import Care
+from lakesmith.plan.maintenance import Care
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

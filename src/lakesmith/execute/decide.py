@@ -15,7 +15,7 @@ from lakesmith.execute.modules import project_modules
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.ties import ties_note
-from lakesmith.plan.begin import from_begin, of_others
+from lakesmith.plan.external_inputs import from_begin, of_others
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
 from lakesmith.plan.held import stays_held

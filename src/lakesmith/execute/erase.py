@@ -27,7 +27,7 @@ from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableS
 from lakesmith.project.definitions import TableName
 from lakesmith.project.nearest import listed
 from lakesmith.sources.ledger_view import HIDDEN
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import write_whole
 
 
@@ -36,7 +36,7 @@ class Asked:
     """What the caller named: the ``table``, others to erase from as well (``also``), and those whose columns mean something else (``besides``)."""
 
     table: TableName
-    persons: Persons
+    persons: ErasureFilter
     also: tuple[TableName, ...] = ()
     besides: tuple[TableName, ...] = ()
 
@@ -50,7 +50,7 @@ class Erasure:
     """
 
     asked: TableName
-    persons: Persons
+    persons: ErasureFilter
     sourced: tuple[TableName, ...]
     tables: tuple[TableName, ...]
     skipped: tuple[TableName, ...] = ()
@@ -64,7 +64,7 @@ class EraseDecider(Decider):
     """Decides on sourced tables to erase ``persons``, with the landing files that were rewritten (``renewed``, by table), and on all others
     as a run does. ``strategy``: ``ERASE``, or ``READMIT``, which lets new rows of theirs in again."""
 
-    persons: Persons | None = None
+    persons: ErasureFilter | None = None
     strategy: Strategy = Strategy.ERASE
     renewed: Mapping[TableName, tuple[FileIntake, ...]] = field(default_factory=dict)
 
@@ -151,7 +151,9 @@ def _tags(
     return found
 
 
-def _no_source(graph: Graph, asked: TableName, persons: Persons, above: Iterable[TableName]) -> UsageError:
+def _no_source(
+    graph: Graph, asked: TableName, persons: ErasureFilter, above: Iterable[TableName]
+) -> UsageError:
     sources = listed(map(str, above))
     return UsageError(
         Problem(
@@ -174,7 +176,7 @@ class Receipts:
     def __init__(self, state_dir: Path) -> None:
         self._folder = state_dir / _FOLDER
 
-    def id_of(self, asked: TableName, persons: Persons) -> str:
+    def id_of(self, asked: TableName, persons: ErasureFilter) -> str:
         """The same for the same call, and for nobody else to find out."""
         said = json.dumps([str(asked), persons.columns, persons.values])
         return hmac.new(self._key(), said.encode(), hashlib.sha256).hexdigest()[:16]
@@ -209,7 +211,7 @@ class Receipts:
         """How many erasures were begun here and did not come to their end."""
         return len(list(self._folder.glob("*.begun")))
 
-    def hidden(self, data: Any, persons: Persons, paths: Collection[str] = ()) -> Any:
+    def hidden(self, data: Any, persons: ErasureFilter, paths: Collection[str] = ()) -> Any:
         """JSON data without the names of files that tell of the persons, and without ``paths``: keyed hashes in their place."""
         if isinstance(data, str):
             # The longest first: one may be the beginning of another.
@@ -222,7 +224,7 @@ class Receipts:
             return {key: self.hidden(each, persons, paths) for key, each in data.items()}
         return [self.hidden(each, persons, paths) for each in data] if isinstance(data, list) else data
 
-    def hide_names(self, persons: Persons) -> None:
+    def hide_names(self, persons: ErasureFilter) -> None:
         """Takes the names of files that tell of the persons out of all receipts: older ones had them."""
         for path in self._folder.glob("*.json"):
             said = json.loads(path.read_text())

@@ -23,7 +23,7 @@ from lakesmith.project.scratch import scratch_folder
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
 from lakesmith.sources.without_persons import Wanted, stand_in_file
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import left_by_killed
 
 _PACKED_INSIDE: Final = (b"PAR1", b"Obj\x01", b"ORC")
@@ -37,7 +37,7 @@ class Looked:
     """What is looked for, and where: the files of ``tables`` in the project of ``lake``."""
 
     lake: Lake
-    persons: Persons
+    persons: ErasureFilter
     tables: tuple[TableDefinition, ...]
 
     @property

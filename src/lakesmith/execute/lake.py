@@ -21,7 +21,7 @@ from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.catalog.unfinished import require_finished
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError, UsageError
-from lakesmith.plan.begin import no_such_begin
+from lakesmith.plan.external_inputs import no_such_begin
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import Decision, FileIntake, InputRange, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import (

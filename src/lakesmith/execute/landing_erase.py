@@ -19,7 +19,7 @@ from lakesmith.sources.model import FileAction, FileIdentity
 from lakesmith.sources.object_client import client_of
 from lakesmith.sources.objects import bucket_and_key, object_status
 from lakesmith.sources.without_persons import Wanted, names_in_files, why_not, without_persons
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import write_whole
 
 _NO_FOLDER = "LS401"
@@ -180,7 +180,7 @@ class Made:
     note: Callable[[str], None]
 
 
-def wanted_of(table: TableDefinition, persons: Persons) -> Wanted:
+def wanted_of(table: TableDefinition, persons: ErasureFilter) -> Wanted:
     """Whose records go out of the files of a table."""
     columns = [(it.name, earlier) for it in table.columns for earlier in (it.earlier or (None,))]
     names = tuple(names_in_files(columns, name) for name in persons.columns)

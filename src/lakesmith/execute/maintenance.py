@@ -13,7 +13,15 @@ from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.plan.health import (
+from lakesmith.plan.expiry import (
+    HeldBack,
+    held_back,
+    needs_of_readers,
+    old_of_sidecar,
+    old_snapshots,
+    pinned_by,
+)
+from lakesmith.plan.maintenance import (
     Care,
     FileFacts,
     Health,
@@ -26,14 +34,6 @@ from lakesmith.plan.health import (
     worth_a_look,
 )
 from lakesmith.plan.steps import Base
-from lakesmith.plan.upkeep import (
-    HeldBack,
-    held_back,
-    needs_of_readers,
-    old_of_sidecar,
-    old_snapshots,
-    pinned_by,
-)
 from lakesmith.project.definitions import Maintenance, TableName
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.fetch import not_read
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.health import Health, health_of
+from lakesmith.plan.maintenance import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
 from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import TableName

@@ -10,12 +10,12 @@ from lakesmith.catalog.progress import Reason
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.plan.begin import begun
+from lakesmith.plan.external_inputs import begun
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.planner import changed_columns
+from lakesmith.plan.snapshot_ranges import snapshot_ranges_of
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
-from lakesmith.plan.stretches import stretches_of
 from lakesmith.project.definitions import TableName
 from lakesmith.project.windows import Marks, with_windows
 
@@ -119,31 +119,31 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
 def _from_begin(step: TableStep, inputs: Mapping[TableName, TableFacts]) -> TableStep | Verification:
     """The step with tables of others read from where they begin."""
     lines: list[tuple[InputRange, ...]] = []
-    for line in (step.inputs, *step.stretches):
+    for line in (step.inputs, *step.snapshot_ranges):
         found = [begun(item, inputs[item.table]) for item in line]
         for each, item in zip(found, line, strict=True):
             if isinstance(each, Reason):
                 return skipped(step.name, f"{item.table}: {each.text}")
         lines.append(tuple(each for each in found if isinstance(each, InputRange)))
-    return replace(step, inputs=lines[0], stretches=tuple(lines[1:]))
+    return replace(step, inputs=lines[0], snapshot_ranges=tuple(lines[1:]))
 
 
 def _as_looked_up(
     step: TableStep, facts: TableFacts, states: Mapping[TableName, TableState]
 ) -> TableStep | Verification:
-    """The step by stretches, each with the lookups that its batches had."""
+    """The step by snapshot ranges, each with the lookups that its batches had."""
     (driving,) = step.driving
     if facts.state is None or facts.progress is None:
         return skipped(step.name, "it has no progress record")
-    found = stretches_of(step.table, driving.table, facts.state, facts.progress.snapshot)
+    found = snapshot_ranges_of(step.table, driving.table, facts.state, facts.progress.snapshot)
     if isinstance(found, Reason):
         return skipped(step.name, found.text)
-    for item in (item for stretch in found for item in stretch):
+    for item in (item for ranges in found for item in ranges):
         if item.end is not None and item.end not in states[item.table].snapshots:
             return skipped(
                 step.name, f"snapshot {item.end} of {item.table}, with which rows were computed, has expired"
             )
-    return replace(step, stretches=found)
+    return replace(step, snapshot_ranges=found)
 
 
 def as_dict(found: Verification) -> Mapping[str, object]:

@@ -10,7 +10,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.sources.model import FileIdentity, UnreadFile
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 
 class Strategy(StrEnum):
@@ -148,7 +148,7 @@ class TableStep:
     ``persons``: whose rows are erased.
     ``loses``: what the batch would take away for good, in words, as far as planning can tell; it fails unless that is ``approved``, and
     names the ``readers`` of the table then. ``drops``: columns of a table of files that leave before the batch.
-    ``stretches``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
+    ``snapshot_ranges``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
     """
 
     table: TableDefinition
@@ -163,10 +163,10 @@ class TableStep:
     refused: Mapping[str, str] = field(default_factory=dict)
     bad_rows: BadRows = BadRows()
     definition: Mapping[str, str] = field(default_factory=dict)
-    stretches: tuple[tuple[InputRange, ...], ...] = ()
+    snapshot_ranges: tuple[tuple[InputRange, ...], ...] = ()
     idle: tuple[TableName, ...] = ()
     arrived: Mapping[str, int] = field(default_factory=dict)
-    persons: Persons | None = None
+    persons: ErasureFilter | None = None
     approved: bool = False
     loses: tuple[str, ...] = ()
     readers: tuple[TableName, ...] = ()

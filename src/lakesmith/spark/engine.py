@@ -23,7 +23,6 @@ from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
-from lakesmith.spark.judge.rule_misfits import failed_filter
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
@@ -33,6 +32,7 @@ from lakesmith.spark.kinds.take_files import landing_file, take_files
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm
+from lakesmith.spark.validation.rule_misfits import failed_filter
 
 BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""

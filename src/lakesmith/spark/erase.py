@@ -26,7 +26,7 @@ from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_posit
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 _REWRITTEN: Final = (SidecarKind.QUARANTINE.value, SidecarKind.TOMBSTONES.value, LEDGER_PIN)
 
@@ -174,11 +174,11 @@ def _with_columns(lake: Lake, erasure: Erasure) -> Iterable[TableName]:
             yield name
 
 
-def _rows(spark: SparkSession, name: TableName, persons: Persons) -> DataFrame:
+def _rows(spark: SparkSession, name: TableName, persons: ErasureFilter) -> DataFrame:
     return spark.table(physical(name)).where(persons.condition())
 
 
-def _bad_rows(spark: SparkSession, quarantine: TableName, persons: Persons) -> DataFrame:
+def _bad_rows(spark: SparkSession, quarantine: TableName, persons: ErasureFilter) -> DataFrame:
     return spark.table(physical(quarantine)).where(in_quarantine(persons))
 
 

@@ -26,7 +26,7 @@ from lakesmith.spark.iceberg.unnamed_files import TableFolder, UnnamedFile
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.orphans import require_no_other
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 _VECTORS: Final = "-deletes.puffin"
 _PARQUET: Final = ".parquet"
@@ -78,7 +78,9 @@ def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
 class _Look:
     """At one table or sidecar."""
 
-    def __init__(self, spark: SparkSession, name: TableName, state: TableState, persons: Persons) -> None:
+    def __init__(
+        self, spark: SparkSession, name: TableName, state: TableState, persons: ErasureFilter
+    ) -> None:
         self.spark, self.name, self._state = spark, name, state
         self.folder = TableFolder(spark, name)
         self._conditions = list(_conditions(name, columns_of(state), persons))
@@ -113,7 +115,7 @@ class _Look:
         return int(self.spark.sql(query).collect()[0][0])
 
 
-def _conditions(name: TableName, columns: frozenset[str], persons: Persons) -> Iterator[str]:
+def _conditions(name: TableName, columns: frozenset[str], persons: ErasureFilter) -> Iterator[str]:
     """SQL that is true for a row of theirs, or for one that has the name of a file which tells of them."""
     if _is_sidecar(name, SidecarKind.QUARANTINE):
         yield f"({in_quarantine(persons)})"

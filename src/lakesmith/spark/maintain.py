@@ -23,7 +23,7 @@ from lakesmith.execute.faults import note_jvm, reach
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Orders, summary_health
-from lakesmith.plan.health import Care, Task, specs_to_rewrite
+from lakesmith.plan.maintenance import Care, Task, specs_to_rewrite
 from lakesmith.project.definitions import Maintenance, TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.procedures import (

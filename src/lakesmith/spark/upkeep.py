@@ -19,7 +19,7 @@ from lakesmith.catalog.state import MAIN
 from lakesmith.errors import RunError
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import known_states
-from lakesmith.plan.upkeep import (
+from lakesmith.plan.expiry import (
     fresh_files_below,
     needed_by_others,
     old_of_sidecar,

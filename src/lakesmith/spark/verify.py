@@ -20,8 +20,8 @@ from lakesmith.spark.frames.comparable import comparable, has_equality, has_frac
 from lakesmith.spark.frames.multisets import SIDES, THERE, WANTED, both_counts, less, more, side, totals
 from lakesmith.spark.frames.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
-from lakesmith.spark.judge.outcome import judged_rows, outcome_of
 from lakesmith.spark.query.table_query import query_rows
+from lakesmith.spark.validation.outcome import outcome_of, validated_rows
 from lakesmith.sql.analysis import analyse
 
 _OTHER: Final = "_lakesmith_other"
@@ -41,7 +41,7 @@ def verify_table(batch: Batch) -> Verification:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
     if unfit := [name for name in columns if not has_equality(types[name.lower()])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
-    expected = outcome_of(judged_rows(rows, batch.step.table)).rows
+    expected = outcome_of(validated_rows(rows, batch.step.table)).rows
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     kinds = {name: types[name.lower()] for name in columns}
     both = side(_in_comparable(expected, kinds), WANTED).unionByName(

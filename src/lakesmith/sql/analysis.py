@@ -74,7 +74,7 @@ def analyse(sql: str) -> SqlAnalysis:
 
 def _analysed(sql: str) -> SqlAnalysis:
     from lakesmith.sql.adding import sums_of
-    from lakesmith.sql.by_keys import what_merges, why_not_by_keys
+    from lakesmith.sql.incremental_by_key import what_merges, why_not_by_keys
     from lakesmith.sql.parse import parse
     from lakesmith.sql.result_columns import outputs
     from lakesmith.sql.row_wise import driven_by_one, shape_of

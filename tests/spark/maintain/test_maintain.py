@@ -15,7 +15,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import NotMaintained
 from lakesmith.execute.verify import Verdict
-from lakesmith.plan.health import Care, Task
+from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName
 
 QUARANTINE = "lakesmith.bronze__sales__quarantine"

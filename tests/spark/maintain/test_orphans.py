@@ -13,7 +13,7 @@ from maintaining import found_in, maintained, must_maintain, soon
 
 from lakesmith.catalog.marks import mark
 from lakesmith.execute.maintenance import NotMaintained, Orders
-from lakesmith.plan.health import Care, Task
+from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle
 

@@ -12,7 +12,7 @@ from lakesmith.errors import Place
 from lakesmith.execute.decide import query_of
 from lakesmith.execute.lake import Lake, external_facts
 from lakesmith.graph.graph import Node
-from lakesmith.plan.begin import from_begin
+from lakesmith.plan.external_inputs import from_begin
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.planner import plan_derived

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lakesmith.execute.erase import Receipts
 from lakesmith.project.definitions import TableName
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
-ADA = Persons(("email",), (("ada@x.com",),))
+ADA = ErasureFilter(("email",), (("ada@x.com",),))
 PEOPLE = TableName("silver", "people")
 
 

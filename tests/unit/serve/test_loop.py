@@ -16,7 +16,7 @@ from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained
-from lakesmith.plan.health import Task
+from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName
 from lakesmith.serve.arrivals import Arrivals

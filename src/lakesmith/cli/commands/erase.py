@@ -34,7 +34,7 @@ from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnErase
 from lakesmith.project.nearest import listed
-from lakesmith.sql.parse_persons import parse_persons
+from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
 
 app = command_app()
 
@@ -113,7 +113,7 @@ def erase_command(root: Path, target: str | None, table: str, options: EraseOpti
 
 def _asked(opened: Opened, table: str, options: EraseOptions) -> Asked:
     also, besides = (tuple(map(opened.one_of_ours, each)) for each in (options.also, options.besides))
-    return Asked(opened.one_of_ours(table), parse_persons(options.where), also, besides)
+    return Asked(opened.one_of_ours(table), parse_erasure_filter(options.where), also, besides)
 
 
 def readmit_command(root: Path, target: str | None, table: str, options: EraseOptions, as_json: bool) -> int:

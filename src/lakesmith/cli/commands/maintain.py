@@ -24,7 +24,7 @@ from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, Verdict, verdicts
-from lakesmith.plan.health import Care
+from lakesmith.plan.maintenance import Care
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -20,7 +20,7 @@ from lakesmith.cli.render.up_section import up_as_dict, up_lines
 from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.execute.erase import Receipts
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
-from lakesmith.plan.health import signs
+from lakesmith.plan.maintenance import signs
 from lakesmith.serve.state import UpState, is_alive, read_state
 
 app = command_app()

@@ -16,8 +16,8 @@ from lakesmith.execute.maintenance import (
     Verdict,
     maintained_as_dict,
 )
-from lakesmith.plan.health import Care, Task
-from lakesmith.plan.upkeep import HeldBack
+from lakesmith.plan.expiry import HeldBack
+from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName
 
 _HEADER: Final = ("table", "files", "size", "deleted", "snapshots", "needs", "why")

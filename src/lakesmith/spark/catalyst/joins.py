@@ -11,8 +11,8 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.merged_values import is_for_equals
 from lakesmith.spark.catalyst.occurrences import Occurrence
-from lakesmith.spark.catalyst.seen import Seen
 from lakesmith.spark.catalyst.tree import Plans, conjuncts, output_of, references
+from lakesmith.spark.catalyst.visible_columns import Seen
 
 ROW_SIDES: Final = {
     "Inner": (True, True),

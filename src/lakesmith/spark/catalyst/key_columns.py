@@ -34,7 +34,6 @@ from lakesmith.spark.catalyst.joins import on_both_sides, require_known, seen_of
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, origin_of
 from lakesmith.spark.catalyst.merged_values import has_equals, is_of_merged
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
-from lakesmith.spark.catalyst.seen import Seen, shared_origins
 from lakesmith.spark.catalyst.tree import (
     Plans,
     analysed,
@@ -49,6 +48,7 @@ from lakesmith.spark.catalyst.tree import (
     references,
     require_pure,
 )
+from lakesmith.spark.catalyst.visible_columns import Seen, shared_origins
 
 _SAME: Final = frozenset(
     {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Repartition", "RepartitionByExpression"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakesmith.plan.health import ManifestFacts
+from lakesmith.plan.maintenance import ManifestFacts
 from lakesmith.project.definitions import FileOrder, TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.iceberg.commits import CATALOG, physical

@@ -34,10 +34,10 @@ from lakesmith.spark.iceberg.ddl import (
     widen_table,
     widenings,
 )
-from lakesmith.spark.judge.validity import as_rows
 from lakesmith.spark.kinds.window_ends import marks_of, rows_ahead
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
 from lakesmith.spark.refresh.by_keys import refresh_keys
+from lakesmith.spark.validation.validity_periods import as_rows
 from lakesmith.spark.write.plain import write_plain
 from lakesmith.spark.write.rebuild import rebuild
 from lakesmith.spark.write.upsert import upsert

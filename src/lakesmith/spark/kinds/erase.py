@@ -23,8 +23,8 @@ from lakesmith.spark.batch.earlier_rows import is_of
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
 from lakesmith.spark.iceberg.commits import physical
-from lakesmith.spark.judge.erased import COLUMNS, hash_of, left_out
-from lakesmith.sql.persons import Persons, regex_of
+from lakesmith.spark.validation.erased_rows import COLUMNS, hash_of, left_out
+from lakesmith.sql.erasure_filter import ErasureFilter, regex_of
 
 _NOBODY: Final = "false"
 
@@ -62,7 +62,7 @@ def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     return table_uuid, Draft(account, by_row=False, sidecars=sidecars, ledger_hash=lines_hash)
 
 
-def _theirs(batch: Batch, persons: Persons) -> str:
+def _theirs(batch: Batch, persons: ErasureFilter) -> str:
     """SQL of whose rows go: nobody's in a table without the columns, of which only the names of files are looked at."""
     there = frozenset(column.name.lower() for column in batch.state().columns)
     return persons.condition() if persons.within(there) else _NOBODY
@@ -150,7 +150,7 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     return table_uuid, Draft(Account(), by_row=False, sidecars={writer.kind.value: writer.pin()})
 
 
-def in_quarantine(persons: Persons) -> str:
+def in_quarantine(persons: ErasureFilter) -> str:
     """SQL that is true for bad rows of theirs: a value stands in the text of the row, with no letter or digit beside it."""
     return " OR ".join(f"({' AND '.join(map(_mentions, values))})" for values in persons.values)
 
@@ -161,7 +161,7 @@ def _mentions(value: str) -> str:
     return f"(coalesce(raw, '') RLIKE {pattern} OR coalesce(row, '') RLIKE {pattern})"
 
 
-def _clear_quarantine(batch: Batch, persons: Persons, named: _Named) -> dict[str, Pin]:
+def _clear_quarantine(batch: Batch, persons: ErasureFilter, named: _Named) -> dict[str, Pin]:
     if batch.step.base.pin(SidecarKind.QUARANTINE) is None:
         return {}
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, OF_QUARANTINE)
@@ -172,7 +172,7 @@ def _clear_quarantine(batch: Batch, persons: Persons, named: _Named) -> dict[str
     return {writer.kind.value: writer.pin()}
 
 
-def _remember(batch: Batch, persons: Persons) -> dict[str, Pin]:
+def _remember(batch: Batch, persons: ErasureFilter) -> dict[str, Pin]:
     """Adds the hashes that are not there yet."""
     ids = {column.name.lower(): column.field_id for column in batch.state().columns}
     rows = ", ".join(f"({', '.join(map(literal, values))})" for values in persons.values)

@@ -27,12 +27,12 @@ from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
-from lakesmith.spark.judge.rules import checks_of, rule_counts
 from lakesmith.spark.kinds.derive import prepare_table
 from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
 from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS, good_rows, judge_rows
 from lakesmith.spark.read.request import SOURCE_POSITION
+from lakesmith.spark.validation.rules import checks_of, rule_counts
 
 
 def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:

@@ -44,10 +44,6 @@ from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.judge.erased import LeftOut, left_out, note_of
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
-from lakesmith.spark.judge.rule_misfits import add_reasons
-from lakesmith.spark.judge.rules import checks_of, rule_counts, rule_reasons
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
@@ -58,6 +54,10 @@ from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_
 from lakesmith.spark.kinds.type_misfits import judge_types
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE
+from lakesmith.spark.validation.erased_rows import LeftOut, left_out, note_of
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.rule_misfits import add_reasons
+from lakesmith.spark.validation.rules import checks_of, rule_counts, rule_reasons
 
 SYSTEM_COLUMNS = (
     Column("_source_file", "string", "the landing file the row came from"),

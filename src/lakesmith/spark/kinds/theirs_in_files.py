@@ -21,7 +21,7 @@ from lakesmith.spark.kinds.intake import open_intake
 from lakesmith.spark.read.request import RAW, REASONS, SOURCE_FILE
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 
 @dataclass
@@ -37,7 +37,7 @@ def theirs_in_files(
     lake: Lake,
     table: TableDefinition,
     files: Sequence[tuple[Source, Sequence[FileIdentity]]],
-    persons: Persons,
+    persons: ErasureFilter,
 ) -> InFiles:
     """Looks into the files of the table's sources."""
     sessions, found = ReadingSessions(session.spark), InFiles()
@@ -55,7 +55,7 @@ def theirs_in_files(
     return found
 
 
-def _look(batch: Batch, intake: FileIntake, persons: Persons, found: InFiles) -> None:
+def _look(batch: Batch, intake: FileIntake, persons: ErasureFilter, found: InFiles) -> None:
     """Halves what cannot be read as a whole, until the files are left that cannot be read."""
     files = intake.take
     if not files:
@@ -74,7 +74,7 @@ def _look(batch: Batch, intake: FileIntake, persons: Persons, found: InFiles) ->
             _look(batch, replace(intake, take=part), persons, found)
 
 
-def _counted(rows: DataFrame, persons: Persons, names: frozenset[str]) -> dict[str, tuple[int, int]]:
+def _counted(rows: DataFrame, persons: ErasureFilter, names: frozenset[str]) -> dict[str, tuple[int, int]]:
     good = persons.condition() if persons.within(names) else "false"
     bad = in_quarantine(persons)
     theirs = f"IF(size({REASONS}) = 0, coalesce({good}, false), {bad})"

@@ -111,8 +111,8 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     ``with_arrival``: with the column that says when a row arrived, where that is known (see ``catalyst.arrival``).
     Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
     """
-    if batch.step.stretches:
-        return _rows_by_stretches(batch, with_arrival)
+    if batch.step.snapshot_ranges:
+        return _rows_by_snapshot_ranges(batch, with_arrival)
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
     rows = rows_over(batch, at_occurrences(batch, whole))
     if rows.acted and batch.step.strategy is not Strategy.FULL:
@@ -135,11 +135,11 @@ def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
     return rows
 
 
-def _rows_by_stretches(batch: Batch, with_arrival: bool) -> QueryRows:
-    """The query over each stretch, with the lookups that were current then."""
+def _rows_by_snapshot_ranges(batch: Batch, with_arrival: bool) -> QueryRows:
+    """The query over each snapshot range, with the lookups that were current then."""
     parts = []
-    for stretch in batch.step.stretches:
-        whole = {item.table: read_range(batch.spark, item) for item in stretch}
+    for ranges in batch.step.snapshot_ranges:
+        whole = {item.table: read_range(batch.spark, item) for item in ranges}
         parts.append(rows_over(batch, at_occurrences(batch, whole), with_arrival))
     frame = parts[0].frame
     for part in parts[1:]:

@@ -32,13 +32,13 @@ from lakesmith.spark.frames.comparable import has_equality, holds_maps
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
-from lakesmith.spark.judge.key_versions import Judged, note_of_ties
-from lakesmith.spark.judge.outcome import judged_rows, outcome_of
 from lakesmith.spark.jvm.failures import wrong_value
 from lakesmith.spark.query.table_query import QueryRows, rows_over
 from lakesmith.spark.refresh.sidecars import SidecarChange, refresh_quarantine, refresh_tombstones
 from lakesmith.spark.refresh.sums import Sums, bring_forward, find_sums
 from lakesmith.spark.refresh.touched_keys import Touched, find_touched, moved_inputs
+from lakesmith.spark.validation.key_versions import Validated, note_of_ties
+from lakesmith.spark.validation.outcome import outcome_of, validated_rows
 from lakesmith.spark.write.replace_rows import can_replace
 from lakesmith.spark.write.row_difference import Difference, difference, replace_differing, with_places
 
@@ -83,7 +83,7 @@ def _bring(batch: Batch, query: Query, sums: Sums | None, touched: Touched, kept
         return Draft(Account(read=touched.read), by_row=False)
     if sums is None:
         batch.say(f"computing {touched.count} keys")
-        return _compute(batch, _judged(batch, query, touched), touched, kept)
+        return _compute(batch, _validated(batch, query, touched), touched, kept)
     batch.say(f"adding up the changes of {touched.count} keys")
     with _whole_where_values_fail(batch):
         return _add_up(batch, query, sums, touched, kept)
@@ -133,33 +133,33 @@ def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept
     differing = forward.differing
     if forward.open.count:
         batch.say(f"computing {forward.open.count} keys from their rows")
-        judged = _judged(batch, query.by(sums.groups), forward.open)
-        wanted = in_types(outcome_of(judged).rows, columns, sums.types)
+        validated = _validated(batch, query.by(sums.groups), forward.open)
+        wanted = in_types(outcome_of(validated).rows, columns, sums.types)
         differing += difference(wanted, _there(batch, forward.open, columns), columns, sums.groups, kept)
     replace_differing(batch, differing)
     batch.pass_point("after-data")
     return Draft(_account(touched, differing), by_row=False)
 
 
-def _compute(batch: Batch, judged: Judged, touched: Touched, kept: Kept) -> Draft:
+def _compute(batch: Batch, validated: Validated, touched: Touched, kept: Kept) -> Draft:
     """Replaces what differs of the touched keys: in the table, in its quarantine, and in its tombstones."""
     table, seen = batch.step.table, RowCounts()
     has_sidecars = bool(table.key or table.checks)
     if has_sidecars:
-        judged = replace(judged, frame=kept.keep(judged.observed(seen).frame))
-    outcome = outcome_of(judged)
-    columns = (*judged.columns, *table.added_columns)
+        validated = replace(validated, frame=kept.keep(validated.observed(seen).frame))
+    outcome = outcome_of(validated)
+    columns = (*validated.columns, *table.added_columns)
     wanted = in_types(outcome.rows, columns, column_types(batch.spark, batch.name))
     there = _there(batch, touched, columns)
     differing = difference(wanted, there, columns, _identity(batch, touched), kept)
     aside = SidecarChange({}, 0, {})
     if has_sidecars:
-        aside = refresh_quarantine(batch, judged, touched, kept, counts_of(seen)["bad"])
+        aside = refresh_quarantine(batch, validated, touched, kept, counts_of(seen)["bad"])
     replace_differing(batch, differing)
     batch.pass_point("after-data")
     buried = refresh_tombstones(batch, outcome.deletes, touched, kept) if table.key else {}
     account = replace(_account(touched, differing), quarantined=aside.bad)
-    ties = note_of_ties(judged.ties_by_values) if table.key else ()
+    ties = note_of_ties(validated.ties_by_values) if table.key else ()
     return Draft(account, by_row=False, sidecars={**aside.pins, **buried}, checks=aside.checks, warnings=ties)
 
 
@@ -189,14 +189,14 @@ def _by_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Query:
     return Query(rows, tuple(name for name, _ in chosen), tuple(origins for _, origins in chosen))
 
 
-def _judged(batch: Batch, query: Query, touched: Touched) -> Judged:
-    """All rows that the query has of the touched keys, judged."""
+def _validated(batch: Batch, query: Query, touched: Touched) -> Validated:
+    """All rows that the query has of the touched keys, validated."""
     views = touched.inputs(batch, query.origins)
     found = rows_over(batch, views, with_arrival=bool(batch.step.table.key))
     given = {name.lower() for name in found.columns}
     gone = {name: F.lit(None) for name in query.rows.columns if name.lower() not in given}
     among = replace(found, frame=touched.among(found.frame.withColumns(gone)))
-    return judged_rows(among, batch.step.table)
+    return validated_rows(among, batch.step.table)
 
 
 def _there(batch: Batch, touched: Touched, columns: Sequence[str]) -> DataFrame:

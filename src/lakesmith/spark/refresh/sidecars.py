@@ -25,9 +25,9 @@ from lakesmith.spark.frames.exact_json import read_json, restored, types_of
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side, totals
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.judge.key_versions import Judged
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
 from lakesmith.spark.refresh.touched_keys import Touched
+from lakesmith.spark.validation.key_versions import Validated
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
 
 _KEY: Final = "_lakesmith_key"
 _PARSED: Final = "_lakesmith_parsed"
@@ -48,22 +48,24 @@ class SidecarChange:
     checks: Mapping[str, int]
 
 
-def refresh_quarantine(batch: Batch, judged: Judged, touched: Touched, kept: Kept, bad: int) -> SidecarChange:
-    """Brings the quarantine's rows of the touched keys to the ``bad`` ones among ``judged``, which are all of those keys.
+def refresh_quarantine(
+    batch: Batch, validated: Validated, touched: Touched, kept: Kept, bad: int
+) -> SidecarChange:
+    """Brings the quarantine's rows of the touched keys to the ``bad`` ones among ``validated``, which are all of those keys.
 
     Raises QualityError LS801 when the batch is to be stopped by bad rows and some came; RunError LS611 when the quarantine
     did not take what it was given; NotIncremental where what it has cannot be held against them.
     """
-    checks = {rule.text: 0 for rule in judged.table.checks}
+    checks = {rule.text: 0 for rule in validated.table.checks}
     held = read_pinned(batch, SidecarKind.QUARANTINE)
     if not bad and held is None:
         return SidecarChange({}, 0, checks)
-    wanted = content_of(judged.bad, judged.columns)
+    wanted = content_of(validated.bad, validated.columns)
     both, others = side(wanted, WANTED), RowCounts()
     if held is not None:
-        types = types_of(judged.frame.schema, judged.columns)
+        types = types_of(validated.frame.schema, validated.columns)
         seen = others.observe(held, F.count_if(F.col("row_types") != types).alias("others"))
-        both = both.unionByName(side(_of_keys(seen, judged, touched), THERE))
+        both = both.unionByName(side(_of_keys(seen, validated, touched), THERE))
     broken = [
         (F.when(F.array_contains("reasons", rule), more()), f"rule_{number}")
         for number, rule in enumerate(checks)
@@ -75,7 +77,7 @@ def refresh_quarantine(batch: Batch, judged: Judged, touched: Touched, kept: Kep
         raise NotIncremental("its bad rows are kept in other types than its query gives now")
     if not counts["came"] and not counts["went"]:
         return SidecarChange({}, 0, checks)
-    stop_if_asked(batch, counts["came"], judged.bad)
+    stop_if_asked(batch, counts["came"], validated.bad)
     pins = _write_bad(batch, differing, counts["came"], counts["went"])
     return SidecarChange(
         pins, counts["came"], {rule: counts[f"rule_{number}"] for number, rule in enumerate(checks)}
@@ -101,9 +103,9 @@ def refresh_tombstones(
     return bury(batch, new, counts["came"], stale)
 
 
-def _of_keys(held: DataFrame, judged: Judged, touched: Touched) -> DataFrame:
+def _of_keys(held: DataFrame, validated: Validated, touched: Touched) -> DataFrame:
     """Those of a quarantine's rows that have one of the keys. They are kept as JSON, which is read in the query's types."""
-    types = types_of(judged.frame.schema, touched.names)
+    types = types_of(validated.frame.schema, touched.names)
     parsed = held.withColumn(_PARSED, F.expr(read_json("row", types)))
     _require_texts(touched)
     keyed = parsed.withColumn(_KEY, F.struct(*map(F.expr, restored(_PARSED, types))))

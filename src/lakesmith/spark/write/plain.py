@@ -11,30 +11,30 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
-from lakesmith.spark.judge.outcome import judged_rows
-from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.query.table_query import QueryRows
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.outcome import validated_rows
+from lakesmith.spark.validation.rules import checks_of
 
 
 def write_plain(batch: Batch, rows: QueryRows) -> Draft:
     """Writes the rows to the working branch in one pass; bad ones, if there are any, in a second.
 
-    Raises QualityError LS802 as ``judged_rows``.
+    Raises QualityError LS802 as ``validated_rows``.
     """
-    judged, seen = judged_rows(rows, batch.step.table), RowCounts()
-    good = judged.observed(seen).good.select(*map(quoted, rows.columns))
+    validated, seen = validated_rows(rows, batch.step.table), RowCounts()
+    good = validated.observed(seen).good.select(*map(quoted, rows.columns))
     batch.say("writing")
     _write(batch, rows.stored(good))
     batch.pass_point("after-data")
     counts = counts_of(seen)
-    stop_if_asked(batch, counts["bad"], judged.bad)
+    stop_if_asked(batch, counts["bad"], validated.bad)
     return Draft(
         account=_account(batch, counts["out"], counts["bad"]),
         by_row=batch.step.row_wise,
-        sidecars=set_aside(batch, judged.bad, rows.columns, counts["bad"]),
-        checks=checks_of(judged.table.checks, counts),
-        unknown=judged.unknown(counts),
+        sidecars=set_aside(batch, validated.bad, rows.columns, counts["bad"]),
+        checks=checks_of(validated.table.checks, counts),
+        unknown=validated.unknown(counts),
     )
 
 

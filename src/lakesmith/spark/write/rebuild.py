@@ -18,12 +18,12 @@ from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.batch.tombstones import bury
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
-from lakesmith.spark.judge.key_versions import Judged, judge, note_of_ties
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
-from lakesmith.spark.judge.outcome import Placed, placed_of
-from lakesmith.spark.judge.rules import checks_of
-from lakesmith.spark.judge.validity import VERSION_FATES, fate_counts
 from lakesmith.spark.query.table_query import QueryRows
+from lakesmith.spark.validation.key_versions import Validated, note_of_ties, validate
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.outcome import Placed, placed_of
+from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.validation.validity_periods import VERSION_FATES, fate_counts
 
 
 def rebuild(batch: Batch, rows: QueryRows) -> Draft:
@@ -32,15 +32,15 @@ def rebuild(batch: Batch, rows: QueryRows) -> Draft:
     They are kept on disk while they are written twice (rows and tombstones), and only where the table has deletes.
     Raises RunError LS615 as ``tracked_columns``.
     """
-    judged, seen = judge(rows, batch.step.table), RowCounts()
-    placed = placed_of(judged.observed(seen))
+    validated, seen = validate(rows, batch.step.table), RowCounts()
+    placed = placed_of(validated.observed(seen))
     kept = placed.frame.persist(StorageLevel.DISK_ONLY) if batch.step.table.delete_when else placed.frame
     try:
         fates = _write(batch, kept, placed, rows)
         _require_few_deletes(batch, kept.where(placed.rows))
         counts = counts_of(seen)
-        stop_if_asked(batch, counts["bad"], judged.bad)
-        return _draft(batch, judged, kept.where(placed.deletes), counts, fates)
+        stop_if_asked(batch, counts["bad"], validated.bad)
+        return _draft(batch, validated, kept.where(placed.deletes), counts, fates)
     finally:
         kept.unpersist()
 
@@ -84,19 +84,23 @@ def _write(batch: Batch, versions: DataFrame, placed: Placed, rows: QueryRows) -
 
 
 def _draft(
-    batch: Batch, judged: Judged, deletes: DataFrame, counts: Mapping[str, int], fates: Mapping[str, int]
+    batch: Batch,
+    validated: Validated,
+    deletes: DataFrame,
+    counts: Mapping[str, int],
+    fates: Mapping[str, int],
 ) -> Draft:
     pins = {
-        **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
+        **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
         **bury(batch, deletes, fates["buried"]),
     }
     return Draft(
         account=_account(batch, counts, fates),
         by_row=batch.step.row_wise,
         sidecars=pins,
-        checks=checks_of(judged.table.checks, counts),
-        unknown=judged.unknown(counts),
-        warnings=note_of_ties(judged.ties_by_values),
+        checks=checks_of(validated.table.checks, counts),
+        unknown=validated.unknown(counts),
+        warnings=note_of_ties(validated.ties_by_values),
     )
 
 

@@ -25,12 +25,11 @@ from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
-from lakesmith.spark.judge.key_versions import DELETE, Judged, judge, note_of_ties
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
-from lakesmith.spark.judge.rules import checks_of
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_rows
-from lakesmith.spark.write.upsert_fates import (
+from lakesmith.spark.validation.key_versions import DELETE, Validated, note_of_ties, validate
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.write.merge_outcomes import (
     FATE,
     PLACES,
     Fates,
@@ -41,43 +40,44 @@ from lakesmith.spark.write.upsert_fates import (
     sent,
     settle_ties,
 )
+from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_rows
 
 
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
-    judged, seen = judge(rows, batch.step.table), RowCounts()
+    validated, seen = validate(rows, batch.step.table), RowCounts()
     with Kept() as kept:
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
-        winners = kept.keep(judged.observed(seen).winners().coalesce(tasks))
+        winners = kept.keep(validated.observed(seen).winners().coalesce(tasks))
         keys = winners.count()
         counts = counts_of(seen)
-        stop_if_asked(batch, counts["bad"], judged.bad)
+        stop_if_asked(batch, counts["bad"], validated.bad)
         batch.say(f"finding {keys} keys")
-        fated, fates = _fated(batch, judged, Winners(winners, keys), kept)
-        _write(batch, fated, judged.columns, fates)
+        fated, fates = _fated(batch, validated, Winners(winners, keys), kept)
+        _write(batch, fated, validated.columns, fates)
         pins = {
-            **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
+            **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
             **bury(batch, fated.where(F.col(FATE).isin("delete", "absent")), fates.delete + fates.absent),
         }
         return Draft(
             account=_account(rows_read(batch), counts, fates),
             sidecars=pins,
-            checks=checks_of(judged.table.checks, counts),
-            unknown=judged.unknown(counts),
-            warnings=note_of_ties(judged.ties_by_values + fates.settled),
+            checks=checks_of(validated.table.checks, counts),
+            unknown=validated.unknown(counts),
+            warnings=note_of_ties(validated.ties_by_values + fates.settled),
         )
 
 
-def _fated(batch: Batch, judged: Judged, winners: Winners, kept: Kept) -> tuple[DataFrame, Fates]:
+def _fated(batch: Batch, validated: Validated, winners: Winners, kept: Kept) -> tuple[DataFrame, Fates]:
     """The new versions with their fates, and those counted."""
     with_places = can_replace(batch.state(), batch.step.base.snapshot, winners.count)
-    fated = kept.keep(find_fates(batch, judged, winners, with_places))
+    fated = kept.keep(find_fates(batch, validated, winners, with_places))
     fates = count_fates(fated)
     if not fates.ties:
         return fated, fates
-    if judged.hidden:
+    if validated.hidden:
         _require_later(batch, fates)
-    fated = kept.keep(settle_ties(batch, fated, judged, winners.count))
+    fated = kept.keep(settle_ties(batch, fated, validated, winners.count))
     return fated, count_fates(fated)
 
 

@@ -28,10 +28,11 @@ from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
-from lakesmith.spark.judge.key_versions import DELETE, judge, note_of_ties, same_key
-from lakesmith.spark.judge.on_bad_row import stop_if_asked
-from lakesmith.spark.judge.rules import checks_of
-from lakesmith.spark.judge.validity import (
+from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
+from lakesmith.spark.validation.key_versions import DELETE, note_of_ties, same_key, validate
+from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.validation.validity_periods import (
     IS_ROW,
     VERSION_FATES,
     as_rows,
@@ -39,9 +40,8 @@ from lakesmith.spark.judge.validity import (
     put_in_order,
     tracked_columns,
 )
-from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
 from lakesmith.spark.write.replace_rows import by_file, can_replace, nowhere, replace_rows
-from lakesmith.spark.write.version_standings import (
+from lakesmith.spark.write.version_statuses import (
     PLACE,
     STANDING,
     Standings,
@@ -50,7 +50,7 @@ from lakesmith.spark.write.version_standings import (
     only,
     without,
 )
-from lakesmith.spark.write.version_standings import same_version as same
+from lakesmith.spark.write.version_statuses import same_version as same
 
 _NEW: Final = "_lakesmith_new"
 """True for a version that came with this batch."""
@@ -80,14 +80,14 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
     ``tracked_columns``.
     """
     tracked = tracked_columns(rows.frame, rows.columns, batch.step.table)
-    judged, seen = judge(rows, batch.step.table), RowCounts()
+    validated, seen = validate(rows, batch.step.table), RowCounts()
     with Kept() as kept:
-        task = Task(batch, judged.columns, tracked, judged.ties, kept)
+        task = Task(batch, validated.columns, tracked, validated.ties, kept)
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
-        new = task.typed(judged.observed(seen).versions()).coalesce(tasks)
+        new = task.typed(validated.observed(seen).versions()).coalesce(tasks)
         new = kept.keep(new)
         count, counts = new.count(), counts_of(seen)
-        stop_if_asked(batch, counts["bad"], judged.bad)
+        stop_if_asked(batch, counts["bad"], validated.bad)
         _require_few(batch, count, f"{count} versions are new")
         batch.say(f"finding the keys of {count} versions")
         standings = find_standings(task, new, count)
@@ -96,7 +96,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         changes = _changes(task, placed, standings)
         _write(task, changes)
         pins = {
-            **set_aside(batch, judged.bad, judged.columns, counts["bad"]),
+            **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
             **bury(batch, placed.where(_is_last_delete()), fates["buried"]),
         }
         account = _account(task, counts, standings.counts, fates)
@@ -104,8 +104,8 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         return Draft(
             account,
             sidecars=pins,
-            checks=checks_of(judged.table.checks, counts),
-            warnings=note_of_ties(max(each.ties_by_values for each in (judged, *task.whole))),
+            checks=checks_of(validated.table.checks, counts),
+            warnings=note_of_ties(max(each.ties_by_values for each in (validated, *task.whole))),
         )
 
 
@@ -151,9 +151,11 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     (item,) = batch.step.inputs
     rows = {item.table: read_version(batch.spark, item.table, item.end)}
     whole = rows_over(batch, at_occurrences(batch, rows), with_arrival=True)
-    judged = judge(whole, table)
-    task.whole.append(judged)
-    versions = as_rows(task.typed(replace(judged, frame=only(judged.frame, late, table)).versions()), table)
+    validated = validate(whole, table)
+    task.whole.append(validated)
+    versions = as_rows(
+        task.typed(replace(validated, frame=only(validated.frame, late, table)).versions()), table
+    )
     # Where values settle ties, a new version may have lost to an earlier one: then that one is there, and not new.
     by = tuple(dict.fromkeys((*table.latest_by, *task.ties)))
     came = standings.versions.where(F.col(STANDING).isin("newer", "late"))

@@ -14,7 +14,7 @@ from lakesmith.execute.landing_erase import LandingFile
 from lakesmith.project.definitions import FileSource, OnErase, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 PEOPLE, VISITS, ORDERS, SILVER, NEW = (
     TableName("bronze", "people"),
@@ -34,7 +34,7 @@ def file(name: str, choice: OnErase, records: tuple[int, int], taken: bool = Tru
 def test_every_table_with_the_columns_and_every_file_is_named() -> None:
     erasure = Erasure(
         SILVER,
-        Persons(("email",), (("ada@x.com",),)),
+        ErasureFilter(("email",), (("ada@x.com",),)),
         sourced=(PEOPLE,),
         tables=(PEOPLE, SILVER),
         others=(VISITS, NEW),

@@ -7,8 +7,8 @@ import time
 from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_lines
 from lakesmith.errors import Problem
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, NotThere, Unknown
-from lakesmith.plan.health import Care, Health, Task
-from lakesmith.plan.upkeep import HeldBack
+from lakesmith.plan.expiry import HeldBack
+from lakesmith.plan.maintenance import Care, Health, Task
 from lakesmith.project.definitions import TableName
 
 SALES, LATE = TableName("bronze", "sales"), TableName("silver", "late")

@@ -32,8 +32,8 @@ def passing(
     """For each rule the values that pass, as (representation, value); the column is called ``v``."""
     parsed = parse_rules("Rules = [\n" + ",\n".join(rules) + "\n]", Place("t.yaml", 1))
     frame = spark.createDataFrame([(at, value) for at, value in enumerate(values)], f"n int, v {sql_type}")
-    judged = frame.selectExpr("n", *(f"{rule.predicate} AS r{at}" for at, rule in enumerate(parsed)))
-    rows = sorted(judged.collect())
+    validated = frame.selectExpr("n", *(f"{rule.predicate} AS r{at}" for at, rule in enumerate(parsed)))
+    rows = sorted(validated.collect())
     assert all(verdict is not None for row in rows for verdict in row), "a predicate was NULL"
     return [
         [(repr(values[row[0]]), values[row[0]]) for row in rows if row[at + 1]] for at in range(len(parsed))

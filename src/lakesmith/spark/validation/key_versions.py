@@ -30,9 +30,9 @@ from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
 from lakesmith.spark.frames.comparable import comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.judge.rule_misfits import add_reasons, delete_condition
-from lakesmith.spark.judge.rules import rule_counts, rule_reasons
 from lakesmith.spark.query.table_query import QueryRows
+from lakesmith.spark.validation.rule_misfits import add_reasons, delete_condition
+from lakesmith.spark.validation.rules import rule_counts, rule_reasons
 
 DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
@@ -46,7 +46,7 @@ _BY_VALUES: Final = "_lakesmith_by_values"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Validated:
     """A query's rows with ``_reasons`` (empty: good) and, where the table has a key, ``DELETE`` added."""
 
     frame: DataFrame
@@ -79,7 +79,7 @@ class Judged:
         """By lookup the rows that found nothing there, of ``counts``."""
         return {name: counts[mark] for name, mark in self.marks}
 
-    def observed(self, seen: RowCounts) -> Judged:
+    def observed(self, seen: RowCounts) -> Validated:
         """The same rows, counted into ``seen`` when they are read."""
         return replace(self, frame=seen.observe(self.frame, *self.counts()))
 
@@ -150,7 +150,7 @@ def note_of_ties(count: int) -> tuple[str, ...]:
     return (f"{ties} of latest_by {verb} settled by the values, as arrival does not tell the rows apart",)
 
 
-def judge(rows: QueryRows, table: TableDefinition) -> Judged:
+def validate(rows: QueryRows, table: TableDefinition) -> Validated:
     """Adds to each row what is wrong with it and whether it deletes its key.
 
     Raises QualityError LS804 as ``delete_condition``, LS802 as ``add_reasons``.
@@ -163,7 +163,7 @@ def judge(rows: QueryRows, table: TableDefinition) -> Judged:
     )
     deletes = F.when(F.col(DELETE), _no_time(table))
     reasons = F.when(F.size(no_key) > 0, no_key).otherwise(F.coalesce(deletes, rule_reasons(table.checks)))
-    return Judged(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
+    return Validated(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
 
 
 def _no_time(table: TableDefinition) -> SparkColumn:

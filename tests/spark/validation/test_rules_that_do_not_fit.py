@@ -50,7 +50,7 @@ def test_a_rule_on_a_column_of_a_type_it_cannot_compare(shop: ProjectHarness, ta
     assert problem.code == "LS802"
     # The settings, ``rules: |``, ``Rules = [`` and the first rule stand before it.
     assert str(problem.place) == f"tables/{table.replace('.', '/')}.yaml:{text.count(chr(10)) + 4}"
-    assert problem.what == f"the rule {rule} cannot be judged: it does not fit the type of day"
+    assert problem.what == f"the rule {rule} cannot be evaluated: it does not fit the type of day"
     assert problem.found == "day date"
     assert problem.expected == "a column of numbers: of a numeric type, boolean, timestamp, or string"
 

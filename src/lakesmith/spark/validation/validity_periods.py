@@ -23,7 +23,7 @@ from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, Tabl
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
-from lakesmith.spark.judge.key_versions import DELETE
+from lakesmith.spark.validation.key_versions import DELETE
 
 VERSION_FATE: Final = "_lakesmith_fate"
 """What a version did: opened, continued, closed, or absent (a delete of what was not there)."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from lakesmith import limits
 from lakesmith.catalog.state import TableState
-from lakesmith.plan.upkeep import HeldBack
+from lakesmith.plan.expiry import HeldBack
 from lakesmith.project.definitions import Maintenance, TableName
 
 

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import IS_CURRENT, TableDefinition
-from lakesmith.spark.judge.key_versions import DELETE, Judged, judge
-from lakesmith.spark.judge.rule_misfits import add_reasons
-from lakesmith.spark.judge.rules import rule_reasons
-from lakesmith.spark.judge.validity import IS_ROW, as_rows, put_in_order, tracked_columns
 from lakesmith.spark.query.table_query import QueryRows
+from lakesmith.spark.validation.key_versions import DELETE, Validated, validate
+from lakesmith.spark.validation.rule_misfits import add_reasons
+from lakesmith.spark.validation.rules import rule_reasons
+from lakesmith.spark.validation.validity_periods import IS_ROW, as_rows, put_in_order, tracked_columns
 
 
 @dataclass(frozen=True)
@@ -33,31 +33,31 @@ class Placed:
     deletes: SparkColumn
 
 
-def judged_rows(rows: QueryRows, table: TableDefinition) -> Judged:
+def validated_rows(rows: QueryRows, table: TableDefinition) -> Validated:
     """The query's rows with what is wrong with each, and, where the table has a key, whether it deletes.
 
     Raises QualityError LS802 as ``add_reasons``, LS804 as ``delete_condition``.
     """
     if table.key:
-        return judge(rows, table)
+        return validate(rows, table)
     reasoned = add_reasons(rows.frame, rule_reasons(table.checks), table.checks)
-    return Judged(reasoned, table, rows.columns, rows.hidden, rows.marks)
+    return Validated(reasoned, table, rows.columns, rows.hidden, rows.marks)
 
 
-def outcome_of(judged: Judged) -> Outcome:
-    """What becomes of judged rows. Raises RunError LS615 as ``tracked_columns``."""
-    if not judged.table.key:
-        return Outcome(judged.good)
-    placed = placed_of(judged)
-    deletes = placed.frame.where(placed.deletes) if judged.table.delete_when else None
+def outcome_of(validated: Validated) -> Outcome:
+    """What becomes of validated rows. Raises RunError LS615 as ``tracked_columns``."""
+    if not validated.table.key:
+        return Outcome(validated.good)
+    placed = placed_of(validated)
+    deletes = placed.frame.where(placed.deletes) if validated.table.delete_when else None
     return Outcome(placed.frame.where(placed.rows), deletes)
 
 
-def placed_of(judged: Judged) -> Placed:
+def placed_of(validated: Validated) -> Placed:
     """The versions that count, and what each is. Raises RunError LS615 as ``tracked_columns``."""
-    table, deletes = judged.table, F.col(DELETE)
+    table, deletes = validated.table, F.col(DELETE)
     if not table.keeps_versions:
-        return Placed(judged.winners(), ~deletes, deletes)
-    tracked = tracked_columns(judged.frame, judged.columns, table)
-    placed = put_in_order(as_rows(judged.versions(), table), table, tracked)
+        return Placed(validated.winners(), ~deletes, deletes)
+    tracked = tracked_columns(validated.frame, validated.columns, table)
+    placed = put_in_order(as_rows(validated.versions(), table), table, tracked)
     return Placed(placed, F.col(IS_ROW), deletes & F.col(IS_CURRENT))

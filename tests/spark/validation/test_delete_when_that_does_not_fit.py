@@ -35,9 +35,9 @@ def problem_of(shop: ProjectHarness) -> Problem:
 @pytest.mark.parametrize(
     ("delete_when", "what", "found"),
     [
-        ("day > 5", "cannot be judged", "DATATYPE_MISMATCH"),
-        ("opp = 'D'", "cannot be judged", "`opp` cannot be resolved"),
-        ("explode(array(true))", "cannot be judged", "UNSUPPORTED_GENERATOR"),
+        ("day > 5", "cannot be evaluated", "DATATYPE_MISMATCH"),
+        ("opp = 'D'", "cannot be evaluated", "`opp` cannot be resolved"),
+        ("explode(array(true))", "cannot be evaluated", "UNSUPPORTED_GENERATOR"),
         ("op", "is no condition", "a value of type string"),
         ("id + 1", "is no condition", "a value of type bigint"),
     ],

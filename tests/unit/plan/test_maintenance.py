@@ -12,7 +12,15 @@ from lakesmith.catalog.family import newest_compaction
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Place
-from lakesmith.plan.health import (
+from lakesmith.plan.expiry import (
+    HeldBack,
+    held_back,
+    needed_by_others,
+    needs_of_readers,
+    old_of_sidecar,
+    old_snapshots,
+)
+from lakesmith.plan.maintenance import (
     FileFacts,
     Health,
     ManifestFacts,
@@ -24,14 +32,6 @@ from lakesmith.plan.health import (
     signs,
     small_files,
     specs_to_rewrite,
-)
-from lakesmith.plan.upkeep import (
-    HeldBack,
-    held_back,
-    needed_by_others,
-    needs_of_readers,
-    old_of_sidecar,
-    old_snapshots,
 )
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 

@@ -1,4 +1,4 @@
-"""Rules and a ``delete_when`` that do not fit the rows they are to judge: told at their place, not by Spark's error over a
+"""Rules and a ``delete_when`` that do not fit the rows they are to validate: told at their place, not by Spark's error over a
 text nobody wrote.
 
 A rule itself fails on no value (see ``quality.predicate``). What can go wrong is that the type of a column is none that the
@@ -40,7 +40,7 @@ _SQL_PLACE = re.compile(
 def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) -> DataFrame:
     """``rows`` with ``reasons``, which is made of ``rules``, as their column ``_reasons``.
 
-    Raises QualityError LS802 with every rule that cannot judge rows of these columns and types.
+    Raises QualityError LS802 with every rule that cannot validate rows of these columns and types.
     """
     try:
         return rows.withColumn(REASONS, reasons)
@@ -64,7 +64,7 @@ def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefini
         # Inside a function, as it is used: what may only stand alone (explode) has to be refused here as well.
         kind = rows.select(F.coalesce(condition, F.lit(None)).alias("it")).schema["it"].dataType
     except AnalysisException as error:
-        raise QualityError(_unfit_delete(table, "cannot be judged", expected, _said(error))) from error
+        raise QualityError(_unfit_delete(table, "cannot be evaluated", expected, _said(error))) from error
     if not isinstance(kind, BooleanType | NullType):
         found, hint = f"a value of type {kind.simpleString()}", "write a comparison, such as op = 'D'"
         raise QualityError(_unfit_delete(table, "is no condition", expected, found, hint))
@@ -87,7 +87,7 @@ def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterabl
                 rule.place,
                 expected="a filter that is true, false or null for each row",
                 found=_said(error, secrets),
-                hint=_try_cast("is not judged by this rule"),
+                hint=_try_cast("is not evaluated by this rule"),
             )
     return None
 
@@ -112,10 +112,10 @@ def _unfit_delete(
 
 
 def _problem(rows: DataFrame, rule: Rule) -> Problem | None:
-    """Why Spark cannot judge the rows by this rule; None when it can."""
+    """Why Spark cannot validate the rows by this rule; None when it can."""
     for where in rule.wheres:
         if error := _refused(rows, f"coalesce(({where}), false)"):
-            what = f"the `where` of the rule {rule.text} cannot be judged"
+            what = f"the `where` of the rule {rule.text} cannot be evaluated"
             return Problem("LS802", what, rule.place, "SQL over the row's own columns", _said(error))
     error = _refused(rows, rule.predicate)
     return None if error is None else _unknown_column(rows, rule) or _unfit_type(rows, rule, error)
@@ -144,12 +144,12 @@ def _unknown_column(rows: DataFrame, rule: Rule) -> Problem | None:
 def _unfit_type(rows: DataFrame, rule: Rule, error: AnalysisException) -> Problem:
     parameters = error.getMessageParameters() or {}
     types = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
-    judged = {column: types[column.lower()] for column in rule.columns}
+    validated = {column: types[column.lower()] for column in rule.columns}
     source = parameters.get("srcType", "").strip('"').lower()
-    unfit = {column: of for column, of in judged.items() if of == source.replace(", ", ",")} or judged
+    unfit = {column: of for column, of in validated.items() if of == source.replace(", ", ",")} or validated
     return Problem(
         "LS802",
-        f"the rule {rule.text} cannot be judged: it does not fit the type of {', '.join(unfit)}",
+        f"the rule {rule.text} cannot be evaluated: it does not fit the type of {', '.join(unfit)}",
         rule.place,
         expected=_FITTING.get(parameters.get("targetType", "")),
         found=", ".join(f"{column} {of}" for column, of in unfit.items()),

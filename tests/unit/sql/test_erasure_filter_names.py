@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
-ADA = Persons(("email",), (("ada.l@x.com",),))
-NUMBER = Persons(("customer_id",), (("1002",),))
-SMALL = Persons(("customer_id",), (("7",),))
-BOTH = Persons(("region", "customer_id"), (("N", "1002"),))
+ADA = ErasureFilter(("email",), (("ada.l@x.com",),))
+NUMBER = ErasureFilter(("customer_id",), (("1002",),))
+SMALL = ErasureFilter(("customer_id",), (("7",),))
+BOTH = ErasureFilter(("region", "customer_id"), (("N", "1002"),))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ BOTH = Persons(("region", "customer_id"), (("N", "1002"),))
         (BOTH, "region=N/customer=1002/p.csv"),
     ],
 )
-def test_a_name_that_tells_of_them(persons: Persons, name: str) -> None:
+def test_a_name_that_tells_of_them(persons: ErasureFilter, name: str) -> None:
     assert persons.are_named_in(name)
 
 
@@ -37,12 +37,12 @@ def test_a_name_that_tells_of_them(persons: Persons, name: str) -> None:
         (ADA, "landing/ada.l@x.comma.csv"),
         (NUMBER, "landing/order_id=1002/p.csv"),
         (NUMBER, "landing/customer=10021/p.csv"),
-        (Persons(("customer_id",), (("2024",),)), "landing/dt=2024-05-01/p.csv"),
+        (ErasureFilter(("customer_id",), (("2024",),)), "landing/dt=2024-05-01/p.csv"),
         (SMALL, "landing/part-7.csv"),
         (BOTH, "region=N/customer=7/p.csv"),
     ],
 )
-def test_a_name_that_does_not(persons: Persons, name: str) -> None:
+def test_a_name_that_does_not(persons: ErasureFilter, name: str) -> None:
     assert not persons.are_named_in(name)
 
 

@@ -16,7 +16,7 @@ _FEWEST_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Persons:
+class ErasureFilter:
     """Rows in which the columns have one of the ``values`` each: of every column in order, as texts."""
 
     columns: tuple[str, ...]

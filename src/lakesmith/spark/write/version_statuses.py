@@ -20,7 +20,7 @@ from lakesmith.spark.batch.tombstones import read_tombstones
 from lakesmith.spark.frames.comparable import equal_in
 from lakesmith.spark.frames.kept_frames import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
-from lakesmith.spark.judge.key_versions import DELETE, Judged, same_key
+from lakesmith.spark.validation.key_versions import DELETE, Validated, same_key
 from lakesmith.spark.write.replace_rows import place
 
 STANDING: Final = "_lakesmith_standing"
@@ -48,7 +48,7 @@ class Task:
     tracked: tuple[str, ...]
     ties: tuple[str, ...]
     kept: Kept
-    whole: list[Judged] = field(default_factory=list)
+    whole: list[Validated] = field(default_factory=list)
 
     @property
     def table(self) -> TableDefinition:

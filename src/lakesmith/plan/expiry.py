@@ -16,7 +16,7 @@ from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
 from lakesmith.errors import StateError
-from lakesmith.plan.stretches import last_of_stretches
+from lakesmith.plan.snapshot_ranges import last_of_snapshot_ranges
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
 
 _MS: Final = 1000
@@ -105,9 +105,9 @@ def _needs(
         if progress.record.by_row and name not in table.lookups and name in states:
             found[name].update(_to_come(states[name], snapshot))
     if table.lookups:
-        stretches = tuple(last_of_stretches(table, published_records(state, progress.snapshot)))
-        found[table.name].update(snapshot.snapshot_id for snapshot, _ in stretches)
-        for name, snapshot in _pins([record for _, record in stretches]):
+        snapshot_ranges = tuple(last_of_snapshot_ranges(table, published_records(state, progress.snapshot)))
+        found[table.name].update(snapshot.snapshot_id for snapshot, _ in snapshot_ranges)
+        for name, snapshot in _pins([record for _, record in snapshot_ranges]):
             found.setdefault(name, set()).add(snapshot)
     return found
 

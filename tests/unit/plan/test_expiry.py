@@ -13,9 +13,9 @@ from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
+from lakesmith.plan.expiry import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
+from lakesmith.plan.snapshot_ranges import last_of_snapshot_ranges
 from lakesmith.plan.steps import Strategy
-from lakesmith.plan.stretches import last_of_stretches
-from lakesmith.plan.upkeep import fresh_files_below, needed_by_others, old_of_sidecar, old_snapshots
 from lakesmith.project.definitions import ExternalTable, TableDefinition, TableName
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_of_batches_with_the_same_lookup_the_last_is_needed_and_the_one_computed
         (snapshot, as_kind(record)) for snapshot, record in published_records(state, state.snapshots[10])
     ]
     first_is_whole = [*records[:-1], (records[-1][0], replace(records[-1][1], kind=Strategy.FULL.value))]
-    kept = last_of_stretches(definition("silver.sales", "silver.products"), first_is_whole)
+    kept = last_of_snapshot_ranges(definition("silver.sales", "silver.products"), first_is_whole)
     assert sorted({snapshot.snapshot_id for snapshot, _ in kept}) == [2, 4, 10]
 
 

@@ -11,24 +11,24 @@ from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import TableDefinition, TableName
 
-Stretch = tuple[InputRange, ...]
+SnapshotRanges = tuple[InputRange, ...]
 """Rows of the driving input, and the lookups as they were when those came."""
 
 
-def stretches_of(
+def snapshot_ranges_of(
     table: TableDefinition, driving: TableName, state: TableState, published: Snapshot
-) -> tuple[Stretch, ...] | Reason:
-    """The stretches since the table was last computed as a whole, oldest first, up to the record that is ``published``."""
+) -> tuple[SnapshotRanges, ...] | Reason:
+    """The snapshot ranges since the table was last computed as a whole, oldest first, up to the record that is ``published``."""
     records = [record for _, record in _since_whole(published_records(state, published))]
     if not records or records[-1].kind != Strategy.FULL.value:
         return Reason("the batches since it was last computed as a whole have expired")
-    return tuple(_stretches(table, driving, records[::-1]))
+    return tuple(_ranges_of(table, driving, records[::-1]))
 
 
-def last_of_stretches(
+def last_of_snapshot_ranges(
     table: TableDefinition, records: Iterable[tuple[Snapshot, Record]]
 ) -> Iterator[tuple[Snapshot, Record]]:
-    """Of ``records``, newest first, those that ``stretches_of`` cannot do without: the last of each stretch, and the one computed as a whole."""
+    """Of ``records``, newest first, those that ``snapshot_ranges_of`` cannot do without: the last of each range, and the one computed as a whole."""
     since = list(_since_whole(records))
     for _, batches in groupby(since, lambda each: _lookups(table, each[1])):
         yield next(iter(batches))
@@ -42,7 +42,9 @@ def _since_whole(records: Iterable[tuple[Snapshot, Record]]) -> Iterator[tuple[S
             return
 
 
-def _stretches(table: TableDefinition, driving: TableName, records: Sequence[Record]) -> Iterator[Stretch]:
+def _ranges_of(
+    table: TableDefinition, driving: TableName, records: Sequence[Record]
+) -> Iterator[SnapshotRanges]:
     start: int | None = None
     for pins, batches in groupby(records, lambda record: _lookups(table, record)):
         end = list(batches)[-1].inputs[str(driving)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakesmith.errors import UsageError
-from lakesmith.sql.parse_persons import parse_persons
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
+from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from lakesmith.sql.persons import Persons
     ],
 )
 def test_values_of_columns(text: str, columns: tuple[str, ...], values: tuple[tuple[str, ...], ...]) -> None:
-    assert parse_persons(text) == Persons(columns, values)
+    assert parse_erasure_filter(text) == ErasureFilter(columns, values)
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_values_of_columns(text: str, columns: tuple[str, ...], values: tuple[tu
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as refused:
-        parse_persons(text)
+        parse_erasure_filter(text)
     assert refused.value.problems[0].code == "LS258"
 
 
 def test_values_go_to_spark_as_texts() -> None:
-    persons = parse_persons(r"name = 'O\'Hara'")
+    persons = parse_erasure_filter(r"name = 'O\'Hara'")
     assert persons.condition() == r"(CAST(`name` AS STRING) = 'O\'Hara')"

@@ -11,10 +11,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from lakesmith.errors import Problem, UsageError
-from lakesmith.sql.persons import Persons
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 
-def parse_persons(text: str) -> Persons:
+def parse_erasure_filter(text: str) -> ErasureFilter:
     """Raises UsageError LS258 for anything but equalities and IN lists of values, joined by AND."""
     try:
         where = sqlglot.parse_one(text, read="spark", into=exp.Condition)
@@ -23,7 +23,7 @@ def parse_persons(text: str) -> Persons:
     found = dict(_parts(text, where))
     if not found:
         raise _refused(text)
-    return Persons(tuple(found), tuple(product(*found.values())))
+    return ErasureFilter(tuple(found), tuple(product(*found.values())))
 
 
 def _parts(text: str, where: exp.Expr) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -17,7 +17,14 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.tombstones import read_tombstones, tombstone_columns
 from lakesmith.spark.frames.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg.snapshots import read_version
-from lakesmith.spark.judge.key_versions import ARRIVED, DELETE, Judged, same_key, version, version_parts
+from lakesmith.spark.validation.key_versions import (
+    ARRIVED,
+    DELETE,
+    Validated,
+    same_key,
+    version,
+    version_parts,
+)
 from lakesmith.spark.write.replace_rows import place
 
 FATE: Final = "_lakesmith_fate"
@@ -60,49 +67,49 @@ class Fates:
 
 @dataclass(frozen=True)
 class Winners:
-    """The newest new version of each key (``Judged.winners``, computed), and how many they are."""
+    """The newest new version of each key (``Validated.winners``, computed), and how many they are."""
 
     frame: DataFrame
     count: int
 
 
-def find_fates(batch: Batch, judged: Judged, winners: Winners, with_places: bool) -> DataFrame:
+def find_fates(batch: Batch, validated: Validated, winners: Winners, with_places: bool) -> DataFrame:
     """The winning versions with their fates, and with the places of the rows they are about where they are asked for.
 
     One scan of the table's key and version columns.
     """
-    table, order = batch.step.table, (*batch.step.table.latest_by, *judged.ties)
+    table, order = batch.step.table, (*batch.step.table.latest_by, *validated.ties)
     keys = winners.frame.select(*map(quoted, table.key))
-    known = _known_versions(batch, judged.ties, with_places)
+    known = _known_versions(batch, validated.ties, with_places)
     hits = known.alias("k").join(sent(keys.alias("w"), winners.count), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
-        F.max(version("k", order, judged.kinds, table)).alias(_VERSION),
+        F.max(version("k", order, validated.kinds, table)).alias(_VERSION),
         F.max(_THERE).alias(_THERE),
         *([F.collect_list(PLACES).alias(PLACES)] if with_places else []),
     )
     hit = sent(newest, winners.count).alias("k")
     joined = winners.frame.alias("n").join(hit, same_key("n", "k", table), "left")
     places = [F.col(f"k.{PLACES}")] if with_places else []
-    new, there = version("n", order, judged.kinds, table), F.col(f"k.{_VERSION}")
+    new, there = version("n", order, validated.kinds, table), F.col(f"k.{_VERSION}")
     ties = F.coalesce(new == there, F.lit(False))
     parts = [new[name].eqNullSafe(there[name]) for name in version_parts(table.latest_by)]
-    settled = reduce(and_, parts, there.isNotNull() & ~ties) if judged.ties else F.lit(False)
+    settled = reduce(and_, parts, there.isNotNull() & ~ties) if validated.ties else F.lit(False)
     fate = _fate(new < there).alias(FATE)
     return joined.select("n.*", *places, fate, ties.alias(_TIE), settled.alias(_SETTLED))
 
 
-def settle_ties(batch: Batch, fated: DataFrame, judged: Judged, rows: int) -> DataFrame:
+def settle_ties(batch: Batch, fated: DataFrame, validated: Validated, rows: int) -> DataFrame:
     """The same with the fate ``unchanged`` where a key comes again just as it is there.
 
     It must not be written again: tables below would take it for a change. Rows with a column that Spark cannot compare are
     left to be written.
     """
-    if not all(has_equality(judged.kinds[name.lower()]) for name in judged.columns):
+    if not all(has_equality(validated.kinds[name.lower()]) for name in validated.columns):
         return fated
     table = batch.step.table
-    again = fated.where(F.col(_TIE) & (F.col(FATE) == "update")).select(*map(quoted, judged.columns))
+    again = fated.where(F.col(_TIE) & (F.col(FATE) == "update")).select(*map(quoted, validated.columns))
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    kinds = {name: judged.kinds[name.lower()] for name in judged.columns}
+    kinds = {name: validated.kinds[name.lower()] for name in validated.columns}
     same = equal_in("t", "s", kinds, with_signs=True)
     both = there.alias("t").join(sent(again.alias("s"), rows), [same_key("t", "s", table), same], "left_semi")
     kept = both.select(*map(quoted, table.key)).distinct().withColumn(_THERE, F.lit(True))
