@@ -26,7 +26,7 @@ from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strateg
 from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.sources.formats.interface import ColumnsIn
 from lakesmith.sources.formats.registry import landing_format
-from lakesmith.sources.headers import read_shape
+from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.shape import UnreadableFile
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

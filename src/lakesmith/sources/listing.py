@@ -19,11 +19,9 @@ from typing import Protocol
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import ObjectStore, Source
-from lakesmith.sources.landing_file import LandingFile
-from lakesmith.sources.left_out import LeftOut, is_left_out
-from lakesmith.sources.model import FileIdentity, Found
+from lakesmith.sources.left_out import LeftOut, all_before, is_before, is_left_out
+from lakesmith.sources.model import FileIdentity, Found, LandingFile
 from lakesmith.sources.names import printable
-from lakesmith.sources.since import all_before, is_before
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _NANOSECONDS = 1_000_000_000

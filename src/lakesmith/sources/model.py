@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import BinaryIO, Literal, Protocol
 
 from lakesmith.sources.left_out import LeftOut
 
@@ -85,3 +86,29 @@ class LedgerEntry:
     attempt: str
     batch: int
     at_ms: int
+
+
+class HasSize(Protocol):
+    """Of what ``os.stat`` tells, the size."""
+
+    @property
+    def st_size(self) -> int:
+        """Bytes."""
+
+
+class LandingFile(Protocol):
+    """One file. Reading raises OSError."""
+
+    @property
+    def name(self) -> str:
+        """Its name, without folders."""
+
+    @property
+    def suffix(self) -> str:
+        """The name's ending, with its dot."""
+
+    def stat(self) -> HasSize:
+        """What is known of it without reading."""
+
+    def open(self, mode: Literal["rb"]) -> BinaryIO:
+        """Its bytes."""

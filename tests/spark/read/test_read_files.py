@@ -12,8 +12,7 @@ from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
-from lakesmith.sources.count import count_records
-from lakesmith.sources.headers import read_shape
+from lakesmith.sources.inspect import count_records, read_shape
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import Layout
 from lakesmith.spark.jvm.read_failure import unreadable_file

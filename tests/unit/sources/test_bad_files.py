@@ -13,9 +13,9 @@ import pytest
 from lakesmith.project.definitions import FileSource, OnBadFile, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.bad_files import unreadable
+from lakesmith.sources.inspect import damaged_files
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import UnreadableFile
-from lakesmith.sources.whole import damaged_files
 
 Make = Callable[..., FileSource]
 Put = Callable[..., Path]

@@ -12,8 +12,7 @@ from lakesmith import limits
 from lakesmith.errors import Place
 from lakesmith.project.definitions import CsvOptions, FileSource
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.count import count_records
-from lakesmith.sources.headers import read_shape
+from lakesmith.sources.inspect import count_records, read_shape
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import Layout
 

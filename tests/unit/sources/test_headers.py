@@ -9,7 +9,7 @@ import pytest
 
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import FileSource, TableName
-from lakesmith.sources.headers import group_by_shape
+from lakesmith.sources.inspect import group_by_shape
 from lakesmith.sources.listing import list_files
 from lakesmith.sources.model import FileIdentity
 

@@ -11,13 +11,11 @@ from lakesmith.errors import SourceError
 from lakesmith.project.definitions import OnChangedFile, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
-from lakesmith.sources.count import count_records
-from lakesmith.sources.headers import group_by_shape
 from lakesmith.sources.identity import changed_files, fingerprints, with_fingerprints
+from lakesmith.sources.inspect import count_records, damaged_files, group_by_shape
 from lakesmith.sources.ledger_view import EMPTY, LedgerView
 from lakesmith.sources.listing import Listing
 from lakesmith.sources.model import FileAction, LedgerEntry
-from lakesmith.sources.whole import damaged_files
 from landings import FAR, Landing, files_in, listing_of, name_in, names_in, source_of
 
 ORDERS = TableName("bronze", "orders")

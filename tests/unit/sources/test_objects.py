@@ -14,9 +14,8 @@ from lakesmith.project.definitions import FileSource, ObjectStore, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources import object_client
 from lakesmith.sources.choose import FileChoice, choose_files
-from lakesmith.sources.count import count_records
-from lakesmith.sources.headers import group_by_shape
 from lakesmith.sources.identity import changed_files, fingerprints, with_fingerprints
+from lakesmith.sources.inspect import count_records, group_by_shape
 from lakesmith.sources.ledger_view import EMPTY
 from lakesmith.sources.listing import list_files, opened_file
 from lakesmith.sources.model import FileAction, LedgerEntry

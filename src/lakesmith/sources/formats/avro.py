@@ -13,7 +13,7 @@ from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
 from lakesmith.project.avro_types import AvroTypes, ContainsItself, part_of, text_of
 from lakesmith.project.spark_types import SqlType, composed
 from lakesmith.sources.formats.interface import LandingFormat
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _SYNC = 16

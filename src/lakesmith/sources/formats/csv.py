@@ -24,7 +24,7 @@ from lakesmith.sources.formats.text import (
     read_start,
     record_counter,
 )
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout, UnreadableFile, check_names
 
 _FIRST = 16 * 1024

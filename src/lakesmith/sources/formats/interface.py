@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lakesmith.project.definitions import Source
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
 
 

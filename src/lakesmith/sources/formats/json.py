@@ -21,7 +21,7 @@ from lakesmith.sources.formats.text import (
     read_start,
     record_counter,
 )
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
 
 _FIRST: Final = 16 * 1024

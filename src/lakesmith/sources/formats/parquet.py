@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
 from lakesmith.sources.formats.interface import LandingFormat
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _TYPES = {

@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions
-from lakesmith.sources.landing_file import LandingFile
+from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import UnreadableFile
 
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")

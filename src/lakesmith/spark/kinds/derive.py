@@ -19,7 +19,8 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
 from lakesmith.project.partitions import partition_field
-from lakesmith.project.windows import with_windows
+from lakesmith.project.windows import Marks, latest_time, with_windows
+from lakesmith.quoting import quoted
 from lakesmith.sources.columns.types import stored_type, type_changes
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.frames.comparable import is_collated
@@ -34,8 +35,8 @@ from lakesmith.spark.iceberg.ddl import (
     widen_table,
     widenings,
 )
-from lakesmith.spark.kinds.window_ends import marks_of, rows_ahead
-from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows
+from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows, read_range
 from lakesmith.spark.refresh.by_keys import refresh_keys
 from lakesmith.spark.validation.validity_periods import as_rows
 from lakesmith.spark.write.plain import write_plain
@@ -43,16 +44,18 @@ from lakesmith.spark.write.rebuild import rebuild
 from lakesmith.spark.write.upsert import upsert
 from lakesmith.spark.write.upsert_versions import upsert_versions
 
+_MOST_LATER: Final = 1_000
+"""So many ends of windows are kept that watermarks cannot reach yet; those nearest to them."""
 _HOW_TO_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
 """How a column stays that no query gives."""
 
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     """Writes the batch of a derived table to its branch, creating or widening the table first."""
-    marks = marks_of(batch)
+    marks = _marks_of(batch)
     table = with_windows(batch.step.table, marks)
     table_uuid, draft = _derive(replace(batch, step=replace(batch.step, table=table)))
-    ahead = rows_ahead(batch)
+    ahead = _rows_ahead(batch)
     said = ahead_in_words(ahead)
     return table_uuid, replace(draft, marks=marks, ahead=ahead, warnings=(*draft.warnings, *said))
 
@@ -306,3 +309,41 @@ def _otherwise_declared(table: TableDefinition, declared: Column, found: str) ->
             hint=f"CAST it to {declared.type} in the query, or declare {found}",
         )
     )
+
+
+def _marks_of(batch: Batch) -> Marks:
+    """What decides, beside the rows, which windows there are.
+
+    A watermark may be behind windows that were once closed because inputs had gone quiet: what was published stays.
+    """
+    step, record, emit = batch.step, batch.step.base.record, batch.step.table.emit
+    marks = Marks(frozenset(step.idle), step.arrived)
+    if record is None or emit is None or not (record.idle or record.closed or record.closed_later):
+        return marks
+    if record.fingerprint != step.fingerprint or step.base.snapshot is None:
+        return marks
+    closed = F.col(quoted(emit.closed))
+    ends = read_version(batch.spark, batch.name, step.base.snapshot).select(closed)
+    # Where an event is far ahead of its arrival, so is its window: those that end before it are not all there.
+    reached = latest_time(emit, quoted(emit.closed), max(record.arrived.values(), default=0))
+    last = ends.where(closed <= F.expr(reached)).agg(F.max(closed).cast("string")).collect()[0][0]
+    later = ends.where(closed > F.expr(reached)).distinct().orderBy(closed).limit(_MOST_LATER)
+    found = tuple(row[0] for row in later.select(closed.cast("string")).collect())
+    return Marks(marks.idle, marks.arrived, record.closed if last is None else str(last), found)
+
+
+def _rows_ahead(batch: Batch) -> dict[str, tuple[int, str]]:
+    """By watermark, the rows that are too far ahead of their arrival to move it: how many, and their greatest time."""
+    step, emit = batch.step, batch.step.table.emit
+    found: dict[str, tuple[int, str]] = {}
+    if emit is None:
+        return found
+    ranges = {item.table: item for item in step.inputs}
+    for mark in emit.watermarks:
+        arrived = step.arrived.get(str(mark.table))
+        if arrived is not None and mark.table in ranges:
+            time, latest = quoted(mark.column), latest_time(emit, quoted(mark.column), arrived)
+            ahead = read_range(batch.spark, ranges[mark.table]).where(f"{time} > {latest}")
+            count, last = ahead.agg(F.count("*"), F.max(F.col(time)).cast("string")).collect()[0]
+            found |= {str(mark): (count, str(last))} if count else {}
+    return found

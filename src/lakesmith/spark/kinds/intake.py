@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from lakesmith.plan.steps import FileIntake
 from lakesmith.sources.columns.plan import ColumnPlan, known_columns, plan_columns
 from lakesmith.sources.columns.reading import ReadGroup, SourceFiles
-from lakesmith.sources.headers import group_by_shape
+from lakesmith.sources.inspect import group_by_shape
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, Layout
 from lakesmith.spark.batch.context import Batch

@@ -29,8 +29,8 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.kinds.derive import prepare_table
 from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
-from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
 from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS, good_rows, judge_rows
+from lakesmith.spark.kinds.value_notes import rounded_counts, rounded_note
 from lakesmith.spark.read.request import SOURCE_POSITION
 from lakesmith.spark.validation.rules import checks_of, rule_counts
 

@@ -30,8 +30,8 @@ from lakesmith.plan.steps import FileIntake, TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow, is_object
 from lakesmith.quoting import literal, quoted, quoted_if_odd
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
-from lakesmith.sources.count import count_records
 from lakesmith.sources.identity import changed_files, with_fingerprints
+from lakesmith.sources.inspect import count_records, damaged_files
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
@@ -39,7 +39,6 @@ from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.names import printable
 from lakesmith.sources.postgres.position import notes_of
 from lakesmith.sources.shape import Layout, UnreadableFile
-from lakesmith.sources.whole import damaged_files
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
@@ -49,9 +48,8 @@ from lakesmith.spark.jvm.read_failure import unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
 from lakesmith.spark.kinds.intake import Intake, open_intake
-from lakesmith.spark.kinds.rounded_values import rounded_counts, rounded_note
 from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_topics, slice_notes
-from lakesmith.spark.kinds.type_misfits import judge_types
+from lakesmith.spark.kinds.value_notes import judge_types, rounded_counts, rounded_note
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE
 from lakesmith.spark.validation.erased_rows import LeftOut, left_out, note_of

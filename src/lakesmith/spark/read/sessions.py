@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from lakesmith import limits
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import Source
-from lakesmith.sources.headers import read_shape
+from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
 from lakesmith.spark.jvm.catalogs import close_catalogs

@@ -1,20 +1,24 @@
-"""Values that are not of their columns' types, told by column: a note where the type was inferred, or what stops the batch."""
+"""Notes about values: which columns were rounded, and which hold values that are not of their type."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import Row
+from pyspark.sql import functions as F
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import OnTypeChange
+from lakesmith.project.definitions import OnInexact, OnTypeChange, TableDefinition
 from lakesmith.quoting import literal
 from lakesmith.spark.batch.context import Batch
+from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.read.request import ROUNDED
 
 _REASON: Final = r"(?s)^(.+?): not an? (.+?): ('.*')$"
 """A reason of ``read_types.reason``, but for one that tells of digits alone: those are for ``on_inexact``."""
@@ -80,3 +84,24 @@ def _note(place: str, type_: str, rows: int) -> str:
         f"{place} is not of its inferred type {type_} in {their} in quarantine: Iceberg cannot widen it to hold them; "
         "a table of another name with the type you want under `columns` takes the files anew"
     )
+
+
+def rounded_counts(table: TableDefinition, columns: Sequence[str]) -> list[SparkColumn]:
+    """Aggregates over rows as read: how many good ones were rounded, and in which column; none where no source rounds."""
+    if all(source.on_inexact is not OnInexact.ROUND for source in table.sources):
+        return []
+    good = F.size(REASONS) == 0
+    each = [
+        F.count_if(good & F.array_contains(ROUNDED, column)).alias(f"rounded_{number}")
+        for number, column in enumerate(columns)
+    ]
+    return [F.count_if(good & F.col(ROUNDED).isNotNull()).alias("rounded"), *each]
+
+
+def rounded_note(columns: Sequence[str], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """What the counts of ``rounded_counts`` say, for people; nothing where nothing was rounded."""
+    found = [(column, counts.get(f"rounded_{number}", 0)) for number, column in enumerate(columns)]
+    said = ", ".join(
+        f"{column} in {count:,} row{'s' if count > 1 else ''}" for column, count in found if count
+    )
+    return (f"rounded (on_inexact: round): {said}",) if said else ()

@@ -1,0 +1,112 @@
+"""Landing files read without Spark: their shapes, whether they are damaged, and how many records they have.
+
+Spark maps the columns of a CSV file by position, whatever its header says. So files are read in groups of one shape, and each
+group's columns are matched by name. The number of records is the other side of a sourced batch's row counts: what Spark counts
+and what it writes come from one scan, so they agree also when a file was read twice, or only in part.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from lakesmith.project.definitions import Source, TableName
+from lakesmith.project.formats import FileFormat
+from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
+from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.listing import opened_file
+from lakesmith.sources.model import FileIdentity, LandingFile
+from lakesmith.sources.shape import USUAL, FileShape, Layout, ShapeGroup, UnreadableFile, path_keys
+from lakesmith.sources.threads import held_of, map_in_threads
+
+
+def group_by_shape(
+    files: Sequence[FileIdentity], source: Source, root: Path, table: TableName | None = None
+) -> tuple[ShapeGroup, ...]:
+    """Reads the shape of every file; the groups come in the order of their first files.
+
+    Raises BadFiles with a problem for each file (of the first 20) that is not as declared: LS421 gone or not readable,
+    LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding, LS426 compression, LS427 a
+    header that does not end.
+    """
+    shapes = map_in_threads(
+        partial(_shape_or_bad, source=source, root=root, table=table), files, source.is_in_store
+    )
+    if bad := [shape for shape in shapes if isinstance(shape, BadFile)]:
+        raise BadFiles(bad)
+    groups: dict[FileShape, list[FileIdentity]] = {}
+    for file, shape in zip(files, shapes, strict=True):
+        if isinstance(shape, FileShape):
+            groups.setdefault(shape, []).append(file)
+    return tuple(ShapeGroup(shape, tuple(members)) for shape, members in groups.items())
+
+
+def read_shape(path: LandingFile, source: Source) -> FileShape:
+    """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
+    return landing_format(source).read_shape(path, source)
+
+
+def _shape_or_bad(
+    file: FileIdentity, source: Source, root: Path, table: TableName | None
+) -> FileShape | BadFile:
+    try:
+        shape = read_shape(opened_file(file, source, root), source)
+        return replace(shape, path_keys=path_keys(file.path)) if source.has_foreign_files else shape
+    except (OSError, UnreadableFile) as error:
+        return unreadable(file, source, error, table)
+
+
+def damaged_files(
+    files: Iterable[FileIdentity], source: Source, root: Path, table: TableName
+) -> list[BadFile]:
+    """Those of the files that cannot be read to their end: cut or damaged compression, Parquet pages, Avro blocks."""
+    judged, there = partial(_judged, source=source, root=root, table=table), list(files)
+    found = map_in_threads(judged, there, source.is_in_store, held_of(file.size for file in there))
+    return [bad for bad in found if bad is not None]
+
+
+def _judged(file: FileIdentity, source: Source, root: Path, table: TableName) -> BadFile | None:
+    try:
+        if file.size:
+            landing_format(source).read_whole(opened_file(file, source, root))
+    except (OSError, UnreadableFile) as error:
+        return unreadable(file, source, error, table)
+    return None
+
+
+def count_records(
+    files: Iterable[FileIdentity],
+    source: Source,
+    root: Path,
+    layouts: Mapping[str, Layout] = MappingProxyType({}),
+) -> int | None:
+    """The number of records in the files; None for what cannot be counted so (Avro).
+
+    ``layouts``: of those that have no usual one, by their paths. Raises OSError when a file cannot be read.
+    """
+    kinds: dict[Layout, list[FileIdentity]] = {}
+    for file in files:
+        kinds.setdefault(layouts.get(file.path, USUAL), []).append(file)
+    counts = [_count_alike(there, source, root, layout) for layout, there in kinds.items()]
+    return None if None in counts else sum(count for count in counts if count)
+
+
+def _count_alike(there: list[FileIdentity], source: Source, root: Path, layout: Layout) -> int | None:
+    counter = landing_format(source).counter(source, layout)
+    if counter is None:
+        return None
+    count = partial(_count, counter=counter, source=source, root=root)
+    # Of Parquet the footers alone are read.
+    held = 1 if source.format is FileFormat.PARQUET else held_of(file.size for file in there)
+    return sum(map_in_threads(count, there, source.is_in_store, held))
+
+
+def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: Source, root: Path) -> int:
+    try:
+        return counter(opened_file(file, source, root)) if file.size else 0
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"{file.path} is damaged: {error}") from error
