@@ -167,6 +167,9 @@ SEGMENT_LINES_KEPT_SECONDS: Final = 3600
 """Seconds for which each segment of events has a line of its own in the ledger after it was taken, for who looks where an event went. So
 the ledger has some 4,000 of them at a segment a second, and not 86,000 more each day."""
 
+PROJECTS_KEPT: Final = 20
+"""Targets whose project, as it was read, is in the cache."""
+
 SQL_ANALYSES_KEPT: Final = 5_000
 """Analyses of queries in the cache: those of queries long gone make room."""
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from lakesmith.cache import without_collection
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
-from lakesmith.collector import without_collection
 from lakesmith.errors import Problem, StateError
 from lakesmith.quoting import quoted_if_odd
 

@@ -47,7 +47,7 @@ def _remote(
 ) -> RemoteCatalog:
     from lakesmith.catalog.remote import RemoteCatalog
 
-    cache = scratch_folder(project.root) / "cache" / "metadata"
+    cache = scratch_folder(project.root) / "cache"
     properties = pyiceberg_properties(target)
     _require_addresses(target, properties)
     return RemoteCatalog(properties, project.secrets, target.naming, cache, others)

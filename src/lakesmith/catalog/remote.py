@@ -13,14 +13,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from lakesmith.cache import Cache
 from lakesmith.catalog.elsewhere import Reading
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.metadata import parse_metadata
-from lakesmith.catalog.metadata_cache import Metadata, MetadataCache
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.remote_tables import (
     NOTHING_AHEAD,
     Ahead,
+    Metadata,
     RemoteTables,
     is_new_database,
     make_own_tables,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Looked = dict[TableName, TableState | LakesmithError | None]
+
+_CACHED: Final = "1"
+"""The version of what is kept of a table's metadata."""
 
 _AT_ONCE: Final = 10
 """Questions to a catalog under way at once: as many connections as its clients keep."""
@@ -85,7 +89,7 @@ class RemoteCatalog:
         properties: PyIceberg's catalog properties, ``type`` among them.
         secrets: texts that must not show in any message.
         naming: what the project's tables are called in it.
-        cache: the folder in which metadata is kept that was read, for other processes; it may vanish.
+        cache: the folder of the cache of metadata; None: nothing is kept.
         elsewhere: tables of others, by the names that they have here: how to read their states.
     """
 
@@ -100,7 +104,7 @@ class RemoteCatalog:
         self._properties = dict(properties)
         self._secrets = secrets
         self._naming = naming
-        self._cache = MetadataCache(cache) if cache else None
+        self._cache = Cache(cache, "metadata", _CACHED) if cache else None
         self._elsewhere = elsewhere
         self._known: dict[TableName, tuple[Metadata, TableState]] = {}
         self._look = threading.local()
@@ -140,16 +144,21 @@ class RemoteCatalog:
         if (read := self._elsewhere.get(name)) is not None:
             return read()
         key = self._ask(lambda: self._tables.key(self.physical(name)))
-        known, state = self._known.get(name) or (self._cache.load(key) if self._cache else None, None)
+        known, state = self._known.get(name) or (self._cached(key), None)
         found = self._ask(lambda: self._tables.find(self.physical(name), known, ahead))
         if found is None:
             return None
         if state is None or known is None or found.location != known.location:
             state = parse_metadata(str(name), found.location, found.data)
         if self._cache and (known is None or (found.location, found.etag) != (known.location, known.etag)):
-            self._cache.save(key, found)
+            self._cache.save(key, (found.location, found.data, found.etag))
         self._known[name] = replace(found, data={}), state
         return state
+
+    def _cached(self, key: str) -> Metadata | None:
+        """Returns what another process read: right for as long as the catalog names the same file or ETag."""
+        found = self._cache.load(key) if self._cache else None
+        return Metadata(*found) if found else None
 
     def physical(self, name: TableName) -> tuple[str, str]:
         """See ``Catalog.physical``."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from lakesmith.catalog.metadata import json_of
-from lakesmith.catalog.metadata_cache import Metadata
 
 Identifier = tuple[str, str]
 """A namespace and a table's name, as the catalog has them."""
@@ -22,6 +21,15 @@ _NOT_MODIFIED: Final = 304
 _NOT_FOUND: Final = 404
 _IN_ONE_QUERY: Final = 500
 """Names of tables in one query: databases have limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """A table's metadata file, its content, and the ETag of a REST server. A metadata file never changes."""
+
+    location: str
+    data: Mapping[str, Any]
+    etag: str | None = None
 
 
 class RemoteTables(Protocol):

@@ -9,18 +9,17 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from lakesmith import limits
+from lakesmith.cache import Cache
 from lakesmith.errors import ProjectError
 from lakesmith.project import definitions as d
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.loaded import LoadedProject
-from lakesmith.whole_file import write_whole
 
 _KINDS: Final[dict[str, Any]] = {
     kind.__name__: kind for kind in (LoadedProject, frozenset, *vars(d).values()) if isinstance(kind, type)
@@ -37,16 +36,15 @@ def load_cached(
 
     A folder that cannot be written makes the next command slower and nothing else.
     """
-    if target is not None and not re.fullmatch(r"\w+", target):
-        return _parse(files, target, environ)
-    path = folder / (f"project-{target}.json" if target else "project.json")
-    found = _kept(path, files, target)
+    cache, key = Cache(folder, "project", _code(), limits.PROJECTS_KEPT), f"{files.root}\0{target}"
+    found = _kept(cache.load(key), files)
     if found is not None:
         return found
     recorded = _Recorded(files)
     loaded = _parse(recorded, target, environ)
     if not loaded.problems and not loaded.uses_environment:
-        _keep(path, recorded, target, loaded)
+        texts = recorded.texts
+        cache.save(key, (_fingerprint(files, texts), tuple(sorted(texts)), _encoded(loaded)))
     return loaded
 
 
@@ -78,36 +76,28 @@ class _Recorded:
         return self.texts[path]
 
 
-def _kept(path: Path, files: ProjectFiles, target: str | None) -> LoadedProject | None:
-    try:
-        data = json.loads(path.read_bytes())
-        texts = {name: files.read(name) for name in data["files"]}
-        found = _decoded(data["loaded"]) if data["key"] == _key(files, texts, target) else None
-    except (OSError, ValueError, KeyError, TypeError, ProjectError):
+def _kept(value: Any, files: ProjectFiles) -> LoadedProject | None:
+    if value is None:
         return None
+    fingerprint, names, loaded = value
+    try:
+        texts = {name: files.read(name) for name in names}
+    except ProjectError:
+        return None
+    found = _decoded(loaded) if fingerprint == _fingerprint(files, texts) else None
     return found if isinstance(found, LoadedProject) else None
 
 
-def _keep(path: Path, files: _Recorded, target: str | None, loaded: LoadedProject) -> None:
-    data = {
-        "key": _key(files, files.texts, target),
-        "files": sorted(files.texts),
-        "loaded": _encoded(loaded),
-    }
-    with suppress(OSError):
-        write_whole(path, json.dumps(data, separators=(",", ":")))
-
-
-def _key(files: ProjectFiles, texts: Mapping[str, str], target: str | None) -> str:
-    """Everything a project depends on: which files there are, what they say, where they lie, and the code that reads them."""
-    code = [
-        (file.name, stat.st_mtime_ns, stat.st_size)
-        for folder in _CODE
-        for file in sorted(folder.glob("*.py"))
-        if (stat := file.stat())
-    ]
-    parts = (str(files.root), target, files.table_paths(), sorted(texts.items()), code)
+def _fingerprint(files: ProjectFiles, texts: Mapping[str, str]) -> str:
+    """Returns a hash of the project's files: which there are, and what they say."""
+    parts = (files.table_paths(), sorted(texts.items()))
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _code() -> str:
+    """Returns the state of the code that reads projects."""
+    files = (file for folder in _CODE for file in sorted(folder.glob("*.py")))
+    return str([(file.name, stat.st_mtime_ns, stat.st_size) for file in files if (stat := file.stat())])
 
 
 def _encoded(value: Any) -> Any:
@@ -119,13 +109,13 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return {"is": kind.__name__, "value": value.value}
     if isinstance(value, frozenset):
-        return {"is": "frozenset", "value": [_encoded(item) for item in sorted(value)]}
-    return [_encoded(item) for item in value] if isinstance(value, tuple) else value
+        return {"is": "frozenset", "value": tuple(map(_encoded, sorted(value)))}
+    return tuple(map(_encoded, value)) if isinstance(value, tuple) else value
 
 
 def _decoded(data: Any) -> Any:
-    if isinstance(data, list):
-        return tuple(_decoded(item) for item in data)
+    if isinstance(data, tuple):
+        return tuple(map(_decoded, data))
     if not isinstance(data, dict):
         return data
     parts = {name: _decoded(part) for name, part in data.items() if name != "is"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ class SqlAnalysis:
 
     def to_dict(self) -> dict[str, Any]:
         """The analysis as JSON data."""
-        return asdict(self)
+        return asdict(self, dict_factory=_plain)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
@@ -212,6 +212,10 @@ class SqlAnalysis:
             driven=None if data["driven"] is None else _driven(data["driven"]),
             merges=data["merges"],
         )
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value.value if isinstance(value, Enum) else value for name, value in items}
 
 
 def _driven(data: Mapping[str, Any]) -> Driven:

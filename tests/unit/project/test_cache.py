@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lakesmith.project.cache import load_cached
+from lakesmith.cache import Cache
+from lakesmith.project.cache import _code, load_cached
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import load_project
@@ -39,14 +39,17 @@ def cached(root: Path, target: str | None = None, environ: dict[str, str] | None
 
 
 def kept(root: Path) -> Path:
-    return root / "cache" / "project.json"
+    (file,) = (root / "cache").iterdir()
+    return file
 
 
 def tampered(root: Path) -> None:
-    """Makes a project that comes from the cache tell itself apart."""
-    data = json.loads(kept(root).read_text())
-    data["loaded"]["project"]["name"] = "from_cache"
-    kept(root).write_text(json.dumps(data))
+    """Changes the name of the cached project, so that a test sees where a project comes from."""
+    cache = Cache(root / "cache", "project", _code())
+    key = f"{root}\0None"
+    fingerprint, names, loaded = cache.load(key)
+    loaded["project"]["name"] = "from_cache"
+    assert cache.save(key, (fingerprint, names, loaded))
 
 
 def test_what_is_kept_is_what_was_read(root: Path) -> None:

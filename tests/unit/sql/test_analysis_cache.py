@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lakesmith.cache import Cache
 from lakesmith.sql import cache
 from lakesmith.sql.analysis import SqlParseError, analyse
 from lakesmith.sql.cache import AnalysisCache
@@ -20,7 +20,12 @@ def saved(folder: Path) -> Path:
     cache = AnalysisCache(folder)
     cache.analyse(QUERY)
     assert cache.save()
-    return folder / "sql_analyses.json"
+    (file,) = folder.iterdir()
+    return file
+
+
+def kept(folder: Path) -> Cache:
+    return cache._cache(folder)
 
 
 def test_a_kept_analysis_is_the_same_and_needs_no_sqlglot(tmp_path: Path) -> None:
@@ -43,18 +48,18 @@ def test_a_corrupt_file_is_no_cache(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("damage", [None, {}, [], {"references": 1}])
 def test_a_damaged_entry_is_analysed_anew_and_mended(tmp_path: Path, damage: object) -> None:
-    file = saved(tmp_path)
-    file.write_text(json.dumps(dict.fromkeys(json.loads(file.read_text()), damage)))
+    saved(tmp_path)
+    kept(tmp_path).save("analyses", {QUERY: damage})
     assert AnalysisCache(tmp_path).analyse(QUERY) == analyse(QUERY)
     saved(tmp_path)
-    assert all(entry["references"] for entry in json.loads(file.read_text()).values())
+    assert kept(tmp_path).load("analyses")[QUERY]["references"]
 
 
 def test_another_version_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = saved(tmp_path)
-    before = set(json.loads(file.read_text()))
+    saved(tmp_path)
+    assert kept(tmp_path).load("analyses")
     monkeypatch.setattr(cache, "ANALYSIS_VERSION", 0)
-    assert before.isdisjoint({cache._key(QUERY)})
+    assert kept(tmp_path).load("analyses") is None
 
 
 def test_nothing_is_written_when_nothing_is_new(tmp_path: Path) -> None:
