@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.catalog.open import open_catalog
-from lakesmith.connect.secrets import without_secrets
+from lakesmith.connect.values import without_secrets
 from lakesmith.errors import LakesmithError, Place
 from lakesmith.project.definitions import (
     FileSource,

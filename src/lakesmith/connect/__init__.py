@@ -1,5 +1,5 @@
-"""How other engines read the lake: from a target and its tables, as frozen data, to the text that is pasted into an engine.
+"""How other engines read the lake: from a target and its tables to the text that is pasted into an engine.
 
-``read`` gathers what is known (``model.Lake``), ``registry`` has a file in ``engines/`` for each engine, ``render`` puts the text together.
-Values from the environment never get here: ``values`` has their names in their place.
+``read`` gathers the facts (``model.Lake``), ``registry`` lists the engines, and ``render`` fills in the template
+of an engine. Values of environment variables never get here: ``values`` puts in their names.
 """

@@ -1,4 +1,4 @@
-"""Gathers what a snippet is made of: the project with references, and what its catalog knows of the tables."""
+"""Gathers the facts for a snippet: the project with references, and the tables' state in its catalog."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.connect.model import Engine, Lake, Table
-from lakesmith.connect.secrets import without_secrets
-from lakesmith.connect.values import References, reference, variables
+from lakesmith.connect.values import References, reference, variables, without_secrets
 from lakesmith.errors import LakesmithError, Problem, UsageError
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
-from lakesmith.project.definitions import Project, TableDefinition, TableName
+from lakesmith.project.definitions import Project, TableName
 
 States = Mapping[TableName, TableState | None]
 
 ASKED_FOR_SECONDS = 10.0
-"""So long a catalog is waited for that need not be asked."""
+"""How long to wait for a catalog whose answer is optional."""
 
 
 def read_lake(
@@ -33,15 +32,17 @@ def read_lake(
     patterns: Sequence[str],
     opened: Callable[[], Catalog],
 ) -> Lake:
-    """The target's lake as ``engine`` needs to know it. ``opened``: the target's catalog, with the values of the environment; it is
-    called where another catalog than that of this machine is asked: for the metadata that the engine cannot do without, or for the
-    tables' formats, if it answers in time.
+    """Returns the facts about the target's lake that ``engine`` needs.
 
-    Raises ProjectError; UsageError LS201 for an unknown table, LS253 where no table is there; EnvironmentProblem LS325, LS326.
+    ``opened`` opens the target's catalog, with the values of the environment. It is called for
+    a shared catalog: for the metadata that the engine requires, or for the tables' formats, if it answers in time.
+
+    Raises ProjectError; UsageError LS201 for an unknown table, LS253 if nothing is built; EnvironmentProblem
+    LS325, LS326.
     """
     project, graph = load(root.resolve(), target, References(os.environ))
     chosen = set(select(graph, list(patterns))) if patterns else set(graph.order)
-    names = [table.name for table in project.tables if table.name in chosen and _is_asked(table)]
+    names = [table.name for table in project.tables if table.name in chosen and table.external is None]
     states = _states(engine, project, names, opened)
     found = [_public(_table(project, name, states), project) for name in names]
     unbuilt = [table for table in found if states is not None and table.metadata is None]
@@ -49,26 +50,20 @@ def read_lake(
     lake = Lake(
         project=project.name,
         target=public,
-        catalog_db=project.state_dir / "catalog.db",
-        warehouse=project.state_dir / "warehouse",
+        state_dir=project.state_dir,
         tables=tuple(table for table in found if table not in unbuilt),
         unbuilt=tuple(table.name for table in unbuilt),
         written_out=written_out,
     )
-    if not lake.tables and lake.kind in engine.writes:
+    if not lake.tables and lake.kind in engine.reads:
         raise UsageError(_nothing(lake))
     return lake
-
-
-def _is_asked(table: TableDefinition) -> bool:
-    """A table of others is read where it is."""
-    return table.external is None
 
 
 def _states(
     engine: Engine, project: Project, names: Sequence[TableName], opened: Callable[[], Catalog]
 ) -> States | None:
-    """What the catalog knows of the tables; None where it was not asked, or does not answer and the engine can do without."""
+    """Returns the tables' states; None if the catalog is not asked, or an optional answer is missing."""
     if project.target.is_local:
         return _asked(
             names, lambda: LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
@@ -84,7 +79,7 @@ def _asked(names: Sequence[TableName], opened: Callable[[], Catalog]) -> States:
 
 
 def _in_time(ask: Callable[[], States]) -> States | None:
-    """The answer, if it comes soon: a text may be printed where the catalog cannot be reached, or its variables are not set."""
+    """Returns the answer if it comes soon: the text is printed even if the catalog cannot be reached."""
     answers: Queue[States | None] = Queue()
 
     def put() -> None:
@@ -108,7 +103,7 @@ def _table(project: Project, name: TableName, states: States | None) -> Table:
 
 
 def _public(table: Table, project: Project) -> Table:
-    """The table with references where its metadata's place has values of the environment: a bucket's name, say."""
+    """Returns the table with references for values of the environment in its path (a bucket's name)."""
     place = table.metadata or ""
     names = variables("".join(value for _, value in project.target.catalog))
     values = {os.environ[name]: name for name in names if os.environ.get(name)}
@@ -119,8 +114,8 @@ def _public(table: Table, project: Project) -> Table:
 
 def _nothing(lake: Lake) -> Problem:
     names: tuple[TableName, ...] = lake.unbuilt
-    found = f"{', '.join(map(str, names))}: not built yet" if names else "none, or tables of others alone"
-    what = f"there is no table to read on target {lake.target.name!r}"
+    found = f"{', '.join(map(str, names))}: not built yet" if names else "none, or only external tables"
+    what = f"no table can be read on target {lake.target.name!r}"
     return Problem(
         "LS253", what, lake.target.place, "a table that was built", found, "lakesmith run builds it"
     )

@@ -1,35 +1,89 @@
-"""The text of a snippet: what is to be known in comments above, then what the engine is told."""
+"""Renders a snippet: notes in comments, then the engine's text, both from the engine's template."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
-from lakesmith.connect.model import SQLITE, Engine, Lake, Piece
-from lakesmith.connect.values import in_shell, variables
+from lakesmith.connect import values
+from lakesmith.connect.model import ALIAS, SQLITE, Engine, Lake, quoted
+from lakesmith.connect.registry import ALL
 from lakesmith.errors import Problem, UsageError
 from lakesmith.project.nearest import listed
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 FORMAT_THREE: Final = 3
 _GAP: Final = re.compile(r"<[a-z][a-z ]*>")
+_RULER: Final = "---\n"
+"""The line of a template between the notes and the text."""
 
 
-def snippet(engine: Engine, lake: Lake, others: tuple[Engine, ...] = ()) -> str:
-    """The text for ``engine``. Raises UsageError LS252 for a catalog that it cannot read; ``others`` are named then, where they can."""
-    write = engine.writes.get(lake.kind)
-    if write is None:
-        raise UsageError(_cannot(engine, lake, others))
-    piece = write(lake)
-    comments = [f"{engine.comment} {line}" for line in _comments(engine, lake, piece)]
-    return in_shell("\n".join([*comments, "", *piece.lines]))
+def snippet(engine: Engine, lake: Lake) -> str:
+    """Returns the text for ``engine``.
+
+    Raises UsageError LS252, with the engines that can, for a catalog that the engine cannot read.
+    """
+    if lake.kind not in engine.reads:
+        raise UsageError(_cannot(engine, lake))
+    template = _environment().get_template(engine.template)
+    rendered = template.render(lake=lake, s3=lake.storage, alias=ALIAS)
+    notes, _, body = rendered.partition(_RULER)
+    comments = [f"{engine.comment} {line}" for line in _comments(engine, lake, notes, body)]
+    return values.in_shell("\n".join([*comments, "", body.rstrip("\n")]))
 
 
-def _comments(engine: Engine, lake: Lake, piece: Piece) -> Iterator[str]:
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from lakesmith.spark.start import settings, versions
+
+    made = Environment(
+        loader=PackageLoader("lakesmith.connect", "engines"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Each notation has its own filter.
+        autoescape=False,
+    )
+    made.filters |= {
+        "escaped": _escaped,
+        "given_only": lambda given: {key: value for key, value in given.items() if value},
+        "host": lambda url: url.removeprefix("https://").removeprefix("http://").rstrip("/"),
+        "prefixed": lambda given, prefix: {f"{prefix}{key}": value for key, value in given.items()},
+        "properties": values.in_properties,
+        "python": values.in_python,
+        "quoted": quoted,
+        "shell": values.in_shell,
+        "sql": values.in_sql,
+        "without": _without,
+    }
+    made.globals |= {
+        "extensions": settings.DEFAULTS["spark.sql.extensions"],
+        "installed_pair": versions.installed_pair,
+        "local_catalog_conf": settings.local_catalog_conf,
+        "postgres_jars": list(versions.POSTGRES_JARS),
+        "sqlite_jar": versions.SQLITE,
+    }
+    return made
+
+
+def _escaped(value: str) -> str:
+    """Returns the value as a text of StarRocks, in double quotes."""
+    return '"' + values.in_shell(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _without(given: Mapping[str, str], *keys: str) -> dict[str, str]:
+    return {key: value for key, value in given.items() if key not in keys}
+
+
+def _comments(engine: Engine, lake: Lake, notes: str, body: str) -> Iterator[str]:
     yield f"{engine.title}: the tables of project {lake.project}, target {lake.target.name}"
-    yield from piece.notes
+    yield from notes.splitlines()
     yield from _on_format(engine, lake)
-    body = "\n".join(piece.lines)
     if names := [name for name in _known(lake) if _names(body, name)]:
         how = f" ({engine.fills_in})" if engine.fills_in else ""
         yield f"environment variables: {', '.join(names)}{how}"
@@ -42,31 +96,31 @@ def _comments(engine: Engine, lake: Lake, piece: Piece) -> Iterator[str]:
 
 
 def _on_format(engine: Engine, lake: Lake) -> Iterator[str]:
-    """What is to be known of tables of format 3, which all are that nobody told of."""
+    """Yields the note on tables of format 3, the format of a table whose catalog was not asked."""
     three = [table.path for table in lake.tables if (table.format_version or FORMAT_THREE) >= FORMAT_THREE]
     if engine.format_three and three:
-        untold = any(table.format_version is None for table in lake.tables)
-        unless = ", unless they are declared as format 2; the catalog did not answer" if untold else ""
+        unknown = any(table.format_version is None for table in lake.tables)
+        unless = ", unless they are declared as format 2; the catalog did not answer" if unknown else ""
         yield f"format 3 ({listed(three)}){unless}:"
         yield f"  {engine.format_three}"
 
 
 def _known(lake: Lake) -> tuple[str, ...]:
-    """The environment variables that the target's catalog is written with."""
-    return variables("".join(value for _, value in lake.target.catalog))
+    """Returns the environment variables in the target's catalog settings."""
+    return values.variables("".join(lake.settings.values()))
 
 
 def _names(body: str, variable: str) -> bool:
-    """Whether the variable is in the text, as any engine writes it."""
+    """Returns whether the text contains the variable, in any engine's notation."""
     return re.search(rf'[{{:"]{re.escape(variable)}[}}"]', body) is not None
 
 
-def _cannot(engine: Engine, lake: Lake, others: tuple[Engine, ...]) -> Problem:
-    able = [other.name for other in others if lake.kind in other.writes]
-    types = ", ".join(sorted(set(engine.writes) - {SQLITE}))
+def _cannot(engine: Engine, lake: Lake) -> Problem:
+    able = [other.name for other in ALL if lake.kind in other.reads]
+    types = ", ".join(sorted(set(engine.reads) - {SQLITE}))
     return Problem(
         "LS252",
-        f"{engine.title} cannot read the tables of target {lake.target.name!r}: {engine.refuses[lake.kind]}",
+        f"{engine.title} cannot read the tables of target {lake.target.name!r}: {engine.why_not}",
         lake.target.place,
         f"a target with a catalog of type {types}",
         lake.kind,

@@ -1,25 +1,36 @@
-"""Values that are in the environment, by their names: the project is read with these in place of the values themselves."""
+"""References that stand for values of environment variables, and for secrets in ``lakesmith.yaml``.
+
+The project is read with references in place of the values, so no secret can be printed.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from lakesmith.catalog.open import CATALOG_TYPES
+from lakesmith.project.definitions import Target
+from lakesmith.redaction import ADDRESS_NAME, SECRET_NAME, secrets_in
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _REFERENCE: Final = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+_LOGIN: Final = re.compile(r"(?<=://)[^/@?\s]+(?=@)")
+_PARAMETER: Final = re.compile(r"(?<=[?&;])(password|sslpassword|token)=([^&;]+)", re.I)
 
 
 def reference(name: str) -> str:
-    """What stands for the value of the environment variable."""
+    """Returns the reference that stands for the value of the environment variable."""
     return f"{_OPEN}{name}{_CLOSE}"
 
 
 class References(Mapping[str, str]):
-    """An environment in which every variable is set: to a reference to itself. A catalog's type is needed as it is, and is no secret."""
+    """An environment in which every variable is set, to a reference to itself.
+
+    A catalog's type is kept as it is: it is needed, and not a secret.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -36,33 +47,58 @@ class References(Mapping[str, str]):
 
 
 def variables(text: str) -> tuple[str, ...]:
-    """The names of the variables that the text refers to, sorted."""
+    """Returns the sorted names of the variables that the text refers to."""
     return tuple(sorted(set(_REFERENCE.findall(text))))
 
 
 def has_reference(text: str) -> bool:
-    """Whether some of the text is in the environment."""
+    """Returns whether the text contains a reference."""
     return bool(_REFERENCE.search(text))
 
 
 def in_python(text: str) -> str:
-    """The value as an expression of Python."""
+    """Returns the value as a Python expression."""
     parts = _REFERENCE.split(text)
     words = [f'os.environ["{part}"]' if at % 2 else json.dumps(part) for at, part in enumerate(parts)]
-    told = [word for word in words if word != '""']
-    return " + ".join(told) or '""'
+    return " + ".join(word for word in words if word != '""') or '""'
 
 
 def in_sql(text: str) -> str:
-    """The value as a literal of SQL, in which ``${NAME}`` has to be filled in before."""
+    """Returns the value as an SQL literal, in which ``${NAME}`` is to be filled in."""
     return "'" + in_shell(text).replace("'", "''") + "'"
 
 
 def in_properties(text: str) -> str:
-    """The value as Trino's properties have it."""
+    """Returns the value as in Trino's properties."""
     return _REFERENCE.sub(r"${ENV:\1}", text)
 
 
 def in_shell(text: str) -> str:
-    """The value as a shell, ``envsubst`` and ``lakesmith.yaml`` have it: ``${NAME}``."""
+    """Returns the value as a shell, ``envsubst`` and ``lakesmith.yaml`` write it: ``${NAME}``."""
     return _REFERENCE.sub(r"${\1}", text)
+
+
+def without_secrets(target: Target) -> tuple[Target, tuple[str, ...]]:
+    """Returns the target with a reference for each secret that is written out, and their names."""
+    catalog = tuple((key, _public(target.name, key, value)) for key, value in target.catalog)
+    new = set(_variables(catalog)) - set(_variables(target.catalog))
+    return replace(target, catalog=catalog), tuple(sorted(new))
+
+
+def _variables(settings: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return variables("".join(value for _, value in settings))
+
+
+def _public(target: str, key: str, value: str) -> str:
+    name = re.sub(r"\W", "_", f"{target}_{key}").upper()
+    if SECRET_NAME.search(key) or (
+        ADDRESS_NAME.search(key) and not has_reference(value) and secrets_in(value) is None
+    ):
+        return value if has_reference(value) else reference(name)
+    value = _LOGIN.sub(lambda found: _kept(found[0], f"{name}_LOGIN"), value)
+    return _PARAMETER.sub(lambda found: f"{found[1]}={_kept(found[2], f'{name}_PASSWORD')}", value)
+
+
+def _kept(value: str, name: str) -> str:
+    """Keeps a login that is partly in the environment: the part that is written out is a user's name."""
+    return value if has_reference(value) else reference(name)

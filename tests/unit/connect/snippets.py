@@ -11,8 +11,7 @@ from typing import Final
 from lakesmith.connect.model import Lake, Table
 from lakesmith.connect.registry import ALL
 from lakesmith.connect.render import snippet
-from lakesmith.connect.secrets import without_secrets
-from lakesmith.connect.values import reference
+from lakesmith.connect.values import reference, without_secrets
 from lakesmith.errors import Place, UsageError
 from lakesmith.project.definitions import TableName, Target
 
@@ -83,8 +82,7 @@ def lake_on(name: str) -> Lake:
     return Lake(
         project="shop",
         target=target,
-        catalog_db=state / "catalog.db",
-        warehouse=state / "warehouse",
+        state_dir=state,
         tables=(_table("bronze", "orders", 2, settings), _table("silver", "customers", 3, settings)),
         unbuilt=(TableName("gold", "sales"),) if kind == "local" else (),
         written_out=written_out,
@@ -106,7 +104,7 @@ def said(engine: str, name: str) -> str:
     """The snippet, or the problem that there is instead."""
     chosen = next(each for each in ALL if each.name == engine)
     try:
-        return snippet(chosen, lake_on(name), ALL)
+        return snippet(chosen, lake_on(name))
     except UsageError as error:
         return "\n".join(error.problems[0].lines())
 

@@ -42,7 +42,7 @@ def connect_command(root: Path, target: str | None, name: str, tables: list[str]
     """
     engine = engine_named(name)
     lake = read_lake(engine, root, target, tables, lambda: open_project(root, target).lake.catalog)
-    text = snippet(engine, lake, ALL)
+    text = snippet(engine, lake)
     if as_json:
         said = {
             "engine": engine.name,
