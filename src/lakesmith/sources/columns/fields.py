@@ -1,7 +1,7 @@
-"""The fields inside a table's columns against those inside a file's: a pure match of nested types, by name.
+"""Matches the fields inside a table's columns with those inside a file's, by name.
 
-A field of a struct is found under its own spelling, else under the only one that differs in case alone: in the file's type, or, of
-JSON, in the one object.
+A field of a struct is found under its own spelling, else under the only one that differs in case: in the
+file's type or, for JSON, in the one object.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from lakesmith.sources.columns.names import Spellings, match_columns
 from lakesmith.sources.shape import FileShape
 
 FieldPath = tuple[str, ...]
-"""Where a field is: its column, and the names on the way to it, ``element``, ``key`` and ``value`` among them."""
+"""The path of a field: its column, then the names that lead to it (also ``element``, ``key``, ``value``)."""
 
 _SHOWN: Final = 20
-_CAN_EVOLVE: Final = "new fields (on_new_column: evolve) whose names differ from others in more than case, and not in the keys of a map"
+_CAN_EVOLVE: Final = (
+    "new fields (on_new_column: evolve) whose names differ from others in more than case, and not in the keys"
+    " of a map"
+)
 _NOT_EVOLVED: Final = "rename them in the files, or set `on_new_column: ignore` to leave them out"
 _NOT_DECLARED: Final = (
-    "declare them in the column's type (rows that are there have null in them then), or set `on_new_column: evolve` to add "
-    "new fields as they come, or `on_new_column: ignore` to leave them out"
+    "declare them in the column's type (present rows get null), or set `on_new_column: evolve` to add new"
+    " fields as they come, or `on_new_column: ignore` to leave them out"
 )
 
 
 def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
-    """Declared part -> the file's name for it. Two that differ from it in case only are both left."""
+    """Maps declared parts to the file's names. Case-insensitive matches that are ambiguous are omitted."""
     theirs = [name for name, _ in found.parts]
     ours = [name for name, _ in declared.parts]
     pairs = {name: name for name in ours if name in theirs}
@@ -41,7 +44,7 @@ def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
 
 
 def alike_fields(columns: Iterable[Column], unknown: Iterable[FieldPath]) -> dict[FieldPath, Spellings]:
-    """Returns the fields of columns that JSON objects spell otherwise, as far as ``unknown`` are such spellings."""
+    """Returns which of ``unknown`` are other spellings of the columns' fields, by field."""
     kinds = {column.name: parse_type(column.type or "string") for column in columns}
     found: dict[FieldPath, list[str]] = {}
     for path in unknown:
@@ -56,23 +59,24 @@ def _at(kind: SqlType, path: FieldPath) -> SqlType:
 
 
 def typeless_fields(declared: Sequence[Column], shape: FileShape) -> set[FieldPath]:
-    """Those of the fields that only the file has that have no type in it."""
+    """Returns the fields that only the file has and that have no type there."""
     found, types = file_types(declared, shape), {column.name: column.type or "" for column in declared}
     each = (_only_in_file(parse_type(types[name]), theirs, (name,)) for name, theirs in found.items())
     return {path for fields in each for path, kind in fields if kind.is_typeless}
 
 
 def typeless_note(names: Sequence[str]) -> str:
-    """What is said of columns and fields that have no type yet."""
+    """Returns the note on columns and fields that have no type yet."""
     return f"only nulls in the files so far, so they have no type; new once a file says one: {listed(names)}"
 
 
 def compare_fields(
     declared: Sequence[Column], shape: FileShape
 ) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
-    """The fields that only the file has, and those that only the declared types have, of the columns that both have.
+    """Returns the fields that only the file has, and those that only the declared types have.
 
-    A field whose kind differs (a struct declared as string) is a matter of its values, not of names.
+    Columns that only one side has do not count, and neither does a field of another kind (a struct declared
+    as string).
     """
     found = file_types(declared, shape)
     unknown: list[FieldPath] = []
@@ -86,7 +90,7 @@ def compare_fields(
 
 
 def file_types(declared: Sequence[Column], shape: FileShape) -> dict[str, SqlType]:
-    """The types that a file has for the declared columns, by their names, where they are not those declared."""
+    """Returns the file's types of the declared columns, where they differ from the declared ones."""
     types = dict(zip(shape.columns, shape.types, strict=True))
     present = dict(match_columns(declared, shape, OnNewColumn.IGNORE).present)
     found = ((column, types.get(present.get(column.name, ""))) for column in declared)
@@ -98,7 +102,7 @@ def file_types(declared: Sequence[Column], shape: FileShape) -> dict[str, SqlTyp
 
 
 def field_notes(unknown: Sequence[FieldPath], missing: Sequence[FieldPath]) -> tuple[str, ...]:
-    """Returns what to say of fields that are left out, and of those that are not in the files."""
+    """Returns notes on fields that are left out, and on fields that are not in the files."""
     notes = [f"not in the files, null in their rows: {_listed(missing)}"] if missing else []
     if unknown:
         notes.append(f"left out (on_new_column: ignore): {_listed(unknown)}")
@@ -106,7 +110,7 @@ def field_notes(unknown: Sequence[FieldPath], missing: Sequence[FieldPath]) -> t
 
 
 def field_problem(columns: Sequence[Column], unknown: Sequence[FieldPath], policy: OnNewColumn) -> Problem:
-    """Returns LS434 for fields that the policy does not let in; under ``on_new_column: evolve``, that cannot be added."""
+    """Returns LS434 for new fields: that the policy refuses or, under ``evolve``, that cannot be added."""
     places = {column.name: column.place for column in columns}
     fields = "a field" if len(unknown) == 1 else f"{len(unknown)} fields"
     evolves = policy is OnNewColumn.EVOLVE
@@ -121,12 +125,12 @@ def field_problem(columns: Sequence[Column], unknown: Sequence[FieldPath], polic
 
 
 def dotted(path: FieldPath) -> str:
-    """A path as Spark SQL and Iceberg write it, names quoted that need it."""
+    """Returns a path as Spark SQL and Iceberg write it; names are quoted where necessary."""
     return ".".join(map(quoted_if_odd, path))
 
 
 def listed(texts: Sequence[str]) -> str:
-    """The first few of many, and how many more there are."""
+    """Joins the first few texts and the number of the others."""
     names = ", ".join(texts[:_SHOWN])
     return f"{names} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else names
 

@@ -1,8 +1,8 @@
-"""The columns of a table against those of a file: a pure match by name, never by position.
+"""Matches the columns of a table with those of a file, by name and never by position.
 
-The rule is the same for a file and for a record that names its own columns (JSON): a column is found under its own name, else under the
-only name that differs in case or surrounding spaces alone, else, by the same rule, under an earlier name (``renamed_from``, an alias). Nothing but the file,
-or the record, decides.
+One rule holds for a file and for a record that names its own columns (JSON). A column is found under its own
+name, else under the only name that differs in case or surrounding spaces, else, by the same rule, under an
+earlier name (``renamed_from``, an alias). Other files and records make no difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakesmith.sources.shape import FileShape
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column that a file has and the table does not. ``type``: as the file says, None when it says nothing (CSV)."""
+    """A column that a file has and the table does not. ``type`` is the file's, None for CSV."""
 
     name: str
     type: str | None
@@ -27,11 +27,12 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMatch:
-    """How a file's columns and the declared ones go together.
+    """A file's columns matched with the declared ones.
 
-    ``present`` pairs each declared name with the file's spelling of it, in declared order (of records, with each of their
-    spellings, the better first); ``missing`` are declared and not in the file (null in its rows). ``new`` are to be added under ``on_new_column: evolve``; under ``ignore`` they are in
-    ``ignored``, under ``fail`` in ``problems``. ``typeless`` are new, to be added once a file says their type. ``notes`` are for people.
+    ``present`` pairs each declared name with the file's spelling, in declared order; for records, with each
+    of their spellings, better ones first. ``missing`` are declared and not in the file (null in its rows).
+    New columns are in ``new`` under ``on_new_column: evolve``, in ``ignored`` under ``ignore``, in
+    ``problems`` under ``fail``. ``typeless`` are new columns that are added once a file says their type.
     """
 
     present: tuple[tuple[str, str], ...]
@@ -44,21 +45,21 @@ class ColumnMatch:
 
 
 Spellings = tuple[tuple[str, ...], ...]
-"""The names under which one column is found, better ones first. No two in one tuple may be in one file or record."""
+"""The names under which one column is found, better ones first. A record may have one name of each tuple."""
 
 _NO_HEADER = (
     "it names none of the table's columns: if it has no header, write one into it, or leave it out"
-    " (`lakesmith files TABLE --skip FILE`); if other lines come before its header, set `skip_lines`; if it has another delimiter,"
-    " give such files a source of their own"
+    " (`lakesmith files TABLE --skip FILE`); if other lines come before its header, set `skip_lines`; if it"
+    " has another delimiter, give such files a source of their own"
 )
 
 
 def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewColumn) -> ColumnMatch:
-    """Matches the columns of a file, or the keys of records, with those that are declared.
+    """Matches the columns of a file, or the keys of records, with the declared columns.
 
-    A file of a format without column names (CSV without a header) has none here and is not to be matched. Raises
-    nothing: LS431 a new column where none is allowed, LS432 columns that differ from another in case only, and LS433 a
-    required column that is missing, are in ``problems``.
+    ``problems`` has LS431 for a new column where none is allowed, LS432 for columns that differ in case only,
+    and LS433 for a missing required column. A file without column names (CSV without a header) is not
+    matched.
     """
     found = spellings(declared, shape.columns)
     present, extra_names, rivals = _chosen(found, shape)
@@ -94,7 +95,7 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
 
 
 def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spellings]:
-    """Which of ``names`` belong to each declared column; columns that none belongs to are left out. A name belongs to one column."""
+    """Returns which of ``names`` belong to each declared column. A name belongs to at most one column."""
     declared = list(declared)
     own, like = {column.name for column in declared}, defaultdict(list)
     found: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -112,7 +113,8 @@ def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spe
 
 
 def path_columns(declared: Iterable[Column], shape: FileShape) -> tuple[str, ...]:
-    """The columns that the path has a value for, whatever the case of its name there; it counts where the file, or record, has none."""
+    """Returns the columns that the file's path has a value for. It counts where the file, or record, has
+    none."""
     keys = {_folded(key) for key in shape.path_keys}
     return tuple(
         it.name for it in declared if keys and _folded(it.name) in keys and "<" not in (it.type or "")
@@ -125,7 +127,8 @@ def _tiers(alike: Sequence[str], name: str) -> list[tuple[str, ...]]:
 
 
 def rival_names(declared: Sequence[Column], names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Names of which several in one record would be too many: those of one column, and those that no column has and that are alike."""
+    """Returns groups of names of which a record may have one: names of one column, and alike names of no
+    column."""
     names = list(names)
     found = spellings(declared, names)
     families = [tuple(name for tier in tiers for name in tier) for tiers in found.values()]
@@ -139,8 +142,8 @@ def rival_names(declared: Sequence[Column], names: Iterable[str]) -> tuple[tuple
 def _chosen(
     found: dict[str, Spellings], shape: FileShape
 ) -> tuple[tuple[tuple[str, str], ...], set[str], list[str]]:
-    """The pairs of columns and names; the names that are left over, in the file or in some record; and those of a file that none of
-    them is better than another."""
+    """The pairs of columns and names; the names left over, in the file or some record; and a file's rival
+    names."""
     extra = {*shape.columns} - {name for tiers in found.values() for tier in tiers for name in tier}
     if shape.together is not None:
         pairs = [(column, name) for column, tiers in found.items() for tier in tiers for name in tier]
@@ -157,7 +160,7 @@ def _chosen(
 
 
 def _beaten(tiers: Spellings, together: Iterable[tuple[str, ...]]) -> Iterable[set[str]]:
-    """The names that are in one record with a better one of the same column."""
+    """The names that a record has beside a better name of the same column."""
     for names in together:
         there = [found for tier in tiers if (found := set(tier) & set(names))]
         yield set().union(*there[1:])
@@ -168,9 +171,9 @@ def _is_beside_another(name: str, shape: FileShape) -> bool:
 
 
 def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
-    """LS435 for a delimited file, let in by its source, whose first line names no column of the table: it has columns that all are new.
+    """Returns LS435 if the first line of a delimited file names no column of the table, but new ones.
 
-    Without a header its first row would be taken for one, and all others would be nulls.
+    The file may have no header: its first row would become one, and all its rows nulls.
     """
     names = [*(column.name for column in match.new), *match.ignored]
     if match.present or not match.missing or not names:
@@ -181,9 +184,10 @@ def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
             "its first line names none of the table's columns",
             expected=f"a header with some of {_names(match.missing)}",
             found=_names(names),
-            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); if other lines come before its"
-            " header, set `skip_lines`; if it has another delimiter, give such files a source of their own; or declare its columns,"
-            " if these are their names",
+            hint="write a header into it, or leave it out (`lakesmith files TABLE --skip FILE`); if other"
+            " lines come"
+            " before its header, set `skip_lines`; if it has another delimiter, give such files a source of"
+            " their own; or declare its columns, if these are their names",
         ),
     )
 
@@ -232,7 +236,8 @@ def _clash_problem(clashing: Sequence[str]) -> tuple[Problem, ...]:
             "columns differ from another column in case only",
             expected="names that differ in more than case, or one that is spelt as the table's column",
             found=_names(clashing),
-            hint="rename them in the files, or declare the column as one of them is spelt; new ones are left out by `on_new_column: ignore`",
+            hint="rename them in the files, or declare the column as one of them is spelt; `on_new_column:"
+            " ignore` leaves new ones out",
         ),
     )
 

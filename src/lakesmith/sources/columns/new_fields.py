@@ -1,4 +1,4 @@
-"""The fields inside a batch's columns: which of them only the files have, and the columns with those that are let in."""
+"""New fields inside the columns of a batch: found in its files, and added where their source allows it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ _Columns = tuple[Column, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The columns with new fields. ``unknown``: fields that are not in them, ``untyped``: because no file says their type.
-
-    ``missing``: fields that some file has not. ``keys``: as of ``SourceRead``.
+    """The columns with new fields. ``unknown``: the files' fields that are not in them; ``untyped``: those
+    whose type no file says. ``missing``: fields that some file lacks. ``keys``: as of ``SourceRead``.
     """
 
     columns: _Columns
@@ -49,10 +48,10 @@ class _Fields:
 def match_fields(
     files: SourceFiles, read: SourceRead, found: Sequence[Held]
 ) -> tuple[_Columns, list[str], Mapping[FieldPath, Spellings]]:
-    """Compares what is inside the columns of a source's files with the columns' types.
+    """Compares the fields inside a source's files with the columns' types.
 
-    Returns the columns, with new fields in them where the source lets them in, notes, and how records spell columns and fields.
-    Raises SourceError LS434 where new fields are not let in, or cannot be added.
+    Returns the columns, with new fields where the source allows them, notes, and how records spell columns
+    and fields. Raises SourceError LS434 if new fields are not allowed or cannot be added.
     """
     policy = read.source.on_new_column
     in_records = files.columns_in is ColumnsIn.RECORDS
@@ -75,7 +74,7 @@ def _in_records(files: SourceFiles, read: SourceRead) -> _Fields:
     read, unknown = with_field_keys(files.records, read)
     if not unknown or read.source.on_new_column is not OnNewColumn.EVOLVE:
         return _Fields(read.columns, unknown, keys=read.keys)
-    # What only bad rows have is not new: they do not get in.
+    # Fields that only bad rows have are not new: such rows go to quarantine.
     good = files.records.good(read)
     unknown = good.unknown_fields(read)
     if not unknown:
@@ -106,7 +105,7 @@ def _holders(paths: Found) -> Holders:
 
 
 def _compared(columns: _Columns, found: Sequence[Held]) -> tuple[Found, Found]:
-    """The fields that only files have, and those that some file has not, each with these files."""
+    """The fields that only files have, and those that some file lacks, each with these files."""
     sides: tuple[Found, Found] = ({}, {})
     for shape, holders in found:
         for side, paths in zip(sides, compare_fields(columns, shape), strict=True):

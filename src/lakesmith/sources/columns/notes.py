@@ -1,4 +1,4 @@
-"""What is to be said of files: each thing once, with one of the files that it holds of, and how many more there are. Pure."""
+"""Notes and problems of a source's files, each once, with one of its files and the number of the others."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ _SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Files of one shape. ``first``: of files that are only known together (JSON lines), by key one file that has it."""
+    """Files of one shape. ``first``: for files that are only known together (JSON), one file with each
+    key."""
 
     paths: tuple[str, ...]
     first: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, names: str | None) -> str:
-        """Where the keys ``names``, a list in a text, are found."""
+        """Returns where the keys ``names``, separated by commas, are found."""
         key = (names or "").split(", ")[0]
         return printable(self.first[key]) if key in self.first else f"among {named(self.paths)}"
 
 
 @dataclass(slots=True)
 class Findings:
-    """Gathers what is said of a source's files. Files that are known one by one are put together under what is said of them."""
+    """Notes and problems of a source's files, gathered by text."""
 
     source: Source
     table: TableName | None = None
@@ -36,7 +37,7 @@ class Findings:
     _problems: dict[Problem, dict[str, None]] = field(default_factory=dict)
 
     def add(self, notes: Iterable[str], problems: Iterable[Problem], holders: Holders) -> None:
-        """Notes and problems that hold of these files."""
+        """Adds notes and problems of these files."""
         together = bool(holders.first)
         for note in notes:
             paths = (f"among {named(holders.paths)}",) if together else holders.paths
@@ -47,14 +48,14 @@ class Findings:
 
     @property
     def notes(self) -> list[str]:
-        """The notes, each with its files."""
+        """All notes, each with its files."""
         return [f"{note} ({named(tuple(paths))})" for note, paths in self._notes.items()]
 
     def raise_problems(self) -> None:
-        """Raises SourceError with the problems, each with its files, if there are any; the first 20."""
+        """Raises SourceError with the first 20 problems, each with its files, if there are any."""
         if self._problems:
-            told = list(self._problems.items())[:_SHOWN]
-            raise SourceError([self._placed(problem, tuple(paths)) for problem, paths in told])
+            first = list(self._problems.items())[:_SHOWN]
+            raise SourceError([self._placed(problem, tuple(paths)) for problem, paths in first])
 
     def _placed(self, problem: Problem, paths: tuple[str, ...]) -> Problem:
         what = f"source {self.source.name!r}: {named(paths)}: {problem.what}"

@@ -1,6 +1,7 @@
 """The column plan of a batch: from what its files bring, what is declared and what the table has.
 
-``plan_columns`` is called once a batch. It reads nothing itself; where files do not say their columns (JSON), it asks ``Records``.
+``plan_columns`` is called once a batch. It reads no file; where files do not say their columns (JSON), it
+asks ``Records``.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ _LONGEST_TYPE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """The columns of a batch's rows: those of the table, and the ones that the files add, in the types they are read as.
+    """The columns of a batch's rows, with the types they are read as: the table's, then the new ones.
 
-    ``reads``: how the files of each source are read. ``notes`` say which columns are new, wider, missing or left out, and in which
-    files.
+    ``reads``: how the files of each source are read. ``notes`` say which columns are new, wider, missing or
+    left out, and in which files.
     """
 
     columns: Columns
@@ -92,15 +93,15 @@ def plan_columns(
         batch: The files by source.
 
     Raises:
-        SourceError: LS431 to LS436, where a file has columns, or fields in them, that its source does not allow, lacks some that are
-            required, or cannot be read.
+        SourceError: LS431 to LS436, if a file has columns or fields that its source does not allow, lacks
+            required columns, or has some that Spark cannot read.
     """
     columns = known_columns(table, there)
     for files in batch:
         _require_readable(table.name, files, columns)
     columns = columns or _inferred(batch)
     sides = [_Side(files, _shapes_of(files, columns)) for files in batch]
-    # A column that one source adds is no longer new to the others. Events are validated one by one, as they were when they came.
+    # A column that one source adds is no longer new to the others. Events are validated one by one.
     adding_first = sorted(sides, key=lambda side: side.source.on_new_column is not OnNewColumn.EVOLVE)
     matched = [side for side in adding_first if not side.source.has_events]
     notes: list[str] = []
@@ -150,7 +151,8 @@ def _inferred_of(files: SourceFiles) -> Sequence[Column]:
 
 
 def _of_schemas(files: SourceFiles) -> Sequence[Column]:
-    """By the types in the files, the wider where they differ; without columns that have no type yet, where they may be added later."""
+    """By the types in the files, the wider ones. Columns without a type yet are left out if they can be
+    added later."""
     types: dict[str, str] = {}
     for group in read_groups(files.groups, ()):
         for name, kind in zip(group.file_columns, group.file_types, strict=True):
@@ -161,9 +163,9 @@ def _of_schemas(files: SourceFiles) -> Sequence[Column]:
 
 
 def _related(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
-    """The groups that have a column in common with the first that has any, or with another that has.
+    """The groups that share columns with the first, directly or by others.
 
-    One that has none is of another kind: it has another delimiter, or no header.
+    A group that shares none is of another kind: it has another delimiter, or no header.
     """
     folded = {group: {name.strip().casefold() for name in group.shape.columns} for group in groups}
     known = next((names for names in folded.values() if names), set())
@@ -175,9 +177,10 @@ def _related(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
 
 
 def _shapes_of(files: SourceFiles, columns: Columns) -> list[tuple[FileShape, Holders]]:
-    """The shapes to match, each with its files. Of records that name their columns, it is one: the keys that occur.
+    """The shapes to match, each with its files. Records that name their columns have one: the keys that
+    occur.
 
-    Of events it is the keys that may occur.
+    For events it is the keys that may occur.
     """
     if files.source.has_events:
         earlier = [column.renamed_from for column in columns if column.renamed_from]
@@ -195,7 +198,7 @@ def _shapes_of(files: SourceFiles, columns: Columns) -> list[tuple[FileShape, Ho
 
 
 def _match_columns(table: TableName, side: _Side, columns: Columns) -> tuple[Columns, list[str]]:
-    """The columns with the new ones that the source lets in, and notes. Raises SourceError where it does not let them in."""
+    """The columns with new ones, and notes. Raises SourceError if the source does not allow new columns."""
     source, found, records = side.source, side.found, side.files.records
     matches = _matches(source, found, columns)
     if side.files.columns_in is ColumnsIn.RECORDS and any(match.new for match in matches):
@@ -227,7 +230,7 @@ def _matches(
     matches = [match_columns(columns, shape, source.on_new_column) for shape, _ in found]
     if source.has_files:
         return matches
-    # A few records need not have all columns; whether one has the required ones is validated row by row.
+    # A few records need not have all columns; required ones are validated row by row.
     return [
         match_columns([it for it in columns if it.name not in match.missing], shape, source.on_new_column)
         for match, (shape, _) in zip(matches, found, strict=True)
@@ -255,7 +258,7 @@ def _common(one: str | None, other: str | None) -> str | None:
 
 
 def _typed(files: SourceFiles, new: Sequence[NewColumn], records: Records) -> Sequence[Column]:
-    """New columns with a type: the files' own, or, where they say none, one that a sample of the values fits."""
+    """New columns with a type: the files' own, else one that a sample of the values fits."""
     if all(column.type for column in new):
         return [Column(column.name, table_type(column.type or "string")) for column in new]
     inferred = records.infer(SourceRead(files.source, read_groups(files.groups, ())))
@@ -264,7 +267,7 @@ def _typed(files: SourceFiles, new: Sequence[NewColumn], records: Records) -> Se
 
 
 def _widened(table: TableDefinition, side: _Side, columns: Columns) -> tuple[Columns, list[str]]:
-    """The columns with the wider types of files that have types, if the source allows it, and notes. Declared types stay."""
+    """The columns widened to the files' types, if the source allows it, and notes. Declared types stay."""
     if side.source.on_type_change is not OnTypeChange.WIDEN:
         return columns, []
     declared = {column.name.lower() for column in table.columns}
@@ -290,9 +293,9 @@ def _as_wide(column: Column, found: Sequence[SqlType]) -> Column:
 
 
 def _require_readable(table: TableName, files: SourceFiles, columns: Columns) -> None:
-    """Raises SourceError LS436 for each column that the table needs of a file and that Spark cannot read.
+    """Raises SourceError LS436 for each column of a file that the table needs and Spark cannot read.
 
-    It needs ``columns`` and new ones that the source lets in; if there are no columns yet, all.
+    The table needs ``columns`` and the new ones that the source allows; all, if there are no columns yet.
     """
     problems = [
         _unreadable_problem(table, files.source, group, name, kind, ours.get(name))

@@ -1,4 +1,4 @@
-"""How files are read once their columns are matched, and what reading records tells of columns that files do not say."""
+"""How files are read once their columns are matched, and the columns that only records name."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Found = dict[FieldPath, tuple[str, ...]]
 class ReadGroup:
     """Files of one shape, with their columns matched.
 
-    ``file_columns`` are the names in the files, in their order; empty for JSON, whose records carry their own names.
-    ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: the files are asked.
+    ``file_columns`` are the names in the files, in their order; empty for JSON, whose records name their own.
+    ``file_types`` are Spark SQL types in the same order, for Parquet and Avro; empty: Spark finds them.
     ``matches`` pairs a table's column with the file's name for it where the two differ.
     ``layout``: where the records of text files are.
-    ``path_columns``: the table's columns that have a value in the files' paths, for rows that have none of their own.
+    ``path_columns``: the table's columns with a value in the files' paths, for rows that lack their own.
     """
 
     files: tuple[FileIdentity, ...]
@@ -44,7 +44,8 @@ class ReadGroup:
     path_columns: tuple[str, ...] = ()
 
     def index(self, column: str) -> int | None:
-        """Returns which of ``file_columns`` holds a table's column: the matched one, else the same name, else the same but for case."""
+        """Returns which of ``file_columns`` is a table's column: the matched one, else one of the same
+        name."""
         wanted = dict(self.matches).get(column, column)
         for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
             found = [i for i, text in enumerate(self.file_columns) if same(text)]
@@ -57,7 +58,8 @@ class ReadGroup:
 class SourceRead:
     """How the files of one source are read as rows of ``columns``.
 
-    ``keys``: for records that name their own columns, the columns and fields that some of them spell otherwise, by their paths.
+    ``keys``: for records that name their own columns, the columns and fields that some spell otherwise, by
+    path.
     """
 
     source: Source
@@ -77,7 +79,7 @@ class Records(Protocol):
         """Returns the top-level keys, each with one of the files that have it, in words."""
 
     def together(self, read: SourceRead, rivals: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], str]:
-        """Returns the sets of ``rivals`` that are in one record, each with one of the files that have it, in words."""
+        """Returns the sets of ``rivals`` that are in one record, each with a file that has it, in words."""
 
     def good(self, read: SourceRead) -> Records:
         """Returns the records that are valid rows of the columns."""
@@ -111,7 +113,7 @@ class SourceFiles:
         return tuple(file.path for group in self.groups for file in group.files)
 
     def read(self, columns: Sequence[Column], names: Iterable[str] = ()) -> SourceRead:
-        """Returns how the files are read as rows of ``columns``. ``names``: the keys of records that name their own columns."""
+        """Returns how the files are read as rows of ``columns``. ``names``: the keys that records have."""
         # Spark's Parquet and Avro readers refuse files without a byte, and there is nothing to read in them.
         groups = read_groups([group for group in self.groups if not group.shape.empty], columns)
         keys: dict[FieldPath, Spellings] = {}

@@ -1,7 +1,7 @@
-"""Types of columns: what Iceberg can change of them in metadata alone, and how they grow with what files bring.
+"""Types of columns: what Iceberg changes in metadata alone, and how types grow with what files bring.
 
-Source: Iceberg table specification, "Schema Evolution": int to bigint, float to double, more digits for a decimal of the same
-scale; fields may be added to structs, at any depth; the keys of a map stay as they are.
+Source: Iceberg table specification, "Schema Evolution": int to bigint, float to double, more digits for a
+decimal of the same scale; fields may be added to structs, at any depth; the keys of a map do not change.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ _WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """One change inside a type. ``path`` leads to it; ``old`` is the type there, None where a field is to be added.
-
-    An added field stands behind its sibling ``after``, or first.
-    """
+    """A change at ``path`` inside a type. ``old`` is None for a field to add, behind its sibling
+    ``after``."""
 
     path: FieldPath
     old: str | None
@@ -41,9 +39,9 @@ class _NeedsNewData(Exception):
 
 
 def type_changes(old: str, new: str, column: str = "") -> tuple[TypeChange, ...] | None:
-    """The changes, in the order to make them, that turn a column's type ``old`` into ``new``; None: new data is needed.
+    """Returns the changes that turn a column's type ``old`` into ``new``; None if new data is needed.
 
-    Types are Spark SQL. Two spellings of one type have no changes between them.
+    The types are Spark SQL. Two spellings of one type have no changes between them.
 
     >>> [change.path for change in type_changes("struct<a:int>", "struct<a:bigint,b:date>", "s") or ()]
     [('s', 'a'), ('s', 'b')]
@@ -104,28 +102,31 @@ _IN_A_TABLE: Final = {"tinyint": "int", "smallint": "int", "void": "string", **N
 
 
 def grown(ours: SqlType, theirs: SqlType, base: SqlType | None) -> SqlType:
-    """``ours`` with the fields, at any depth, that only ``theirs`` has, each behind its struct's others.
+    """Returns ``ours`` with the fields, at any depth, that only ``theirs`` has, behind the others of a
+    struct.
 
-    ``base``: what of ``ours`` was there before the batch, and keeps its type; None: nothing. What the batch brings takes the wider
-    of two types where one widens to the other, else it keeps the first that is one (``is_typeless``). Left out is what no table can
-    hold: a field whose name is blank or differs from another in case only, fields in the keys of maps, and fields without a type.
+    ``base`` is the part of ``ours`` that the table has: it keeps its types; None: nothing. New fields get the
+    wider of two types, or the decimal that holds both; else the first type. Omitted are fields that no table
+    can hold: with a blank name or one that differs from another in case only, in the keys of maps, or without
+    a type.
     """
     return _united(ours, theirs, base, last=True)
 
 
 def common_type(one: str, other: str) -> str:
-    """The type of a column that is new, and of one type in some files and of the other in others: see ``grown``."""
+    """Returns the type of a new column that has two types in two files (as ``grown``)."""
     return one if one == other else grown(parse_type(one), parse_type(other), None).text
 
 
 def remembered(declared: str, there: str) -> str:
-    """The declared type of a column with the fields besides that the table has in it, each behind the one it follows there."""
+    """Returns a declared type with the fields that the table has besides, each behind its predecessor
+    there."""
     ours = parse_type(declared)
     return _united(ours, parse_type(there), ours, last=False).text
 
 
 def widened(ours: SqlType, theirs: SqlType) -> SqlType:
-    """``ours``, of the same fields, with each type in it as wide as ``theirs`` where metadata alone can make it that."""
+    """Returns ``ours`` with each type in it as wide as in ``theirs``, where metadata alone can widen it."""
     if not ours.outer or ours.outer != theirs.outer:
         is_nested = ours.outer or theirs.outer
         return ours if is_nested or not type_changes(ours.text, theirs.text) else theirs
@@ -151,7 +152,7 @@ def _united(ours: SqlType, theirs: SqlType, base: SqlType | None, *, last: bool)
 
 
 def _with(kind: SqlType, parts: _Parts) -> SqlType:
-    """The type with these parts; as it was written where they are its own."""
+    """``kind`` with these parts; unchanged if they are its own."""
     own = len(parts) == len(kind.parts) and all(
         one is other for (_, one), (_, other) in zip(parts, kind.parts, strict=True)
     )
@@ -188,13 +189,13 @@ def _can_be_added(kind: SqlType) -> bool:
 
 
 def table_type(found: str) -> str:
-    """The type of a column that is new, as a table has it: without the fields in it that have no type; a text, which holds any value,
-    where it has no type itself."""
+    """Returns the type that a table gets for a file's type: without fields that have no type; string for
+    void."""
     return _in_a_table(parse_type(found)).text
 
 
 def stored_type(kind: SqlType) -> SqlType:
-    """The type a table has for values of a query's type: it knows neither small whole numbers nor collations."""
+    """Returns the type that a table gets for a query's type: without small integers and collations."""
     return kind if kind.text == "void" else _in_a_table(kind)
 
 
@@ -218,7 +219,7 @@ def _wider(one: SqlType, other: SqlType) -> SqlType:
 
 
 def _decimal_of_both(one: SqlType, other: SqlType) -> SqlType | None:
-    """The smallest decimal that holds all values of two; None where there is none, or they are not decimals."""
+    """The smallest decimal that holds the values of two decimals; None if no decimal does."""
     first, second = precision_and_scale(one.text), precision_and_scale(other.text)
     if not first or not second:
         return None
