@@ -1,4 +1,6 @@
-"""The servers of ``catalogs.py``, and what they were asked: a proxy counts for REST, moto's own log for S3 and Glue, PostgreSQL's for statements."""
+"""The servers of ``catalogs.py``, and what they were asked: a proxy counts for REST, moto's own log for S3
+and Glue, PostgreSQL's for statements.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _STATEMENT = re.compile(r"^\S+ LOG:  (?:statement|execute [^:]*): (\w+)")
 
 @dataclass(frozen=True)
 class Servers:
-    """What is played on this machine. ``proxy`` stands before the REST catalog, for what is counted and not timed."""
+    """What is played on this machine. ``proxy`` is in front of the REST catalog, for what is counted and not
+    timed.
+    """
 
     s3: s3_server.Server
     rest: rest_server.Server

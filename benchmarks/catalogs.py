@@ -1,9 +1,11 @@
-"""The example customer-orders on shared catalogs with its files in S3, all played on this machine, beside the embedded catalog.
+"""The example customer-orders on shared catalogs with its files in S3, all played on this machine, beside the
+embedded catalog.
 
     python benchmarks/catalogs.py [--small] [--places rest glue jdbc]
 
-Whole processes, in turns: the first run of two files, a run that takes a third one, and an idle run of 100 tables (``--small``: 20). Then,
-untimed, what an idle run and a batch ask of the catalog and of S3. The servers share the two cores with what is measured.
+Whole processes, in turns: the first run of two files, a run that takes a third one, and an idle run of 100
+tables (``--small``: 20). Then, untimed, what an idle run and a batch ask of the catalog and of S3. The
+servers share the two cores with what is measured.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class Shop:
         return common.timed(common.lakesmith("run"), self.root)
 
     def grow(self, count: int) -> None:
-        """Has the project ``count`` tables: the gold one again and again, each with a metadata file of its own."""
+        """Has the project ``count`` tables: the gold one again and again, each with a metadata file of its
+        own.
+        """
         catalog = open_catalog(load_project(self.root, "local").project)
         sql = (self.root / f"tables/{COPIED.layer}/{COPIED.name}.sql").read_text()
         there = len(load_project(self.root, "local").project.tables)
@@ -130,7 +134,9 @@ class Sides:
         return tuple(common.take_turns([self.shops[kind].run for kind in (self.kind, EMBEDDED)], rounds))
 
     def counted(self) -> Iterator[tuple[str, Counter[str]]]:
-        """What is asked by an idle run, the first after the cache is gone and one after it, and by a batch of four tables."""
+        """What is asked by an idle run, the first after the cache is gone and one after it, and by a batch of
+        four tables.
+        """
         shop = self.shops[self.kind]
         tables = len(load_project(shop.root, "local").project.tables)
         by_proxy = replace(shop, place=self._by_proxy(shop.place))
@@ -164,13 +170,13 @@ def measure(work: Path, servers: Servers, kind: str, options: argparse.Namespace
         for what, ours, theirs in sides.compare(rounds)
     ]
     idle = common.Comparison(f"{kind}: idle, {tables} tables", *sides.idle(tables, rounds * 2 + 1))
-    told = [
-        f"{kind}: {what}: {sum(found.values())} requests: {_told(found)}" for what, found in sides.counted()
+    lines = [
+        f"{kind}: {what}: {sum(found.values())} requests: {_counts(found)}" for what, found in sides.counted()
     ]
-    return common.Outcome(f"catalogs: {kind}", (*runs, idle), {}, tuple(told), theirs="embedded")
+    return common.Outcome(f"catalogs: {kind}", (*runs, idle), {}, tuple(lines), theirs="embedded")
 
 
-def _told(found: Counter[str]) -> str:
+def _counts(found: Counter[str]) -> str:
     return ", ".join(f"{kind} {count}" for kind, count in sorted(found.items())) or "none"
 
 

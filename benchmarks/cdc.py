@@ -1,10 +1,11 @@
-"""Change capture end to end: a large table, then batches of changes; whole processes, against a job written by hand.
+"""Change capture end to end: a large table, then batches of changes; whole processes, against a job written
+by hand.
 
     python benchmarks/cdc.py            5,000,000 rows, then 3 batches of 10,000
     python benchmarks/cdc.py --small       20,000 rows, then 3 batches of 2,000
 
-Both contestants get the same files in folders of their own and take turns. At the end both are compared with what
-DuckDB makes of the same files.
+Both contestants get the same files in folders of their own and take turns. At the end both are compared with
+what DuckDB makes of the same files.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ BATCH_GOAL, IDLE_GOAL = 1 / 3, 1 / 16
 
 PROJECT = {
     "lakesmith.yaml": "name: cdc\ndefault_target: local\ntargets:\n  local: {}\n",
-    "tables/bronze/orders.yaml": 'source:\n  files: {path: landing/, pattern: "*.csv", format: csv}\ncolumns:\n'
-    + "".join(f'  {name}: "{kind}"\n' for name, kind in COLUMNS.items()),
+    "tables/bronze/orders.yaml": 'source:\n  files: {path: landing/, pattern: "*.csv", format: '
+    "csv}\ncolumns:\n" + "".join(f'  {name}: "{kind}"\n' for name, kind in COLUMNS.items()),
     "tables/silver/orders.yaml": "key: [order_id]\nlatest_by: [changed_at]\ndelete_when: \"op = 'D'\"\n",
     "tables/silver/orders.sql": f"SELECT {', '.join(COLUMNS)} FROM bronze.orders\n",
     "tables/gold/sales_by_region_category.sql": """

@@ -1,8 +1,10 @@
-"""The change-capture workload: a table of orders, then batches of changes with random keys, as they really come.
+"""The change-capture workload: a table of orders, then batches of changes with random keys, as they really
+come.
 
-Seeded. The first rows are made column by column by Arrow, which takes seconds for millions; the changes row by row.
-A share of the changes (``odd``) is out of order: deletes delivered a batch before their insert, deletes older than the
-update delivered before them, exact copies of rows of deleted keys; every second batch has a back-dated file.
+Seeded. The first rows are made column by column by Arrow, which takes seconds for millions; the changes row
+by row. A share of the changes (``odd``) is out of order: deletes delivered a batch before their insert,
+deletes older than the update delivered before them, exact copies of rows of deleted keys; every second batch
+has a back-dated file.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ def _write_part(path: Path, begin: int, end: int) -> Path:
 
 
 def _first_rows(begin: int, end: int) -> Any:
-    """Rows of the keys ``begin`` to ``end``: each column from bits of the mixed key, one row a millisecond."""
+    """Rows of the keys ``begin`` to ``end``: each column from bits of the mixed key, one row a
+    millisecond.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -91,7 +95,9 @@ class Changes:
         self.clock = START + timedelta(milliseconds=self.rows) + timedelta(days=1)
 
     def write_batch(self, folder: Path, size: int) -> list[Path]:
-        """The next batch of ``size`` changes; the last tenth of every second one comes in a back-dated file."""
+        """The next batch of ``size`` changes; the last tenth of every second one comes in a back-dated
+        file.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.number += 1
         rows, self.owed = self.owed, []

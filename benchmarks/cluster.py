@@ -1,13 +1,15 @@
-"""Change capture on a standalone cluster of two workers of one core, with tables and files in S3, played on this machine.
+"""Change capture on a standalone cluster of two workers of one core, with tables and files in S3, played on
+this machine.
 
     python benchmarks/cluster.py                    1,000,000 rows, then a batch of 10,000 changes
     python benchmarks/cluster.py --rows 5000000     so many
     python benchmarks/cluster.py --memory 512m      with so small a heap in the drivers
     python benchmarks/cluster.py --alone            the memory alone, without the run on this machine
 
-Prints the seconds, the driver's memory and whether the rows equal those of a run on this machine's own lake. Of the memory it says
-the most that the JVM's heap held when it was asked each second to collect what nobody uses, and the most that its JVM and its Python ever
-took of the machine. S3 is moto, which keeps all files in its memory: 5 million rows are some 2 GB of it.
+Prints the seconds, the driver's memory and whether the rows equal those of a run on this machine's own lake.
+Of the memory it says the most that the JVM's heap held when it was asked each second to collect what nobody
+uses, and the most that its JVM and its Python ever took of the machine. S3 is moto, which keeps all files in
+its memory: 5 million rows are some 2 GB of it.
 """
 
 from __future__ import annotations
@@ -64,10 +66,12 @@ with lakesmith.open(root, target) as project:
     for table in sys.argv[3:]:
         names = [name for name in project.table(table).spark().columns if not name.startswith("_")]
         columns = ", ".join(f"`{name}`" for name in names)
-        row = project.query(f"SELECT count(*) AS n, sum(CAST(xxhash64({columns}) AS DECIMAL(38, 0))) AS h FROM {table}")
+        digest = f"sum(CAST(xxhash64({columns}) AS DECIMAL(38, 0)))"
+        row = project.query(f"SELECT count(*) AS n, {digest} AS h FROM {table}")
         found[table] = [str(value) for value in row.arrow().to_pylist()[0].values()]
 print(json.dumps({
-    "seconds": round(seconds, 1), "heap_mb": max(heap) >> 20, "jvm_mb": peak // 1024, "python_mb": own // 1024, "rows": found,
+    "seconds": round(seconds, 1), "heap_mb": max(heap) >> 20, "jvm_mb": peak // 1024,
+    "python_mb": own // 1024, "rows": found,
 }))
 """
 """A run, with what the driver took; on this machine it has the tasks' memory in it."""
@@ -146,7 +150,8 @@ def show(what: str, there: Any, here: Any) -> None:
         if it is None:
             continue
         print(
-            f"  {where:12}  {it['seconds']:7.1f} s   heap {it['heap_mb']:,} MB, JVM {it['jvm_mb']:,} MB, Python {it['python_mb']:,} MB",
+            f"  {where:12}  {it['seconds']:7.1f} s   heap {it['heap_mb']:,} MB, JVM {it['jvm_mb']:,} MB, "
+            f"Python {it['python_mb']:,} MB",
             flush=True,
         )
 

@@ -1,7 +1,8 @@
-"""What the benchmarks share: whole processes timed, medians and ratios shown, tables of both contestants compared.
+"""What the benchmarks share: whole processes timed, medians and ratios shown, tables of both contestants
+compared.
 
-A benchmark runs lakesmith and its peer on the same machine in the same minutes, taking turns, and says how many times
-the peer's time lakesmith took. It never judges by seconds: those belong to the machine.
+A benchmark runs lakesmith and its peer on the same machine in the same minutes, taking turns, and says how
+many times the peer's time lakesmith took. It never compares seconds: those belong to the machine.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One thing measured. ``ours`` and ``theirs`` are seconds, one number a round; ``goal`` is the ratio aimed at."""
+    """One thing measured. ``ours`` and ``theirs`` are seconds, one number a round; ``goal`` is the ratio
+    aimed at.
+    """
 
     what: str
     ours: tuple[float, ...]
@@ -114,7 +117,9 @@ def timed(command: Sequence[str | Path], folder: Path) -> float:
 
 @cache
 def environment() -> dict[str, str]:
-    """The environment of both contestants: this Python's programs first, the same Java for both, modules compiled once."""
+    """The environment of both contestants: this Python's programs first, the same Java for both, modules
+    compiled once.
+    """
     from lakesmith.spark.start.find_java import find_java
 
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -128,7 +133,9 @@ def lakesmith(*words: str) -> list[str]:
 
 
 def spark_submit(jars: Path | None, script: str, *words: str | Path) -> list[str]:
-    """``spark-submit peers/SCRIPT WORDS``: with the jars and the memory that lakesmith takes, else as Spark comes."""
+    """``spark-submit peers/SCRIPT WORDS``: with the jars and the memory that lakesmith takes, else as Spark
+    comes.
+    """
     from lakesmith.spark.start.settings import default_memory_mb
 
     class_path = ",".join(map(str, peer_jars(jars)))
@@ -143,7 +150,9 @@ def spark_submit(jars: Path | None, script: str, *words: str | Path) -> list[str
 
 @cache
 def peer_jars(folder: Path | None) -> tuple[Path, ...]:
-    """The jars of ``folder``; without one those that lakesmith itself uses, fetched when they are not here yet."""
+    """The jars of ``folder``; without one those that lakesmith itself uses, fetched when they are not here
+    yet.
+    """
     if folder is not None:
         return tuple(sorted(folder.resolve().glob("*.jar")))
     from lakesmith.spark.start.find_java import find_java

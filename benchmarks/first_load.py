@@ -3,8 +3,9 @@
     python benchmarks/first_load.py            5,000,000 rows, one of 200 bad
     python benchmarks/first_load.py --small       50,000 rows
 
-Bronze, silver by key, two golds, from nothing. dbt is installed from PyPI into an environment of its own, beside the same PySpark
-and jars. It makes nulls of bad values, which its silver leaves out; lakesmith sets the rows aside with their reasons.
+Bronze, silver by key, two golds, from nothing. dbt is installed from PyPI into an environment of its own,
+beside the same PySpark and jars. It makes nulls of bad values, which its silver leaves out; lakesmith sets
+the rows aside with their reasons.
 """
 
 from __future__ import annotations

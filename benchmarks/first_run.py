@@ -1,9 +1,10 @@
-"""The first run of the example customer-orders, from nothing to three tables, against the same job written by hand.
+"""The first run of the example customer-orders, from nothing to three tables, against the same job written by
+hand.
 
     python benchmarks/first_run.py [--small]
 
-Whole processes, a fresh copy of the example for each round. Both run once before anything is timed, so that lakesmith's
-class-data archive and everybody's files in the page cache are there.
+Whole processes, a fresh copy of the example for each round. Both run once before anything is timed, so that
+lakesmith's class-data archive and everybody's files in the page cache are there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A project with a long past, made in seconds: published batches and ledger lines without running anything.
 
-Used by ``idle.py``. The ledger's lines are written by lakesmith's own store. Batches are written into the Iceberg metadata
-of each table: snapshots that repeat the newest one's data, each second one with a progress record, as a batch leaves them.
+Used by ``idle.py``. The ledger's lines are written by lakesmith's own store. Batches are written into the
+Iceberg metadata of each table: snapshots that repeat the newest one's data, each second one with a progress
+record, as a batch leaves them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class PastMaker:
         return lines
 
     def _take_files(self, name: TableName) -> tuple[Pin, str, int]:
-        """Writes a ledger line for each file that has none; the pin, and the hash of the last batch's lines."""
+        """Writes a ledger line for each file that has none; the pin, and the hash of the last batch's
+        lines.
+        """
         lake = open_project(self.root, None).lake
         (source,) = lake.project.table(name).sources
         facts = lake.facts(name)
@@ -107,7 +110,9 @@ class MetadataFile:
         return record
 
     def add_batches(self, count: int, changes: Json, inputs: dict[str, Pin], ledger: Pin) -> int:
-        """Adds batches whose records have ``changes``, the inputs at ``inputs`` and the ledger at ``ledger``; the head."""
+        """Adds batches whose records have ``changes``, the inputs at ``inputs`` and the ledger at ``ledger``;
+        the head.
+        """
         for _ in range(count):
             self._add_batch(changes, inputs, ledger)
         return int(self.head["snapshot-id"])

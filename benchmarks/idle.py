@@ -1,9 +1,10 @@
-"""A run with nothing new, as a whole process, against an idle run of a job written by hand.
+"""A run with nothing new, as a complete process, against an idle run of a job written by hand.
 
     python benchmarks/idle.py [--small]
 
-On the example invoices as it is after its first run, then after 1,000 batches and 100,000 files (``--small``: 50 and 2,000).
-The job written by hand does what every such job does then: it starts Spark, looks at the same folder, and ends.
+On the example invoices as it is after its first run, then after 1,000 batches and 100,000 files (``--small``:
+50 and 2,000). The job written by hand does what every such job does then: it starts Spark, looks at the same
+folder, and ends.
 """
 
 from __future__ import annotations

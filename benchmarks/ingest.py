@@ -1,11 +1,12 @@
-"""Bronze ingest of CSV files, checks included, against plain Spark reading the same files and writing Parquet.
+"""Bronze ingest of CSV files, checks included, against plain Spark reading the same files and writing
+Parquet.
 
     python benchmarks/ingest.py            1 GB
     python benchmarks/ingest.py --small    20 MB
-    python benchmarks/ingest.py --bad 0    no bad rows (usually one of 200 has an amount that is none)
+    python benchmarks/ingest.py --bad 0    no bad rows (usually one of 200 has an invalid amount)
 
-Whole processes. Both read with the same declared columns. Plain Spark makes nulls of bad values and tells nobody; the goal is a
-ratio of times of 1.2 or less.
+Whole processes. Both read with the same declared columns. Plain Spark makes nulls of bad values and tells
+nobody; the goal is a ratio of times of 1.2 or less.
 """
 
 from __future__ import annotations
@@ -64,13 +65,14 @@ class Sides:
         ours = common.jdbc_table(self.project, "bronze", "orders").num_rows
         theirs = pyarrow.dataset.dataset(self.folder / "out", format="parquet").count_rows()
         return (
-            f"rows: {ours:,} in bronze, {theirs:,} by plain Spark, {self.rows:,} in the files, {self.bad:,} of them bad"
+            f"rows: {ours:,} in bronze, {theirs:,} by plain Spark, {self.rows:,} in the files, {self.bad:,} "
+            f"of them bad"
             f" ({'all others' if ours == self.rows - self.bad else 'NOT all others'} are in bronze)"
         )
 
 
 def spoil(file: Path, every: int) -> int:
-    """Gives one row of ``every`` in the file an amount that is none; returns how many."""
+    """Gives one row of ``every`` in the file an invalid amount; returns how many."""
     lines = file.read_bytes().splitlines(keepends=True)
     spoilt = range(every, len(lines), every)
     for number in spoilt:

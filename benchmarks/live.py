@@ -2,11 +2,13 @@
 
     python benchmarks/live.py --rate 1000 --seconds 60
 
-``lakesmith up`` keeps a project of three tables, ``lakesmith send`` posts to it. Each row of silver has the time when its event was made, and the
-number of the batch that it came to bronze with; silver's records say up to which batch it was published, and when. At the end all that was acknowledged has to be in bronze and silver, once.
-Beside it, on the same machine and after it, runs a Spark Structured Streaming job as one would write it by hand (``by_hand``): the same events come as a file of JSON lines each
-half a second, so it has no server to feed; each micro-batch appends to bronze and silver and merges the windows it touches into gold. What counts is the
-ratio of the two.
+``lakesmith up`` keeps a project of three tables, ``lakesmith send`` posts to it. Each row of silver has the
+time when its event was made, and the number of the batch that it came to bronze with; silver's records say up
+to which batch it was published, and when. At the end all that was acknowledged has to be in bronze and
+silver, once. Beside it, on the same machine and after it, runs a Spark Structured Streaming job as one would
+write it by hand (``by_hand``): the same events come as a file of JSON lines each half a second, so it has no
+server to feed; each micro-batch appends to bronze and silver and merges the windows it touches into gold.
+What counts is the ratio of the two.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ FILES = {
     "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: bigint}\n",
     "tables/silver/sales.sql": "SELECT product_id, price, sale_time, _batch AS batch FROM bronze.sales_raw",
     "tables/gold/_defaults.yaml": "schedule: {every: 5s}\n",
-    "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS total, count(*) AS sales"
+    "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS "
+    "total, count(*) AS sales"
     " FROM silver.sales GROUP BY window(sale_time, '1 minute')",
 }
 LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"]
@@ -67,7 +70,9 @@ def _wait_for(port: int) -> None:
 
 
 def by_hand(root: Path, rate: float, seconds: float) -> list[float]:
-    """The latencies of a streaming job over the same events, after a quarter of a minute that is not counted."""
+    """The latencies of a streaming job over the same events, after a quarter of a minute that is not
+    counted.
+    """
     landing = root / "landing"
     landing.mkdir(parents=True)
     job = subprocess.Popen(
@@ -130,9 +135,12 @@ def job(root: Path) -> None:
         batch.writeTo("lake.silver.sales").append()
         batch.createOrReplaceTempView("batch")
         batch.sparkSession.sql(
-            "MERGE INTO lake.gold.by_minute t USING (SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS total,"
-            " count(*) AS sales FROM batch GROUP BY window(sale_time, '1 minute')) s ON t.window_start = s.window_start"
-            " WHEN MATCHED THEN UPDATE SET total = t.total + s.total, sales = t.sales + s.sales WHEN NOT MATCHED THEN INSERT *"
+            "MERGE INTO lake.gold.by_minute t USING (SELECT window(sale_time, '1 minute').start AS "
+            "window_start, sum(price) AS total,"
+            " count(*) AS sales FROM batch GROUP BY window(sale_time, '1 minute')) s ON t.window_start = "
+            "s.window_start"
+            " WHEN MATCHED THEN UPDATE SET total = t.total + s.total, sales = t.sales + s.sales WHEN NOT "
+            "MATCHED THEN INSERT *"
         )
         batch.unpersist()
 
@@ -145,7 +153,9 @@ def job(root: Path) -> None:
 
 
 def latencies(root: Path, since: datetime) -> list[float]:
-    """Seconds from the making of an event to the commit that published it in silver, of each event made after ``since``."""
+    """Seconds from the making of an event to the commit that published it in silver, of each event made after
+    ``since``.
+    """
     numbers = {snapshot: record["batch"] for snapshot, _, record in published(root, "bronze.sales_raw")}
     read = [
         (numbers[record["inputs"]["bronze.sales_raw"]["snapshot"]], at)
@@ -162,7 +172,9 @@ def latencies(root: Path, since: datetime) -> list[float]:
 
 
 def latencies_by_hand(root: Path, since: datetime) -> list[float]:
-    """The same of the streaming job, which commits once and puts no files together: by the snapshot that added a row's file."""
+    """The same of the streaming job, which commits once and puts no files together: by the snapshot that
+    added a row's file.
+    """
     table = catalog(root).load_table("silver.sales")
     found: list[float] = []
     for snapshot in table.metadata.snapshots:
@@ -181,7 +193,9 @@ def latencies_by_hand(root: Path, since: datetime) -> list[float]:
 
 
 def published(root: Path, table: str) -> list[tuple[int, datetime, dict[str, Any]]]:
-    """The batches of a table, oldest first: the snapshot that published each, when that was, and its record."""
+    """The batches of a table, oldest first: the snapshot that published each, when that was, and its
+    record.
+    """
     snapshots = sorted(
         catalog(root).load_table(table).metadata.snapshots, key=lambda it: it.sequence_number or 0
     )
@@ -254,7 +268,8 @@ def main() -> None:
         print(f"{found['events']} events at {options.rate:g} a second, from the till to silver:")
         _say("lakesmith", found["latencies"])
         print(
-            f"  its intake answered after {intake['latency_ms']['median']} ms, p99 {intake['latency_ms']['p99']} ms"
+            f"  its intake answered after {intake['latency_ms']['median']} ms, p99 "
+            f"{intake['latency_ms']['p99']} ms"
         )
         other = by_hand(Path(folder) / "by-hand", options.rate, options.seconds)
         _say("streaming job by hand", other)

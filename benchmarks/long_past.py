@@ -1,8 +1,10 @@
-"""Tables with 10,000 snapshots in their past against the same with 100: what `plan` and a run with one new file take.
+"""Tables with 10,000 snapshots in their past against the same with 100: what `plan` and a run with one new
+file take.
 
     python benchmarks/long_past.py [--small]
 
-Whole processes, in turns, on the example invoices, three tables. All snapshots are kept. Then `plan` of 200 tables (``--small``: 20) against that of three.
+Whole processes, in turns, on the example invoices, three tables. All snapshots are kept. Then `plan` of 200
+tables (``--small``: 20) against that of three.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class Project:
         (self.landing / f"more-{self.landed:04}.tsv").write_text(text)
 
     def grow(self, tables: int) -> None:
-        """Has the project so many tables: the gold one again and again, each with a metadata file of its own."""
+        """Has the project so many tables: the gold one again and again, each with a metadata file of its
+        own.
+        """
         project = load_project(self.root, None).project
         catalog = open_catalog(project)
         state = catalog.table(COPIED.layer, COPIED.name)
@@ -83,7 +87,8 @@ def compare(
     what: str, sides: tuple[Project, Project], act: Callable[[Project], float], rounds: int
 ) -> common.Comparison:
     """Both in turns."""
-    ours, theirs = common.take_turns([lambda at=each: act(at) for each in sides], rounds)  # type: ignore[misc]
+    calls = [lambda at=each: act(at) for each in sides]  # type: ignore[misc]
+    ours, theirs = common.take_turns(calls, rounds)
     return common.Comparison(what, ours, theirs, AS_QUICK)
 
 

@@ -1,10 +1,12 @@
-"""2,000 small files put together: ``lakesmith maintain`` beside Iceberg's procedures called by hand, and planning before and after.
+"""2,000 small files put together: ``lakesmith maintain`` beside Iceberg's procedures called by hand, and
+planning before and after.
 
     python benchmarks/maintain.py            2,000 files of 5,000 rows
     python benchmarks/maintain.py --small      200 files
 
-All in one Spark session, after a round that is not counted. lakesmith's time is that of the whole maintenance of the table: measured before and
-after, in pieces under the lock, and expiry. By hand are ``rewrite_data_files``, ``rewrite_manifests`` and ``expire_snapshots`` of a copy.
+All in one Spark session, after a round that is not counted. lakesmith's time is that of the whole maintenance
+of the table: measured before and after, in pieces under the lock, and expiry. By hand are
+``rewrite_data_files``, ``rewrite_manifests`` and ``expire_snapshots`` of a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ TABLE = "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint, c
 SETTINGS = "maintain: {older_than: 1 hour}\n"
 ROWS_A_FILE = 5_000
 BY_HAND = (
-    "CALL lake.system.rewrite_data_files(table => '{}', options => map('target-file-size-bytes', '134217728'))",
+    "CALL lake.system.rewrite_data_files(table => '{}', options => map('target-file-size-bytes', "
+    "'134217728'))",
     "CALL lake.system.rewrite_manifests('{}')",
     "CALL lake.system.expire_snapshots(table => '{}', older_than => TIMESTAMP '{}', retain_last => 1)",
 )
@@ -66,7 +69,8 @@ class Bench:
         """Writes the files of a round, to the table and to the peer's copy."""
         ours, theirs = f"lake.bronze.sales_{number}", f"lake.peer.sales_{number}"
         self.spark.sql(
-            f"CREATE TABLE {theirs} USING iceberg TBLPROPERTIES ('format-version' = '3') AS SELECT * FROM {ours}"
+            f"CREATE TABLE {theirs} USING iceberg TBLPROPERTIES ('format-version' = '3') AS SELECT * FROM "
+            f"{ours}"
         )
         self.spark.conf.set("spark.sql.adaptive.enabled", "false")
         each = self.files // COMMITS

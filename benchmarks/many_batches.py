@@ -1,15 +1,17 @@
 """Is a table with thousands of batches behind it as quick as a new one?
 
-    python benchmarks/many_batches.py --batches 10000
-    python benchmarks/many_batches.py --batches 10000 --folder build/many      # can be stopped, and goes on where it was
-    python benchmarks/many_batches.py --folder build/many --compare 100        # beside a new project, in turns
-    python benchmarks/many_batches.py --batches 10000 --tables 1               # bronze alone, in a third of the time
+    python benchmarks/many_batches.py --batches 10000 python benchmarks/many_batches.py --batches 10000
+    --folder build/many      # can be stopped, and goes on where it was python benchmarks/many_batches.py
+    --folder build/many --compare 100        # beside a new project, in turns python
+    benchmarks/many_batches.py --batches 10000 --tables 1               # bronze alone, in a third of the time
 
-A session that stays takes small batches of events into three tables, as ``lakesmith up`` does: segments that are removed once they are taken, silver row by row, gold sums by
-minute and category, and a slice of upkeep after every hundred batches of a table. Printed for each hundred batches: their median, that of each table, what upkeep
-took, and what grows: metadata, disk, lines of the ledger, memory of Python and of the JVM. At the end gold is held against sums made beside it. What counts is
-the ratio of the last batches to the first, after some that are not counted. On a machine that does other work as well, ``--compare`` tells more: batches of the old
-project and of a new one, in turns, each in a session of its own.
+A session that stays takes small batches of events into three tables, as ``lakesmith up`` does: segments that
+are removed once they are taken, silver row by row, gold sums by minute and category, and a slice of
+maintenance after every hundred batches of a table. Printed for each hundred batches: their median, that of
+each table, what maintenance took, and what grows: metadata, disk, lines of the ledger, memory of Python and
+of the JVM. At the end gold is compared with sums made beside it. What counts is the ratio of the last batches
+to the first, after some that are not counted. On a machine that does other work as well, ``--compare`` tells
+more: batches of the old project and of a new one, in turns, each in a session of its own.
 """
 
 from __future__ import annotations
@@ -51,9 +53,12 @@ FILES = {
     "lakesmith.yaml": "name: many\n",
     "tables/bronze/sales_raw.yaml": "source: {http: {path: /sales}}\n"
     "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: bigint}\n",
-    "tables/silver/sales.sql": "SELECT product_id, product_id % 5 AS category, price, sale_time FROM bronze.sales_raw",
-    "tables/gold/by_minute.sql": "SELECT category, window(sale_time, '1 minute').start AS minute, sum(price) AS total,"
-    " count(*) AS sales, min(sale_time) AS first_sale FROM silver.sales GROUP BY category, window(sale_time, '1 minute')",
+    "tables/silver/sales.sql": "SELECT product_id, product_id % 5 AS category, price, sale_time FROM "
+    "bronze.sales_raw",
+    "tables/gold/by_minute.sql": "SELECT category, window(sale_time, '1 minute').start AS minute, "
+    "sum(price) AS total,"
+    " count(*) AS sales, min(sale_time) AS first_sale FROM silver.sales GROUP BY category, "
+    "window(sale_time, '1 minute')",
 }
 TABLES = ("bronze.sales_raw", "silver.sales", "gold.by_minute")
 BEGIN = datetime(2026, 6, 1, tzinfo=UTC)
@@ -65,7 +70,9 @@ NOT_COUNTED = 50
 
 @dataclass
 class Run:
-    """The project with so many of the tables, and what it should have by now. ``taken``: seconds of each batch and of each of its tables."""
+    """The project with so many of the tables, and what it should have by now. ``taken``: seconds of each
+    batch and of each of its tables.
+    """
 
     root: Path
     rows: int
@@ -135,7 +142,8 @@ class Run:
             lines.append(f'{{"price": {price}, "sale_time": "{at.isoformat()}", "product_id": {product}}}\n')
         self.segments.append([Frame("".join(lines).encode())])
         self.segments.seal()
-        # What is sent is taken sooner or later, whatever is killed: here as well as there, each event counts from now on.
+        # What is sent is taken sooner or later, whatever is killed: here as well as there, each event counts
+        # from now on.
         self.keep()
 
     def facts(self, lake: Lakehouse) -> dict[str, float]:
@@ -166,7 +174,7 @@ class Run:
             name.partition(".")[0]: median(each[name] for each in last if name in each) for name in self.names
         }
         kept, self.kept_up = self.kept_up, []
-        return {**found, "upkeep": sum(kept), **self.facts(lake)}
+        return {**found, "maintenance": sum(kept), **self.facts(lake)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,7 +253,8 @@ def show(part: dict[str, float]) -> None:
     layers = ", ".join(f"{name} {part[name]:.2f}" for name in ("bronze", "silver", "gold") if name in part)
     print(
         f"{part['batches']:>6}  {part['median']:.2f} s ({layers}),"
-        f" upkeep {part['upkeep']:.1f} s, metadata {part['metadata_kb']:,.0f} KB of {part['snapshots']:,.0f} snapshots,"
+        f" maintenance {part['maintenance']:.1f} s, metadata {part['metadata_kb']:,.0f} KB of "
+        f"{part['snapshots']:,.0f} snapshots,"
         f" disk {part['disk_mb']:,.0f} MB in {part['files']:,.0f} files, ledger {part['lines']:,.0f} lines,"
         f" Python {part['python_mb']:,.0f} MB, JVM {part['jvm_mb']:,.0f} MB",
         flush=True,
@@ -263,7 +272,7 @@ def main() -> None:
         choices=range(1, len(TABLES) + 1),
         help="the first so many of them",
     )
-    parser.add_argument("--every", type=int, default=100, help="batches that are told of together")
+    parser.add_argument("--every", type=int, default=100, help="batches that are reported together")
     parser.add_argument(
         "--minutes", type=float, help="how long at most; less than --batches are made then, and it says so"
     )
@@ -296,7 +305,8 @@ def main() -> None:
     first, last = median(all_of[:part]), median(all_of[-part:])
     print(f"{len(run.taken):,} batches of {run.rows} rows (of {options.batches:,} asked for)")
     print(
-        f"the first {part} after {skipped}: {first:.2f} s, the last {part}: {last:.2f} s, ratio {last / first:.2f}"
+        f"the first {part} after {skipped}: {first:.2f} s, the last {part}: {last:.2f} s, ratio "
+        f"{last / first:.2f}"
     )
 
 

@@ -3,9 +3,10 @@
     python benchmarks/merge.py            16,000,000 rows
     python benchmarks/merge.py --small       200,000 rows
 
-All in one Spark session. The unit is one broadcast join of the changes' keys with the table's key column: the least that
-any merge has to read. lakesmith's time is that of the whole batch of the silver table: read, judged, written,
-checked and published. Beside it a plain MERGE of the same changes into a copy of the table.
+All in one Spark session. The unit is one broadcast join of the changes' keys with the table's key column: the
+least that any merge has to read. lakesmith's time is that of the whole batch of the silver table: read,
+validated, written, checked and published. Beside it a plain MERGE of the same changes into a copy of the
+table.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ GOAL = 4.0
 SILVER = TableName("silver", "orders")
 PEER = """
 CREATE TABLE lake.peer.orders USING iceberg
-TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read') AS SELECT * FROM lake.silver.orders
+TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read')
+AS SELECT * FROM lake.silver.orders
 """
 MERGE = """
 MERGE INTO lake.peer.orders t USING changes s ON t.order_id = s.order_id
@@ -53,7 +55,7 @@ class Session:
         self.spark: Any = self.handle.spark
 
     def run(self) -> float:
-        """Brings all tables up to date; the seconds of the silver table's batch, 0 without one."""
+        """Refreshes all tables; returns the seconds of the silver table's batch, 0 without one."""
         seconds: list[float] = [0.0]
 
         def listen(event: Event) -> None:
@@ -150,7 +152,9 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
 def one_batch(
     session: Session, changes: Changes, landing: Path, options: argparse.Namespace
 ) -> tuple[float, float, float]:
-    """Seconds of lakesmith's batch, of one scan of the keys (measured before and after it), and of a plain MERGE."""
+    """Seconds of lakesmith's batch, of one scan of the keys (measured before and after it), and of a plain
+    MERGE.
+    """
     session.view_changes(changes.write_batch(landing, options.changes))
     before = session.scan()
     ours = session.run()

@@ -1,12 +1,14 @@
-"""Golds brought up to date after a change of a large table, against the same golds refreshed as a whole.
+"""Gold tables refreshed after a change of a large table, against full refreshes of the same tables.
 
     python benchmarks/refresh.py            50,000,000 rows
     python benchmarks/refresh.py --small       500,000 rows
 
-Each table in one Spark session with a heap of 2 GB. The table has 400 days, partitioned by day. A change updates, deletes and
-adds rows: most in the newest days, a few late ones long ago, or scattered over all days. Each gold's time is that of its whole batch: planned, computed, written, checked and published; the bytes are those that Spark's tasks read. At the end
-all golds, last refreshed by what changed, are verified. Then the same number of rows of a table of a million is changed, in a
-process of its own: what that takes is what of the cost does not grow with the table.
+Each table in one Spark session with a heap of 2 GB. The table has 400 days, partitioned by day. A change
+updates, deletes and adds rows: most in the newest days, a few late ones long ago, or scattered over all days.
+Each gold's time is that of its whole batch: planned, computed, written, checked and published; the bytes are
+those that Spark's tasks read. At the end all golds, last refreshed by what changed, are verified. Then the
+same number of rows of a table of a million is changed, in a process of its own: what that takes is what of
+the cost does not grow with the table.
 """
 
 from __future__ import annotations
@@ -47,21 +49,27 @@ GOLDS = {
     " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY date_trunc('hour', sold), store",
     "by_minute": "SELECT window(sold, '1 minute').start AS minute, count(*) AS sales, sum(amount) AS total"
     " FROM silver.sales GROUP BY window(sold, '1 minute')",
-    "by_visit": "SELECT window(sold, '30 minutes', '10 minutes').start AS since, store, count(*) AS sales, avg(amount) AS mean,"
-    " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY window(sold, '30 minutes', '10 minutes'), store",
-    "by_day": "SELECT CAST(sold AS date) AS day, product, sum(amount) AS total, avg(amount) AS mean, max(sale_id) AS last"
+    "by_visit": "SELECT window(sold, '30 minutes', '10 minutes').start AS since, store, count(*) AS sales, "
+    "avg(amount) AS mean,"
+    " count(DISTINCT customer) AS customers FROM silver.sales GROUP BY window(sold, '30 minutes', '10 "
+    "minutes'), store",
+    "by_day": "SELECT CAST(sold AS date) AS day, product, sum(amount) AS total, avg(amount) AS mean, "
+    "max(sale_id) AS last"
     " FROM silver.sales GROUP BY CAST(sold AS date), product",
-    "by_customer": "SELECT customer, count(*) AS sales, max(sold) AS last FROM silver.sales GROUP BY customer",
+    "by_customer": "SELECT customer, count(*) AS sales, max(sold) AS last FROM silver.sales GROUP BY "
+    "customer",
 }
 PROJECT = {
     "lakesmith.yaml": "name: refresh\ntargets: {local: {spark: {spark.driver.memory: 2g}}}\n",
     "tables/silver/sales.yaml": """
 source:
   files: {path: landing/, format: csv}
-columns: {sale_id: bigint, store: int, product: int, customer: bigint, amount: "decimal(10,2)", sold: timestamp, note: string}
+columns: {sale_id: bigint, store: int, product: int, customer: bigint, amount: "decimal(10,2)",
+  sold: timestamp, note: string}
 partition_by: [days(sold)]
 """,
-    "landing/none.csv": "sale_id,store,product,customer,amount,sold,note\n0,0,0,0,0.00,2024-01-01 00:00:00,first\n",
+    "landing/none.csv": "sale_id,store,product,customer,amount,sold,note\n0,0,0,0,0.00,2024-01-01 "
+    "00:00:00,first\n",
     **{f"tables/gold/{name}.sql": query for name, query in GOLDS.items()},
 }
 SALE = """
@@ -102,10 +110,13 @@ class Lake:
         self.round = 0
 
     def fill(self) -> None:
-        """Takes the first file, then has another engine add all rows: the table is what counts here, not its intake."""
+        """Takes the first file, then has another engine add all rows: the table is what counts here, not its
+        intake.
+        """
         self.run("silver.sales")
         self.spark.sql(
-            f"INSERT INTO {SALES} ({COLUMNS}) {self._sales('id', self._at('id'))} FROM range(1, {self.rows}, 1, 8)"
+            f"INSERT INTO {SALES} ({COLUMNS}) {self._sales('id', self._at('id'))} FROM range(1, "
+            f"{self.rows}, 1, 8)"
         )
 
     def _at(self, number: str) -> str:
@@ -132,13 +143,14 @@ class Lake:
         sales = self._sales("id", "at").replace("SELECT", "SELECT op,", 1)
         values = ", ".join(f"s.{column}" for column in COLUMNS.split(", "))
         return (
-            f"MERGE INTO {SALES} t USING ({sales} FROM ({source})) s ON t.sale_id = s.sale_id AND t.sold = s.sold"
+            f"MERGE INTO {SALES} t USING ({sales} FROM ({source})) s ON t.sale_id = s.sale_id AND t.sold = "
+            f"s.sold"
             " WHEN MATCHED AND op = 'D' THEN DELETE WHEN MATCHED THEN UPDATE SET amount = s.amount"
             f" WHEN NOT MATCHED AND op = 'I' THEN INSERT ({COLUMNS}) VALUES ({values})"
         )
 
     def run(self, *patterns: str, full: bool = False) -> dict[str, Batch]:
-        """Brings the tables up to date one after the other; what became of each."""
+        """Refreshes the tables one after the other; returns the result of each."""
         found: dict[str, Batch] = {}
         names = self.opened.names(patterns)
         for name in names:
@@ -170,7 +182,7 @@ class Lake:
         ]
 
     def verify(self) -> list[str]:
-        """A sentence for each gold: whether it equals what is computed anew."""
+        """A sentence for each gold: whether it equals what is computed again."""
         decider = Decider(self.opened.graph, self.opened.lake)
         steps = [verification_of(decider, name) for name in self.opened.names(("gold.*",))]
         begin = time.perf_counter()
@@ -187,7 +199,7 @@ class Lake:
 
 
 def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
-    """Fills the table, builds the golds, then changes and refreshes, by what changed and as a whole."""
+    """Fills the table, builds the golds, then changes and refreshes, by what changed and in full."""
     lake = Lake(work / "refresh", options)
     try:
         lake.fill()
@@ -202,14 +214,14 @@ def measure(work: Path, options: argparse.Namespace) -> common.Outcome:
         for label, count, scattered in cases(options):
             taken = [one_change(lake, count, scattered, options) for _ in range(options.rounds)]
             comparisons += list(compared(label, taken))
-            lines += list(told(label, taken[-1]))
+            lines += list(report(label, taken[-1]))
             lake.change(count, scattered)
             lake.run("gold.*")
         lines += lake.verify()
     finally:
         lake.handle.stop()
     return common.Outcome(
-        "refresh", tuple(comparisons), {"rows": options.rows}, tuple(lines), theirs="as a whole"
+        "refresh", tuple(comparisons), {"rows": options.rows}, tuple(lines), theirs="in full"
     )
 
 
@@ -225,7 +237,7 @@ Pair = tuple[Mapping[str, Batch], Mapping[str, Batch]]
 
 
 def one_change(lake: Lake, count: int, scattered: bool, options: argparse.Namespace) -> Pair:
-    """The golds' batches after one change: by what changed, and then again as a whole."""
+    """The golds' batches after one change: by what changed, and then again in full."""
     lake.change(count, scattered)
     pair = (lake.run("gold.*"), lake.run("gold.*", full=True))
     if options.show:
@@ -242,13 +254,14 @@ def compared(label: str, taken: list[Pair]) -> Iterator[common.Comparison]:
         yield common.Comparison(f"{name}, {label} changed", ours, whole, goal)
 
 
-def told(label: str, pair: Pair) -> Iterator[str]:
+def report(label: str, pair: Pair) -> Iterator[str]:
     """Strategies and bytes by gold."""
     for name in GOLDS:
         ours, whole = pair[0][name], pair[1][name]
         part = whole.bytes / max(ours.bytes, 1)
         yield (
-            f"{name}, {label}: {ours.strategy}, {ours.bytes / 1e6:,.1f} MB read, as a whole {whole.bytes / 1e6:,.1f} MB"
+            f"{name}, {label}: {ours.strategy}, {ours.bytes / 1e6:,.1f} MB read, in full "
+            f"{whole.bytes / 1e6:,.1f} MB"
             f" ({part:,.1f} times as many){': ' + ours.said if ours.said else ''}"
         )
 
@@ -268,13 +281,14 @@ def growth(taken: Sequence[common.Comparison], options: argparse.Namespace) -> I
         if each.what in few:
             times = median(each.ours) / few[each.what]
             yield (
-                f"{each.what}: {times:.2f} times the {few[each.what]:.1f} s of as many in {FEW_ROWS:,} rows (goal {GROWTH_GOAL})"
+                f"{each.what}: {times:.2f} times the {few[each.what]:.1f} s of as many in {FEW_ROWS:,} rows "
+                f"(goal {GROWTH_GOAL})"
             )
 
 
 def main() -> None:
     """The command line."""
-    parser = common.arguments("Golds refreshed by what changed, against the same refreshed as a whole.")
+    parser = common.arguments("Golds refreshed by what changed, against full refreshes.")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--changes", type=int, help="rows of a small change (default: 0.02 %% of all)")
     parser.add_argument("--newest-only", action="store_true", help="changes of the newest days alone")
@@ -284,7 +298,7 @@ def main() -> None:
     options.changes = options.changes or options.rows // 5_000
     options.rounds = options.rounds or 1
     if options.rows <= FEW_ROWS:
-        # Below this lakesmith computes a table as a whole; here it is to show what a refresh by keys takes.
+        # Below this lakesmith refreshes a table in full; here it shows what an incremental refresh takes.
         limits.COMPUTED_WHOLE_BELOW_BYTES = 0
     with common.workspace(options) as work:
         outcome = measure(work, options)

@@ -1,9 +1,11 @@
-"""What the direct start of the JVM and its class-data archive give: a session and its first merge, as a whole process.
+"""What the direct start of the JVM and its class-data archive give: a session and its first merge, as a
+complete process.
 
     python benchmarks/start.py [--rounds N]
 
-Three ways, in turns: direct with the archive (as runs start), direct without, and ``spark-submit``, as PySpark starts by itself.
-Needs a JDK 17 or 21, and an archive: a run in this environment makes one when it has ended.
+Three ways, in turns: direct with the archive (as runs start), direct without, and ``spark-submit``, as
+PySpark starts by itself. Needs a JDK 17 or 21, and an archive: a run in this environment makes one when it
+has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from pathlib import Path
 import common
 
 WAYS = ("archive", "direct", "submit")
-MERGE = """MERGE INTO lake.shop.orders t USING (SELECT id, id * 3 AS amount FROM range(50, 150)) s ON t.id = s.id
+MERGE = """MERGE INTO lake.shop.orders t USING (SELECT id, id * 3 AS amount FROM range(50, 150)) s
+ON t.id = s.id
 WHEN MATCHED THEN UPDATE SET amount = s.amount WHEN NOT MATCHED THEN INSERT *"""
 
 

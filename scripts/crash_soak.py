@@ -2,10 +2,11 @@
 
     python scripts/crash_soak.py --minutes 30 [--seed 7] [--every 10]
 
-Each round something lands, a run is started, and Python, its JVM or both are killed: at a fault point of a table, or at a
-moment that is drawn. What is published must then be right as far as it goes; after every few rounds a run is left alone and
-everything must be there. Everything is drawn from the seed, which is printed. (A process killed at a moment is not at the
-same instruction the next time, so a seed repeats the history and not each detail of it.) A failure leaves the folder as it is.
+Each round something lands, a run is started, and Python, its JVM or both are killed: at a fault point of a
+table, or at a moment that is drawn. What is published must then be right as far as it goes; after every few
+rounds a run is left alone and everything must be there. Everything is drawn from the seed, which is printed.
+(A process killed at a moment is not at the same instruction the next time, so a seed repeats the history and
+not each detail of it.) A failure leaves the folder as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ ACTIONS = ("kill", "killjvm", "killboth")
 
 @dataclass
 class Soak:
-    """One history of deaths. ``seconds`` is how long a run takes that is left alone: moments are drawn from that span."""
+    """One history of deaths. ``seconds`` is how long a run takes that is left alone: moments are drawn from
+    that span.
+    """
 
     shop: Shop
     draw: random.Random

@@ -21,7 +21,7 @@ def show(folder: Path, *command: str) -> None:
 
 
 def main(folder: Path) -> None:
-    """Lands the example's three files one by one and brings the tables up to date after each."""
+    """Lands the example's three files one by one and refreshes the tables after each."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(EXAMPLE, folder)
     for file in sorted((folder / "arrivals").iterdir()):

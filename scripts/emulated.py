@@ -1,4 +1,5 @@
-"""Runs an example on its ``aws`` target, with S3 and Glue played on this machine, beside its local one, and compares the tables.
+"""Runs an example on its ``aws`` target, with S3 and Glue played on this machine, beside its local one, and
+compares the tables.
 
     python scripts/emulated.py examples/customer-orders build/emulated
 
@@ -27,7 +28,9 @@ TARGETS = ("aws", "local")
 
 
 def main(example: Path, build: Path) -> int:
-    """Brings what the example comes with, and then each of its arrivals; 1 if the tables of the targets differ."""
+    """Brings what the example comes with, and then each of its arrivals; 1 if the tables of the targets
+    differ.
+    """
     folder = build / example.name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(example, folder, ignore=shutil.ignore_patterns(".lakesmith"))
@@ -44,7 +47,9 @@ def main(example: Path, build: Path) -> int:
 
 
 def _deliveries(folder: Path) -> Iterator[list[tuple[Path, str]]]:
-    """Files that come together, each with its place: what lies in ``landing`` first, then one arrival after the other."""
+    """Files that come together, each with its place: what lies in ``landing`` first, then one arrival after
+    the other.
+    """
     (place,) = (path for path in (folder / "landing").iterdir() if path.is_dir())
     there = [file for file in sorted(place.iterdir()) if file.suffix]
     if there:
@@ -71,7 +76,8 @@ def _compare(folder: Path, environ: Mapping[str, str]) -> int:
         aws, local = (_rows(folder, target, (name.layer, name.name)) for target in TARGETS)
         differ += aws != local
         print(
-            f"{name}: {aws.total()} rows, {'the same as' if aws == local else 'NOT those of'} the local table's"
+            f"{name}: {aws.total()} rows, {'the same as' if aws == local else 'NOT those of'} the local "
+            f"table's"
         )
     return min(1, differ)
 

@@ -1,4 +1,6 @@
-"""Prints the size of the source and of the tests, and exits 1 if a limit is exceeded: python scripts/house.py."""
+"""Prints the size of the source and of the tests, and exits 1 if a limit is exceeded: python
+scripts/house.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Writes two reference pages: commands.md from the command line's options and help texts, errors.md from the error codes.
+"""Writes two reference pages: commands.md from the command line's options and help texts, errors.md from the
+error codes.
 
     python scripts/reference_pages.py docs/reference
 
@@ -53,8 +54,9 @@ _ERRORS: Final = """# Errors
 
 <!-- generated: python scripts/reference_pages.py docs/reference -->
 
-A message has up to five parts: the code with the place (file and line) and what is wrong, what was expected, what was
-found, and what to do. `lakesmith explain LS601` prints the entry of a code. A code never changes its meaning.
+A message has up to five parts: the code with the place (file and line) and what is wrong, what was
+expected, what was found, and what to do. `lakesmith explain LS601` prints the entry of a code. A code never changes
+its meaning.
 """
 _GROUPS: Final = {
     "1": ("The project's files", 2),

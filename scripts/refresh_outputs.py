@@ -1,17 +1,18 @@
 """Runs the commands printed in READMEs and in the tutorial, and updates the output printed below them.
 
     python scripts/refresh_outputs.py examples/customer-orders            # writes what the commands print
-    python scripts/refresh_outputs.py docs/tutorial.md                    # the same for a page without a folder
-    python scripts/refresh_outputs.py --check examples/* docs/tutorial.md # exits 1 with a diff if anything differs
-    python scripts/refresh_outputs.py --tour README.md examples/*         # also copies transcripts into README.md
+    python scripts/refresh_outputs.py docs/tutorial.md                    # the same for a page without a
+    folder python scripts/refresh_outputs.py --check examples/* docs/tutorial.md # exits 1 with a diff if
+    anything differs python scripts/refresh_outputs.py --tour README.md examples/*         # also copies
+    transcripts into README.md
 
-Every fenced ``console`` block of a page is a transcript: lines that begin with ``$ `` are commands (``> `` continues the
-command above), the other lines are output. All commands of a page run in order, in one bash, with standard output and
-error together: those of ``FOLDER/README.md`` in a fresh copy of the folder, those of another page in an empty folder. A
-command that fails is an error.
+Every fenced ``console`` block of a page is a transcript: lines that begin with ``$ `` are commands (``> ``
+continues the command above), the other lines are output. All commands of a page run in order, in one bash,
+with standard output and error together: those of ``FOLDER/README.md`` in a fresh copy of the folder, those of
+another page in an empty folder. A command that fails is an error.
 
-The comparison ignores what differs between two runs: ids, current times, durations, sizes, and the widths of tables. A
-block that differs only in these is not rewritten. Times up to 2024 are data and are compared.
+The comparison ignores what differs between two runs: ids, current times, durations, sizes, and the widths of
+tables. A block that differs only in these is not rewritten. Times up to 2024 are data and are compared.
 """
 
 from __future__ import annotations
@@ -101,13 +102,16 @@ def normalise(lines: Iterable[str]) -> list[str]:
 
 
 def _sorted_tables(lines: Iterable[str]) -> list[str]:
-    """Lines on tables that follow each other, sorted: tables are worked on side by side, and either may be the first."""
+    """Lines on tables that follow each other, sorted: tables are worked on side by side, and either may be
+    the first.
+    """
     groups = groupby(lines, key=lambda line: OF_A_TABLE.match(line) is not None)
     return [line for of_tables, group in groups for line in (sorted(group) if of_tables else group)]
 
 
 def run_commands(folder: Path, commands: Sequence[Command]) -> list[tuple[str, ...]]:
-    """Returns what each command prints, run in order in one bash in a copy of ``folder``, or for a file in an empty folder.
+    """Returns what each command prints, run in order in one bash in a copy of ``folder``, or for a file in an
+    empty folder.
 
     Raises OutputError naming the first command that fails.
     """
@@ -150,7 +154,9 @@ def _outputs(printed: str, commands: Sequence[Command]) -> list[tuple[str, ...]]
 
 
 def refreshed(folder: Path, text: str) -> str:
-    """The README's text with what its commands print now, where that differs in more than what always does."""
+    """The README's text with what its commands print now, where that differs in more than what always
+    does.
+    """
     blocks = [parse_block(match["body"]) for match in BLOCK.finditer(text)]
     outputs = iter(run_commands(folder, [command for block in blocks for command in block]))
     renewed = iter([[_renewed(command, next(outputs)) for command in block] for block in blocks])
@@ -163,7 +169,9 @@ def _renewed(command: Command, output: tuple[str, ...]) -> Command:
 
 
 def refresh(folder: Path, check: bool) -> bool:
-    """Refreshes, or with ``check`` compares, a page or ``folder/README.md``. Returns whether it was current."""
+    """Refreshes, or with ``check`` compares, a page or ``folder/README.md``. Returns whether it was
+    current.
+    """
     readme = folder / "README.md" if folder.is_dir() else folder
     before = readme.read_text(encoding="utf-8")
     after = refreshed(folder, before)

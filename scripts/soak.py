@@ -1,5 +1,5 @@
-"""Tests what is random, and what takes long, for as long as it is told: each round draws other histories and kills all processes, and ends
-with an older version of Spark, which is another each round.
+"""Tests what is random, and what takes long, for a given time: each round draws other histories and
+kills all processes, and ends with an older version of Spark, which is another each round.
 
     python scripts/soak.py --minutes 60
 
@@ -38,7 +38,7 @@ ROUND = ((LAKES, HISTORIES), (SEEDED, HISTORIES // 10), (KILLS, 1), (LIVE, 3), (
 def main() -> int:
     """Rounds until the time is over."""
     parser = argparse.ArgumentParser(
-        description="Tests what is random, and what takes long, for as long as it is told."
+        description="Tests what is random, and what takes long, for a given time."
     )
     parser.add_argument("--minutes", type=float, default=60)
     end = time.monotonic() + 60 * parser.parse_args().minutes

@@ -1,11 +1,12 @@
-"""Runs the conformance suite, and the core of the tests on Spark, with other versions of PySpark and the Iceberg that belongs to each.
+"""Runs the conformance suite, and the core of the tests on Spark, with other versions of PySpark and the
+Iceberg that belongs to each.
 
     python scripts/versions.py 4.0.2 4.1.1
     python scripts/versions.py 4.0.2 -- -k embedded tests/conformance
 
-Without versions: with all older ones. What stands behind ``--`` goes to pytest in place of the usual folders, of whose long tail one part is run
-(tests/turns.py). Each version has an environment of its own in ``build/spark-VERSION``, which is kept; ends at the first version that
-fails, with pytest's exit code.
+Without versions: with all older ones. What follows ``--`` goes to pytest in place of the usual folders,
+of whose long tail one part is run (tests/turns.py). Each version has an environment of its own in
+``build/spark-VERSION``, which is kept; ends at the first version that fails, with pytest's exit code.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ CALLS = (
 
 
 def environment(spark: str) -> Path:
-    """The Python of the environment with this PySpark, made where it is missing or older than what it is made from."""
+    """The Python of the environment with this PySpark, made where it is missing or older than what it is made
+    from.
+    """
     folder = ROOT / "build" / f"spark-{spark}"
     python, made = folder / "bin" / "python", folder / "installed"
     sources = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]

@@ -3,8 +3,8 @@
     python scripts/words.py                    # everything
     python scripts/words.py src/lakesmith/api  # one folder or file
 
-``scripts/retired_words.txt`` lists the words. Lines of Python have at most 110 characters, lines of prose at most 120.
-Code blocks, tables, headings and images of Markdown may be longer. Exits 1 if it finds anything.
+``scripts/retired_words.txt`` lists the words. Lines of Python have at most 110 characters, lines of prose at
+most 120. Code blocks, tables, headings and images of Markdown may be longer. Exits 1 if it finds anything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A first load with dbt: the peer of ``first_load.py``. The models are in ``dbt_orders``; dbt finds the session that is running here."""
+"""A first load with dbt: the peer of ``first_load.py``. The models are in ``dbt_orders``; dbt finds the
+session that is running here.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Change capture as it is usually written by hand for ``spark-submit``: the peer of ``cdc.py``.
 
-New files by a checkpoint of the newest modification time; bronze appended; the newest change of each key in the batch
-merged into silver; gold computed anew. It does the job on an orderly stream. It is kept as such jobs are, with their faults:
+New files by a checkpoint of the newest modification time; bronze appended; the newest change of each key in
+the batch merged into silver; gold computed again. It does the job on an orderly stream. It is kept as such
+jobs are, with their faults:
 
 * a file that is older than the checkpoint is never read;
 * a deleted key leaves no trace, so an older row of it that comes later brings it back;
@@ -16,7 +17,8 @@ from job import job_arguments, new_files, open_session, save_checkpoint
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql.functions import col, input_file_name, row_number
 
-SCHEMA = """op string, changed_at timestamp, order_id bigint, customer_id bigint, region string, category string,
+SCHEMA = """op string, changed_at timestamp, order_id bigint, customer_id bigint, region string,
+    category string,
 quantity int, amount decimal(12,2)"""
 
 GOLD = {
@@ -60,7 +62,7 @@ def merge_silver(spark: SparkSession, rows: DataFrame) -> None:
 
 
 def refresh_gold(spark: SparkSession) -> None:
-    """Computes both gold tables anew."""
+    """Computes both gold tables again."""
     for name, query in GOLD.items():
         spark.sql(f"CREATE OR REPLACE TABLE lake.{name} USING iceberg AS {query}")
 

@@ -1,4 +1,5 @@
-"""The example customer-orders as it is usually written by hand for ``spark-submit``: the peer of ``first_run.py``.
+"""The example customer-orders as it is usually written by hand for ``spark-submit``: the peer of
+``first_run.py``.
 
 The same three tables, with a checkpoint file and a MERGE; it has the faults that `handwritten_cdc` names.
 """
@@ -14,7 +15,8 @@ from pyspark.sql.functions import col, input_file_name, lower, row_number, trim
 SCHEMA = "customer_id bigint, name string, email string, city string, processed_time timestamp"
 
 MERGE = """
-    MERGE INTO lake.silver.customers AS t USING newest AS s ON t.customer_id = s.customer_id AND t.email = s.email
+    MERGE INTO lake.silver.customers AS t USING newest AS s
+    ON t.customer_id = s.customer_id AND t.email = s.email
     WHEN MATCHED AND s.processed_time > t.processed_time THEN UPDATE SET *
     WHEN NOT MATCHED THEN INSERT *"""
 

@@ -1,4 +1,6 @@
-"""What jobs written by hand for ``spark-submit`` share in one shop: a session, the options, the checkpoint file."""
+"""What jobs written by hand for ``spark-submit`` share in one shop: a session, the options, the checkpoint
+file.
+"""
 
 from __future__ import annotations
 

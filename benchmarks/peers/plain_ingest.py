@@ -1,4 +1,6 @@
-"""Plain Spark reading CSV with a given schema and writing Parquet: the peer of ``ingest.py``. It checks nothing."""
+"""Plain Spark reading CSV with a given schema and writing Parquet: the peer of ``ingest.py``. It checks
+nothing.
+"""
 
 from __future__ import annotations
 

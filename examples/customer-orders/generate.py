@@ -4,11 +4,14 @@
 
 One file an hour, plus what real deliveries bring with them:
 
-* late files: some rows of an hour come one to three hours later in a file of their own, whose modification time is
-  that of the hour the rows belong to, so it is older than that of files already taken;
+* late files: some rows of an hour come one to three hours later in a file of their own, whose modification
+  time is
+  that of the hour the rows belong to, so it is older than that of files that were ingested before;
 * duplicates: a row delivered twice, in one file or in two;
 * exact ties: two versions of a customer with the same ``processed_time`` and different content;
-* bad rows (``--bad``): no e-mail, no ``@`` in it, a ``customer_id`` that is no number, no real time, a field short.
+* bad rows (``--bad``): no e-mail, no ``@`` in it, a ``customer_id`` that is not a number, no real time, a
+  field
+  short.
 
 Files that are there already are left alone: a larger ``--hours`` adds the new hours and what arrives in them.
 Plain Python, nothing to install.

@@ -2,18 +2,20 @@
 
     python generate.py --files 12 --rows-per-file 500 --seed 7 --bad 0.01 --out landing/invoices
 
-Each file is a tab-separated stream of inserts, updates and deletes (``Op`` I, U, D) of one table, in the order in which
-the replication tool delivered them, which is not always the order in which they happened:
+Each file is a tab-separated stream of inserts, updates and deletes (``Op`` I, U, D) of one table, in the
+order in which the replication tool delivered them, which is not always the order in which they happened:
 
 * early deletes: a delete delivered one file before the insert of its row;
 * stale deletes: a row deleted and inserted again, and the delete delivered after the newer insert;
 * copies: an insert of a row that has been deleted since, delivered once more, exactly alike;
-* back-dated files: every fourth file has a modification time a month before those of the files delivered earlier;
-* bad rows (``--bad``): a price or a quantity that cannot be, or that is no number. They never carry the newest word
+* back-dated files: every fourth file has a modification time a month before those of the files delivered
+  earlier;
+* bad rows (``--bad``): a price or a quantity that cannot be, or that is not a number. They never carry the
+  newest word
   on a row: each is an insert of a row of its own.
 
-Deletes carry their key and nothing else. Files that are there already are left alone: a larger ``--files`` adds files.
-Plain Python, nothing to install.
+Deletes carry their key and nothing else. Files that are there already are left alone: a larger ``--files``
+adds files. Plain Python, nothing to install.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def main(action: str, *statements: str) -> None:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         if action == "start":
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS products (product_id bigint PRIMARY KEY, name text, category text)"
+                "CREATE TABLE IF NOT EXISTS products (product_id bigint PRIMARY KEY, name text, category "
+                "text)"
             )
             for product in PRODUCTS:
                 connection.execute("INSERT INTO products VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", product)
