@@ -96,7 +96,7 @@ class Lake:
     def __init__(self, project: Path, options: argparse.Namespace) -> None:
         from lakesmith.spark.engine import SparkEngine
         from lakesmith.spark.open import open_session
-        from lakesmith.spark.verify_session import verify_steps
+        from lakesmith.spark.verify import verify_steps
 
         self.verify_steps = verify_steps
         for name, text in PROJECT.items():

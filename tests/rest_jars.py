@@ -17,8 +17,14 @@ from xml.sax.saxutils import quoteattr
 
 from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.find_java import JavaRuntime
-from lakesmith.spark.start.jars import MANIFEST, cached_jars, ensure_jars, is_whole_jar, spark_home
-from lakesmith.spark.start.trust_store import write_trust_store
+from lakesmith.spark.start.jars import (
+    MANIFEST,
+    cached_jars,
+    ensure_jars,
+    is_whole_jar,
+    spark_home,
+    write_trust_store,
+)
 from lakesmith.whole_file import write_whole
 
 AWS: Final = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"

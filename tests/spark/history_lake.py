@@ -23,7 +23,7 @@ from lakesmith.errors import StateError
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.rollback import roll_back
+from lakesmith.spark.past import roll_back
 from lakesmith.spark.start.session import SessionHandle
 
 Rows = Counter[Row]

@@ -1,7 +1,7 @@
-"""The catalog's SQLite file while another process holds it: how long it is waited for, what tells that it is held, and what is said.
+"""Writers that meet each other: a busy SQLite file is waited for, and a commit without an answer is looked up.
 
-Whatever uses the file waits by this: our own statements and PyIceberg's inside SQLite (its ``busy_timeout``), Spark's in its driver.
-What may have read the file before another wrote to it cannot be waited for there: it is done again (``try_until_free``).
+Our own statements and PyIceberg's wait inside SQLite (``busy_timeout``), Spark's in its driver. What may have read the
+file before another process wrote to it is done again (``try_until_free``).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from lakesmith.errors import LockedError, Problem
 
@@ -110,3 +111,42 @@ def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], 
             last = error
         time.sleep(random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
     raise StillBusy(last) from last
+
+
+def looked_up(table: Any) -> Any:
+    """The table of PyIceberg's, whose commits count as done when their snapshots are there, whatever the catalog answered.
+
+    PyIceberg deletes the files of a commit that was refused. A request that was sent twice on its way (by a proxy, by the client of a
+    catalog) is refused over its own success, and they would be those of a snapshot that is there.
+    """
+    commit = table._do_commit
+
+    def do_commit(updates: tuple[Any, ...], requirements: tuple[Any, ...]) -> None:
+        try:
+            commit(updates, requirements)
+        except Exception:
+            if not _is_there(table, updates):
+                raise
+
+    table._do_commit = do_commit
+    return table
+
+
+def is_in_doubt(error: Exception) -> bool:
+    """Whether an error leaves open what became of a commit: the connection ended, or the server failed at it."""
+    from pyiceberg.exceptions import CommitStateUnknownException, ServerError, ServiceUnavailableError
+    from requests.exceptions import ConnectionError as NoConnection
+    from requests.exceptions import Timeout
+
+    return isinstance(
+        error, CommitStateUnknownException | ServerError | ServiceUnavailableError | NoConnection | Timeout
+    )
+
+
+def _is_there(table: Any, updates: Iterable[Any]) -> bool:
+    added = [update.snapshot.snapshot_id for update in updates if update.action == "add-snapshot"]
+    with suppress(Exception):
+        # One that cannot be looked up is not known to be there, and the first error tells more.
+        table.refresh()
+        return bool(added) and all(table.metadata.snapshot_by_id(each) is not None for each in added)
+    return False

@@ -1,11 +1,15 @@
-"""The embedded catalog's entries, changed by ourselves: several tables in one transaction, which neither Spark nor PyIceberg does."""
+"""Entries of the embedded catalog, and what is noted on disk while they change.
+
+Several tables change in one transaction, which neither Spark nor PyIceberg offers.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +18,7 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
+from lakesmith.whole_file import write_whole
 
 _NAME: Final = "catalog_name = ? AND table_namespace = ? AND table_name = ?"
 
@@ -96,3 +101,83 @@ def folder_of(location: str) -> Path:
     from lakesmith.catalog.metadata import local_path
 
     return local_path(location).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """``command`` finishes it. ``tables`` are what it is about; ``folders`` are still to be deleted."""
+
+    command: str
+    tables: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+
+    def problem(self) -> Problem:
+        """LS513: why nothing is done with these tables before."""
+        return Problem(
+            "LS513",
+            f"'{self.command}' was begun and did not finish",
+            expected="a table that is all there under one name, or gone",
+            found=f"one in between: {', '.join(self.tables)}",
+            hint=f"{self.command} --yes finishes it",
+        )
+
+
+def read_unfinished(state_dir: Path) -> Unfinished | None:
+    """What was begun, None when nothing was. Raises StateError LS513 where the note cannot be read."""
+    try:
+        data = json.loads(_unfinished(state_dir).read_bytes())
+        return Unfinished(data["command"], tuple(data["tables"]), tuple(data["folders"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        what, hint = (
+            f"{_unfinished(state_dir)} cannot be read",
+            "call the drop or the rename again that was begun",
+        )
+        raise StateError(Problem("LS513", what, None, found=str(error), hint=hint)) from error
+
+
+def begin(state_dir: Path, unfinished: Unfinished) -> None:
+    """Notes what is begun, on the disk itself before this returns."""
+    write_whole(_unfinished(state_dir), json.dumps(asdict(unfinished)), to_disk=True)
+
+
+def finish(state_dir: Path) -> None:
+    """Takes the note away: it is done."""
+    _unfinished(state_dir).unlink(missing_ok=True)
+
+
+def require_finished(state_dir: Path, name: TableName) -> None:
+    """Raises StateError LS513 when a drop or a rename of the table was begun and not finished."""
+    found = read_unfinished(state_dir)
+    if found is not None and str(name) in found.tables:
+        raise StateError(found.problem())
+
+
+def _unfinished(state_dir: Path) -> Path:
+    return state_dir / "unfinished.json"
+
+
+def mark(folder: Path, uuid: str, name: TableName | None) -> None:
+    """Notes the name of the table ``uuid`` in ``folder``; None: it was dropped. Nothing where there is no such folder."""
+    file = _mark_file(folder, uuid)
+    if file.parent.is_dir():
+        write_whole(file, json.dumps({"name": None if name is None else str(name)}))
+
+
+def unmark(folder: Path, uuid: str) -> None:
+    """Takes the note away."""
+    _mark_file(folder, uuid).unlink(missing_ok=True)
+
+
+def marked_name(folder: Path, uuid: str) -> TableName | None:
+    """What the table ``uuid`` in ``folder`` is called; None when it was dropped."""
+    try:
+        name = json.loads(_mark_file(folder, uuid).read_bytes())["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return TableName(folder.parent.name, folder.name)
+    return None if name is None else TableName.parse(name)
+
+
+def _mark_file(folder: Path, uuid: str) -> Path:
+    return folder / "metadata" / f"lakesmith-{uuid}.json"

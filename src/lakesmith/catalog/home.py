@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lakesmith.catalog.entries import Entry, all_entries
+from lakesmith.catalog.family import PROJECT
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.lost import older_entries, older_problem
 from lakesmith.catalog.metadata import local_path, read_metadata
 from lakesmith.catalog.open import open_catalog
-from lakesmith.catalog.owner import PROJECT
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import Project
 from lakesmith.project.layout import RESERVED_LAYER

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from lakesmith import limits
-from lakesmith.catalog.commit_in_doubt import is_in_doubt, looked_up
+from lakesmith.catalog.busy import is_in_doubt, looked_up
 from lakesmith.catalog.lock import MAINTENANCE
 from lakesmith.catalog.metadata import plain_location
 from lakesmith.errors import LockedError, Problem, StateError

@@ -21,9 +21,8 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from lakesmith.catalog.entries import Entry, all_entries, folder_of
+from lakesmith.catalog.entries import Entry, all_entries, folder_of, marked_name
 from lakesmith.catalog.local import LocalCatalog
-from lakesmith.catalog.marks import marked_name
 from lakesmith.catalog.metadata import local_path, parse_metadata, read_metadata
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import SUMMARY_KEY, Pin, Record

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import typer
 
+from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.open import open_catalog
-from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.state import TableState
 from lakesmith.cli.guard import remember
 from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakesmith.catalog.hold import hold_of
+from lakesmith.catalog.family import hold_of
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 from lakesmith.errors import Problem, StateError, UsageError
 from lakesmith.execute.decide import Decider

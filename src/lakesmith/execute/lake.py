@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakesmith import limits
-from lakesmith.catalog.entries import Entry
+from lakesmith.catalog.entries import Entry, require_finished
+from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.home import away_problem
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import has_moved_on, lost_problem, older_problem
 from lakesmith.catalog.open import open_catalog
-from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
-from lakesmith.catalog.unfinished import require_finished
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError, UsageError
 from lakesmith.plan.external_inputs import no_such_begin
 from lakesmith.plan.facts import SourceFacts, TableFacts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakesmith.catalog.hold import hold_of
+from lakesmith.catalog.family import hold_of
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Decision, Refused, UpToDate

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 
 from lakesmith import limits
 from lakesmith.catalog import busy
-from lakesmith.catalog.commit_in_doubt import is_in_doubt
+from lakesmith.catalog.busy import is_in_doubt
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import LockedError, Problem, SourceError, StateError
 from lakesmith.project.definitions import TableName

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lakesmith import limits
-from lakesmith.catalog.commit_in_doubt import looked_up
+from lakesmith.catalog.busy import looked_up
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin

@@ -28,7 +28,7 @@ from lakesmith.plan.expiry import (
 )
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables, physical
-from lakesmith.spark.iceberg.live_rows import remove_left_behind
+from lakesmith.spark.iceberg.deletes import remove_left_behind
 from lakesmith.spark.iceberg.procedures import Rewritten, rewrite_data_files
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.spark.start.session import SessionHandle

@@ -1,28 +1,78 @@
-"""Holds a derived table against its definition over the snapshots it has consumed: law 1, on a real project."""
+"""Verifies tables in one session: each is computed again and compared. A failure is the outcome of one table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.decide import asked_besides_inputs
+from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
-from lakesmith.execute.verify import RowDifference, Verdict, Verification, skipped
-from lakesmith.project.definitions import PythonQuery, SqlQuery
+from lakesmith.execute.verify import (
+    RowDifference,
+    Verdict,
+    Verification,
+    VerifyStarted,
+    Watcher,
+    failed,
+    skipped,
+)
+from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.tree import analysed, chance_in
-from lakesmith.spark.frames.comparable import comparable, has_equality, has_fractions
-from lakesmith.spark.frames.multisets import SIDES, THERE, WANTED, both_counts, less, more, side, totals
+from lakesmith.spark.engine import explained
+from lakesmith.spark.frames.comparable import (
+    SIDES,
+    THERE,
+    WANTED,
+    both_counts,
+    comparable,
+    has_equality,
+    has_fractions,
+    less,
+    more,
+    side,
+    totals,
+)
 from lakesmith.spark.frames.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
 from lakesmith.spark.query.table_query import query_rows
+from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.validation.outcome import outcome_of, validated_rows
 from lakesmith.sql.analysis import analyse
+
+
+def verify_steps(
+    session: SessionHandle, lake: Lake, steps: Sequence[TableStep], watcher: Watcher = lambda _event: None
+) -> dict[TableName, Verification]:
+    """The outcome for each step's table."""
+    found = {}
+    session.enter()
+    for number, step in enumerate(steps, 1):
+        watcher(VerifyStarted(step.name, number, len(steps)))
+        found[step.name] = _verified(session, lake, step)
+    return found
+
+
+def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verification:
+    batch = Batch(session.spark, lake.catalog, lake.project, step, lambda _event: None)
+    try:
+        batch.meet_inputs()
+        return verify_table(batch)
+    except LakesmithError as error:
+        return failed(step.name, error)
+    except (Py4JError, PySparkException) as error:
+        return failed(step.name, explained(session, lake, step, error))
+
 
 _OTHER: Final = "_lakesmith_other"
 _EXAMPLES: Final = 20

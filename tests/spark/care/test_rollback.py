@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from harness import MakeShop, ProjectHarness
 
-from lakesmith.catalog.hold import hold_of
+from lakesmith.catalog.family import hold_of
 from lakesmith.errors import StateError
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import Prepared, prepare
 from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.rollback import release, roll_back
+from lakesmith.spark.past import release, roll_back
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -66,7 +66,7 @@ def first_batch(shop: ProjectHarness, table: str) -> str:
 def verified(shop: ProjectHarness) -> bool:
     from lakesmith.execute.decide import Decider
     from lakesmith.execute.verify import verification_of
-    from lakesmith.spark.verify_session import verify_steps
+    from lakesmith.spark.verify import verify_steps
 
     _, graph = shop.load()
     decider = Decider(graph, shop.lake())

@@ -12,7 +12,7 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.upkeep import Upkeep
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 FILES = {
     "tables/bronze/sales.yaml": """

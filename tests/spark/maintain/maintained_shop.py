@@ -10,7 +10,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 FILES: Final = {
     "tables/bronze/sales.yaml": """

@@ -11,7 +11,7 @@ from harness import MakeShop, ProjectHarness
 from maintained_shop import FILES, grown, require_readable, require_rows
 from maintaining import found_in, maintained, must_maintain, soon
 
-from lakesmith.catalog.marks import mark
+from lakesmith.catalog.entries import mark
 from lakesmith.execute.maintenance import NotMaintained, Orders
 from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName

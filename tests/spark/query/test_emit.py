@@ -23,7 +23,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 FILES = {
     "tables/bronze/sales.yaml": """

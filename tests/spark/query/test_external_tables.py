@@ -16,7 +16,7 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 SHOP = {
     "tables/bronze/sales.yaml": """

@@ -13,7 +13,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 from postgres_server import do, running
 
 FILES = {

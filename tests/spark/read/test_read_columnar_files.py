@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.model import FileIdentity
-from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.jvm.failures import unreadable_file
 from lakesmith.spark.read.files import read_files
 from lakesmith.spark.read.request import ReadRequest
 

@@ -15,7 +15,7 @@ from lakesmith.sources.columns.reading import ReadGroup, SourceRead
 from lakesmith.sources.inspect import count_records, read_shape
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import Layout
-from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.jvm.failures import unreadable_file
 from lakesmith.spark.read.files import SparkRecords, read_files
 from lakesmith.spark.read.request import ReadRequest
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.jvm import capabilities
-from lakesmith.spark.jvm.capabilities import Capabilities, capabilities_of
+from lakesmith.spark.jvm import gateway
+from lakesmith.spark.jvm.gateway import Capabilities, capabilities_of
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import installed_pair, minor_of
 
@@ -28,7 +28,7 @@ SUMS = "SELECT id % 2 AS odd, sum(price) AS total, count(*) AS n FROM bronze.ord
 
 def _with_less(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, **lacking: bool) -> None:
     found = replace(capabilities_of(spark._jvm), **lacking)
-    monkeypatch.setitem(capabilities._KNOWN, spark._jvm, found)  # type: ignore[arg-type]
+    monkeypatch.setitem(gateway._KNOWN, spark._jvm, found)  # type: ignore[arg-type]
 
 
 def test_what_each_version_has(spark: SparkSession) -> None:

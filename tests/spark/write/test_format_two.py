@@ -23,10 +23,10 @@ from lakesmith.plan.steps import BadRows, TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables
-from lakesmith.spark.iceberg.live_rows import deleted_rows
+from lakesmith.spark.iceberg.deletes import deleted_rows
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.upkeep import keep_up
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 pytestmark = pytest.mark.in_turn
 

@@ -16,7 +16,7 @@ from lakesmith.execute.events import PhaseStarted, TableRedone
 from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify_session import verify_steps
+from lakesmith.spark.verify import verify_steps
 
 pytestmark = pytest.mark.in_turn
 

@@ -7,7 +7,7 @@ from harness import MakeShop, ProjectHarness
 from pyroaring import BitMap64
 
 from lakesmith import limits
-from lakesmith.spark.iceberg.deletion_vectors import from_bytes, to_bytes
+from lakesmith.spark.iceberg.deletes import from_bytes, to_bytes
 from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn

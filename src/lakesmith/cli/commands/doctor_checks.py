@@ -145,7 +145,7 @@ def disk_check(name: str, folder: Path) -> Check:
 
 def start_check(project: Project) -> Check:
     """Starts Spark on the project's lake, and ends it. Takes seconds."""
-    from lakesmith.spark.jvm.capabilities import capabilities_of
+    from lakesmith.spark.jvm.gateway import capabilities_of
     from lakesmith.spark.open import open_session
 
     began = time.monotonic()

@@ -8,12 +8,11 @@ from typing import Any
 
 import typer
 
-from lakesmith.catalog.entries import Entry, change_entries, folder_of
+from lakesmith.catalog.entries import Entry, change_entries, folder_of, unmark
+from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import Lost, lost_tables, replaced_entries
-from lakesmith.catalog.marks import unmark
 from lakesmith.catalog.metadata import local_path
-from lakesmith.catalog.owner import foreign_owner
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.cli.ground import agreed, open_ground
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, YesOption, command_app

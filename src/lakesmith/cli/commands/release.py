@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from lakesmith.catalog.hold import hold_of
+from lakesmith.catalog.family import hold_of
 from lakesmith.cli.alone import alone
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import (
@@ -43,7 +43,7 @@ def release_command(root: Path, target: str | None, table: str, wait: float, as_
     with alone(opened, f"release {name}", wait):
         held = hold_of(opened.lake.catalog.table(name.layer, name.name)) is not None
         if held:
-            from lakesmith.spark.rollback import release as release_table
+            from lakesmith.spark.past import release as release_table
 
             with spark_session(opened, little=True) as session:
                 release_table(session, opened.lake, name)

@@ -9,11 +9,19 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.catalog.entries import Entry, change_entries, find_entries, folder_of
+from lakesmith.catalog.entries import (
+    Entry,
+    Unfinished,
+    begin,
+    change_entries,
+    find_entries,
+    finish,
+    folder_of,
+    mark,
+    read_unfinished,
+)
 from lakesmith.catalog.family import family
 from lakesmith.catalog.home import project_lock
-from lakesmith.catalog.marks import mark
-from lakesmith.catalog.unfinished import Unfinished, begin, finish, read_unfinished
 from lakesmith.cli.ground import Ground, agreed, not_there, open_ground, parsed_name
 from lakesmith.cli.options import (
     HERE,

@@ -103,7 +103,7 @@ def _prepared(opened: Opened, name: TableName, options: RollbackOptions) -> Prep
 
 
 def _do(opened: Opened, prepared: Prepared, options: RollbackOptions) -> None:
-    from lakesmith.spark.rollback import roll_back
+    from lakesmith.spark.past import roll_back
 
     with spark_session(opened, little=True) as session:
         roll_back(session, opened.lake, prepared.rollback, hold=options.hold)

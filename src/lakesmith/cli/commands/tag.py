@@ -52,7 +52,7 @@ def tag_command(root: Path, target: str | None, name: str, replace: bool, wait: 
         states = own_states(opened.lake)
         tables = to_be_tagged(name, states, replace=replace)
         if tables:
-            from lakesmith.spark.tags import set_tag
+            from lakesmith.spark.past import set_tag
 
             with spark_session(opened, little=True) as session:
                 set_tag(session, opened.lake, name, tables)

@@ -32,7 +32,7 @@ def untag(
 
 def untag_command(root: Path, target: str | None, name: str, wait: float, as_json: bool) -> int:
     """Takes the tag off all tables; 0. Raises UsageError LS256, LS257, StateError LS511, LockedError LS701, LS703."""
-    from lakesmith.spark.tags import remove_tag
+    from lakesmith.spark.past import remove_tag
 
     opened = open_project(root, target)
     name = known_name(name)

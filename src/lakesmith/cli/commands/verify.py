@@ -103,7 +103,7 @@ def verify_tables(opened: Opened, patterns: Sequence[str], view: VerifyView) -> 
     from lakesmith.cli.warm import keep_of
     from lakesmith.spark.open import open_session
     from lakesmith.spark.progress import follow
-    from lakesmith.spark.verify_session import verify_steps
+    from lakesmith.spark.verify import verify_steps
 
     view.starting()
     little = planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES

@@ -37,8 +37,8 @@ from lakesmith.spark.iceberg.commits import (
     branch_of,
     physical,
 )
+from lakesmith.spark.iceberg.deletes import deleted_rows, remove_left_behind
 from lakesmith.spark.iceberg.drafts import begin, can_begin, end, origin_of
-from lakesmith.spark.iceberg.live_rows import deleted_rows, remove_left_behind
 from lakesmith.spark.iceberg.others import meet_inputs
 
 

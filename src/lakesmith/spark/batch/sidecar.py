@@ -1,7 +1,7 @@
-"""Sidecars: the Iceberg tables that belong to a table's state besides its rows (its quarantine, its tombstones, whom it was told to erase).
+"""Sidecars: Iceberg tables beside a table (quarantine, tombstones, file ledger, erased persons).
 
-A sidecar does not have to agree with its table by itself. Each batch writes to a branch that starts at the snapshot the
-last record pins, or at a compaction of it, and its own record pins the branch's head: what an unpublished attempt wrote is never on the way to it.
+Each batch writes to a branch that starts at the snapshot that the last record pins, or at a compaction of it; its own
+record pins the branch's head. So rows of an unpublished attempt are never seen.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakesmith.catalog.family import lost_sidecar, newest_compaction, sidecar_of
-from lakesmith.catalog.owner import PROJECT
+from lakesmith.catalog.family import PROJECT, lost_sidecar, newest_compaction, sidecar_of
 from lakesmith.catalog.record import Pin
 from lakesmith.catalog.state import MAIN, TableState
 from lakesmith.plan.format_version import format_properties
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
+from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import quoted
+from lakesmith.sources.columns.types import stored_type
 from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
@@ -162,3 +163,38 @@ def _require_pinned(table: TableName, state: TableState, pin: Pin) -> None:
         raise lost_sidecar(table, state.name, "the table was dropped and created again")
     if pin.snapshot not in state.snapshots:
         raise lost_sidecar(table, state.name, f"snapshot {pin.snapshot} has expired")
+
+
+def tombstone_columns(batch: Batch) -> tuple[str, ...]:
+    """The key's columns and those of ``latest_by``."""
+    table = batch.step.table
+    return tuple(dict.fromkeys((*table.key, *table.latest_by)))
+
+
+def read_tombstones(batch: Batch) -> DataFrame | None:
+    """The tombstones as of the last published batch; None when there never was one. The newest of a key counts."""
+    return read_pinned(batch, SidecarKind.TOMBSTONES)
+
+
+def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None) -> dict[str, Pin]:
+    """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
+
+    ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is made where there are
+    none and never were.
+    """
+    anew = batch.step.strategy is Strategy.FULL
+    if not count and stale is None and not (anew and batch.step.base.pin(SidecarKind.TOMBSTONES)):
+        return {}
+    names = tombstone_columns(batch)
+    found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}
+    types = {name: stored_type(parse_type(found[name.lower()])).text for name in names}
+    writer = SidecarWriter(batch, SidecarKind.TOMBSTONES, [Column(name, types[name]) for name in names])
+    earlier = None if anew else read_tombstones(batch)
+    if writer.open() and earlier is not None:
+        writer.append(earlier.select(*(F.col(quoted(name)).cast(types[name]) for name in names)))
+    if stale is not None:
+        writer.take_out(stale)
+    if count:
+        writer.append(deletes.select(*map(quoted, names)))
+    batch.pass_point("after-tombstones")
+    return {writer.kind.value: writer.pin()}

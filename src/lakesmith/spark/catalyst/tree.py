@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
 from lakesmith.spark.frames.comparable import is_collated
-from lakesmith.spark.jvm.capabilities import capabilities_of
-from lakesmith.spark.jvm.gateway import java_class
+from lakesmith.spark.jvm.gateway import capabilities_of, java_class
 from lakesmith.sql.functions import is_clock_word
 
 _CLOCKS: Final = frozenset(

@@ -1,10 +1,16 @@
-"""Pieces of Spark SQL. Expressions are built as text because parsing one string in the JVM
-costs one call, and a read of many columns and groups would make tens of thousands of them."""
+"""Names, values and types as Spark SQL writes them.
+
+Expressions are built as text because parsing one string in the JVM costs one call; a read of many columns and groups
+would make tens of thousands of calls.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from lakesmith.project.spark_types import SqlType, composed
 from lakesmith.quoting import literal
 
 
@@ -37,3 +43,15 @@ def not_null(values: Iterable[str]) -> str:
 def in_regex(text: str) -> str:
     """A regular expression that just this text fits."""
     return "".join(character if character.isalnum() else "\\" + character for character in text)
+
+
+def sql_type(kind: DataType) -> SqlType:
+    """A type as Spark has it, taken apart; names are quoted in its ``text`` where they need it."""
+    match kind:
+        case StructType():
+            return composed("struct", [(field.name, sql_type(field.dataType)) for field in kind])
+        case ArrayType():
+            return composed("array", [("element", sql_type(kind.elementType))])
+        case MapType():
+            return composed("map", [("key", sql_type(kind.keyType)), ("value", sql_type(kind.valueType))])
+    return SqlType(text=kind.simpleString())

@@ -27,14 +27,28 @@ from pyspark.sql import DataFrame, SparkSession
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
-from lakesmith.spark.frames.comparable import has_equality
-from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side
+from lakesmith.spark.frames.comparable import (
+    THERE,
+    WANTED,
+    both_counts,
+    has_equality,
+    less,
+    more,
+    repeated,
+    side,
+)
 from lakesmith.spark.frames.rounding import grouped_exactly
 from lakesmith.spark.iceberg.commits import JavaTables
-from lakesmith.spark.iceberg.deletion_vectors import Vectors
-from lakesmith.spark.iceberg.file_difference import Bound, Differing, compare, have_ids, too_dear
+from lakesmith.spark.iceberg.deletes import Vectors
 from lakesmith.spark.iceberg.others import place_of
-from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
+from lakesmith.spark.iceberg.snapshot_files import (
+    Bound,
+    Differing,
+    SnapshotFiles,
+    compare,
+    have_ids,
+    too_dear,
+)
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID, Staging
 from lakesmith.spark.jvm.gateway import elements
 

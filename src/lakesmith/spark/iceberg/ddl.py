@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.owner import PROJECT, foreign_owner
+from lakesmith.catalog.family import PROJECT, foreign_owner
 from lakesmith.catalog.state import DELETES_OLD_METADATA, TableState
 from lakesmith.errors import Problem, RunError, StateError
 from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_properties

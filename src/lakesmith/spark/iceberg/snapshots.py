@@ -19,8 +19,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.tree import Plans
 from lakesmith.spark.iceberg.commits import JavaTables, physical
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
-from lakesmith.spark.jvm.capabilities import capabilities_of
-from lakesmith.spark.jvm.gateway import elements
+from lakesmith.spark.jvm.gateway import capabilities_of, elements
 
 
 def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.spark.iceberg.position_files import WITH_ROW_IDS, version_of
+from lakesmith.spark.iceberg.deletes import WITH_ROW_IDS, version_of
 from lakesmith.spark.jvm.gateway import elements, java_class
 
 ROW_ID: Final = "_row_id"

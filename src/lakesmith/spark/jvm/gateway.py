@@ -1,8 +1,14 @@
-"""Values that come through the gateway to Java."""
+"""Values that pass the gateway to Java, and what this version of Spark and Iceberg has."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def java_class(jvm: Any, name: str) -> Any:
@@ -17,3 +23,74 @@ def elements(collection: Any) -> list[Any]:
     """
     array = collection.toArray()
     return [array[place] for place in range(len(array))]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """
+    Args:
+        observed_rows: an observation is told when Spark left it out of a plan (from Spark 4.1); else the end of all listeners is waited for.
+        timed_relations: a table in a plan has room for a moment to travel to (from Spark 4.1); else it is made without.
+        pinned_tables: Iceberg's tables for Spark are of one snapshot (from Iceberg 1.11); else they are told not to look for a newer one.
+    """
+
+    observed_rows: bool
+    timed_relations: bool
+    pinned_tables: bool
+
+    @property
+    def slower(self) -> tuple[str, ...]:
+        """What takes longer here than on newer versions, in words."""
+        return (
+            ()
+            if self.observed_rows
+            else ("the counts of each write are waited for: from Spark 4.1 it tells them",)
+        )
+
+
+_OBSERVATION: Final = "org.apache.spark.sql.Observation"
+_RELATIONS: Final = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$"
+_TABLE: Final = "org.apache.iceberg.spark.source.SparkTable"
+_KNOWN: Final[WeakKeyDictionary[Any, Capabilities]] = WeakKeyDictionary()
+
+
+def capabilities_of(jvm: Any) -> Capabilities:
+    """What the JVM of a session has."""
+    found = _KNOWN.get(jvm)
+    if found is None:
+        found = _KNOWN[jvm] = _looked_at(jvm)
+    return found
+
+
+def _looked_at(jvm: Any) -> Capabilities:
+    return Capabilities(
+        observed_rows=0 in _parameters(java_class(jvm, _OBSERVATION).getMethods(), "getRow"),
+        timed_relations=5 in _parameters(java_class(jvm, _RELATIONS).getMethods(), "create"),
+        pinned_tables=1 in _parameters(java_class(jvm, _TABLE).getConstructors(), _TABLE),
+    )
+
+
+def _parameters(described: Iterable[Any], name: str) -> set[int]:
+    """How many parameters the methods of a name have."""
+    return {int(each.getParameterCount()) for each in described if str(each.getName()) == name}
+
+
+_OF_SPARK: Final = "spark_catalog"
+"""Each session is born with it."""
+_OF_ICEBERG: Final = "org.apache.iceberg.spark.source.HasIcebergCatalog"
+_CLOSEABLE: Final = "java.io.Closeable"
+
+
+def close_catalogs(spark: SparkSession) -> None:
+    """Closes the Iceberg catalogs that a session has used and will not use again. Raises Py4JError where the JVM does not answer."""
+    from py4j.java_gateway import is_instance_of
+
+    gateway, session = spark.sparkContext._gateway, spark._jsparkSession
+    manager: Any = session.sessionState().catalogManager()
+    used = manager.listCatalogs(spark._jvm.scala.Option.empty()).mkString("\n")  # type: ignore[union-attr]
+    for name in str(used).split("\n"):
+        catalog = manager.catalog(name) if name != _OF_SPARK else None
+        if catalog is not None and is_instance_of(gateway, catalog, _OF_ICEBERG):
+            iceberg = catalog.icebergCatalog()
+            if is_instance_of(gateway, iceberg, _CLOSEABLE):
+                iceberg.close()

@@ -24,7 +24,7 @@ from lakesmith.quoting import quoted
 from lakesmith.sources.columns.types import stored_type, type_changes
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.frames.comparable import is_collated
-from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.frames.sql_text import sql_type
 from lakesmith.spark.iceberg.commits import SchemaChange
 from lakesmith.spark.iceberg.ddl import (
     STAND_IN,

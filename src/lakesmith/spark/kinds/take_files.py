@@ -43,8 +43,7 @@ from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.jvm.failures import causes_of, full_text
-from lakesmith.spark.jvm.read_failure import unreadable_file
+from lakesmith.spark.jvm.failures import causes_of, full_text, unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
 from lakesmith.spark.kinds.intake import Intake, open_intake

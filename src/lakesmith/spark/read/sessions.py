@@ -16,7 +16,7 @@ from lakesmith.project.definitions import Source
 from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
-from lakesmith.spark.jvm.catalogs import close_catalogs
+from lakesmith.spark.jvm.gateway import close_catalogs
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 

@@ -29,8 +29,7 @@ from lakesmith.spark.catalyst.key_columns import Keys
 from lakesmith.spark.catalyst.key_origins import Origins
 from lakesmith.spark.catalyst.summable import Adding, Role, additive
 from lakesmith.spark.frames.comparable import has_equality, holds_maps
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.jvm.failures import wrong_value
 from lakesmith.spark.query.table_query import QueryRows, rows_over

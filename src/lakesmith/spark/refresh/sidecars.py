@@ -19,12 +19,17 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import COLUMNS, content_of, miscounted, with_batch
-from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
-from lakesmith.spark.batch.tombstones import bury, read_tombstones, tombstone_columns
+from lakesmith.spark.batch.sidecar import (
+    SidecarKind,
+    SidecarWriter,
+    bury,
+    read_pinned,
+    read_tombstones,
+    tombstone_columns,
+)
+from lakesmith.spark.frames.comparable import THERE, WANTED, both_counts, less, more, repeated, side, totals
 from lakesmith.spark.frames.exact_json import read_json, restored, types_of
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.multisets import THERE, WANTED, both_counts, less, more, repeated, side, totals
-from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.refresh.touched_keys import Touched
 from lakesmith.spark.validation.key_versions import Validated
 from lakesmith.spark.validation.on_bad_row import stop_if_asked

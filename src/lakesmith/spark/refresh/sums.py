@@ -20,8 +20,7 @@ from pyspark.sql.types import DataType, DecimalType
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.summable import Adding, Role
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import RowCounts
+from lakesmith.spark.frames.row_counts import Kept, RowCounts
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.query.table_query import at_occurrences, rows_over
 from lakesmith.spark.refresh.key_ranges import values_of

@@ -23,11 +23,10 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import relaxed
 from lakesmith.spark.catalyst.key_origins import Origins
 from lakesmith.spark.catalyst.occurrences import Occurrence, occurrences_of
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.change_feed import changed_rows
-from lakesmith.spark.iceberg.file_difference import Bound
 from lakesmith.spark.iceberg.others import place_of
+from lakesmith.spark.iceberg.snapshot_files import Bound
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
 from lakesmith.spark.query.table_query import at_occurrences, rows_over

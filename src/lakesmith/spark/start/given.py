@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.spark.jvm.catalogs import close_catalogs
+from lakesmith.spark.jvm.gateway import close_catalogs
 from lakesmith.spark.start.attempts import SessionHandle
 from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
 from lakesmith.spark.start.stop import asked_of_jvm

@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 import shutil
+import ssl
+import struct
 import subprocess
 import tempfile
 import zipfile
@@ -20,7 +22,6 @@ from pathlib import Path
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.find_java import JavaRuntime
-from lakesmith.spark.start.trust_store import write_trust_store
 from lakesmith.whole_file import write_whole
 
 _OF_THE_SDK = """
@@ -197,3 +198,51 @@ def _unreachable(folder: Path, coordinates: Sequence[str], said: str, broken: li
         hint=f"check the network and proxy and run again (a mirror: set DEFAULT_ARTIFACT_REPOSITORY); "
         f"without a network, copy these jar files into {folder}",
     )
+
+
+_MAGIC, _VERSION, _TRUSTED = 0xFEEDFEED, 2, 2
+_PASSWORD = "changeit".encode("utf-16-be")
+_PHRASE = b"Mighty Aphrodite"
+_END = "-----END CERTIFICATE-----"
+
+
+def write_trust_store(folder: Path) -> Path | None:
+    """Writes what this machine trusts to ``folder``; None when it has no list of certificates."""
+    bundle = _bundle()
+    if bundle is None:
+        return None
+    certificates = _certificates(bundle.read_text(errors="ignore"))
+    store = folder / "trust.jks"
+    store.write_bytes(trust_store(certificates))
+    return store if certificates else None
+
+
+def trust_store(certificates: Sequence[bytes]) -> bytes:
+    """A JKS file of trusted certificates, each in DER."""
+    body = struct.pack(">III", _MAGIC, _VERSION, len(certificates))
+    for number, der in enumerate(certificates):
+        alias = _text(f"ca{number}")
+        body += struct.pack(">I", _TRUSTED) + alias + struct.pack(">Q", 0) + _text("X.509")
+        body += struct.pack(">I", len(der)) + der
+    return body + hashlib.sha1(_PASSWORD + _PHRASE + body).digest()
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack(">H", len(encoded)) + encoded
+
+
+def _certificates(pem: str) -> list[bytes]:
+    """Each certificate of a PEM file in DER, once; notes between them are passed over."""
+    parts = (part[part.find("-----BEGIN CERTIFICATE-----") :] for part in pem.split(_END)[:-1])
+    return list(dict.fromkeys(ssl.PEM_cert_to_DER_cert(part + _END) for part in parts))
+
+
+def _bundle() -> Path | None:
+    named = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+    usual = (
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+    )
+    return next((Path(path) for path in (named, *usual) if path and Path(path).is_file()), None)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lakesmith.spark.jvm.catalogs import close_catalogs
+from lakesmith.spark.jvm.gateway import close_catalogs
 from lakesmith.spark.start.launch import DriverProcess
 from lakesmith.spark.start.session_folder import SessionFolder
 

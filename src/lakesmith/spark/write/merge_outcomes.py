@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from lakesmith import limits
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.batch.tombstones import read_tombstones, tombstone_columns
+from lakesmith.spark.batch.sidecar import read_tombstones, tombstone_columns
 from lakesmith.spark.frames.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.validation.key_versions import (

@@ -15,7 +15,7 @@ from lakesmith.project.definitions import IS_CURRENT, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.batch.tombstones import bury
+from lakesmith.spark.batch.sidecar import bury
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.query.table_query import QueryRows

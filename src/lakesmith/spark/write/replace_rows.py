@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from lakesmith import limits
 from lakesmith.catalog.state import TableState
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.iceberg.position_files import WITH_ROW_IDS, write_deletes
+from lakesmith.spark.iceberg.deletes import WITH_ROW_IDS, write_deletes
 from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
 

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.multisets import WANTED, less, more, repeated, totals
+from lakesmith.spark.frames.comparable import WANTED, less, more, repeated, totals
 from lakesmith.spark.frames.rounding import grouped_exactly
+from lakesmith.spark.frames.row_counts import Kept
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.write.replace_rows import PLACE_TYPE, by_file, can_replace, nowhere, place, replace_rows
 

@@ -23,9 +23,8 @@ from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALIDITY_COLUM
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.batch.tombstones import bury
-from lakesmith.spark.frames.kept_frames import Kept
-from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.batch.sidecar import bury
+from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over

@@ -16,9 +16,9 @@ from lakesmith import limits
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
-from lakesmith.spark.batch.tombstones import read_tombstones
+from lakesmith.spark.batch.sidecar import read_tombstones
 from lakesmith.spark.frames.comparable import equal_in
-from lakesmith.spark.frames.kept_frames import Kept
+from lakesmith.spark.frames.row_counts import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
 from lakesmith.spark.validation.key_versions import DELETE, Validated, same_key
 from lakesmith.spark.write.replace_rows import place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakesmith.spark.iceberg.file_difference import Bound, DataFile, Differing, compare, have_ids, too_dear
+from lakesmith.spark.iceberg.snapshot_files import Bound, DataFile, Differing, compare, have_ids, too_dear
 
 MEGABYTE = 1024 * 1024
 VECTOR = "[GenericDeleteFile{content=position_deletes, file_path=a}]"

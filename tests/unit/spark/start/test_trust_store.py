@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.trust_store import trust_store, write_trust_store
+from lakesmith.spark.start.jars import trust_store, write_trust_store
 
 
 def authorities() -> list[bytes]:

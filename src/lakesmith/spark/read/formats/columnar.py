@@ -15,8 +15,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.spark.frames.exact_json import exact_json
-from lakesmith.spark.frames.sql_text import any_of, case
-from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
 from lakesmith.spark.read.formats.interface import FormatReader

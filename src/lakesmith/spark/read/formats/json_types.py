@@ -23,7 +23,7 @@ from lakesmith import limits
 from lakesmith.project.definitions import Column
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType
 from lakesmith.quoting import literal, quoted
-from lakesmith.spark.frames.sql_types import sql_type
+from lakesmith.spark.frames.sql_text import sql_type
 from lakesmith.spark.read.exact_text import TextFormats
 from lakesmith.spark.read.formats.json_lines import json_sample
 from lakesmith.spark.read.infer import as_columns, first_files, text_types

@@ -1,12 +1,15 @@
-"""Does a rollback: one commit for each table, the asked one first. What is done is right whenever it ends: tables below that were not reached follow
-with the next run."""
+"""Commits rollbacks and tags, one commit for each table.
+
+Tables that an interrupted rollback did not reach follow with the next run.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from lakesmith.catalog.hold import HOLD_KEY, Hold
-from lakesmith.catalog.state import MAIN, RECORD_TAG
+from lakesmith.catalog.family import HOLD_KEY, Hold
+from lakesmith.catalog.state import MAIN, RECORD_TAG, TableState
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.rollback import Move, Rollback
@@ -16,7 +19,7 @@ from lakesmith.spark.start.session import SessionHandle
 
 
 def roll_back(session: SessionHandle, lake: Lake, rollback: Rollback, *, hold: bool) -> None:
-    """Sets the tables back; ``hold``: the first one stays there until it is released.
+    """Rolls the tables back, the asked one first; ``hold`` freezes it until it is released.
 
     Raises StateError LS511 when a table was moved meanwhile, RunError with the root cause of what fails.
     """
@@ -30,7 +33,7 @@ def roll_back(session: SessionHandle, lake: Lake, rollback: Rollback, *, hold: b
 
 
 def release(session: SessionHandle, lake: Lake, name: TableName) -> None:
-    """Has runs bring the table on again. Raises as ``roll_back``."""
+    """Resumes the refreshes of a frozen table. Raises as ``roll_back``."""
     state = lake.catalog.table(name.layer, name.name)
     if state is not None and state.head is not None:
         change = RefChange(state.uuid, state.head.snapshot_id, properties={HOLD_KEY: None})
@@ -44,3 +47,25 @@ def _change(move: Move, *, held: bool) -> RefChange:
     return RefChange(
         move.uuid, move.begin, {MAIN: move.to}, {RECORD_TAG: move.recorded}, properties=properties
     )
+
+
+def set_tag(session: SessionHandle, lake: Lake, tag: str, tables: Mapping[TableName, TableState]) -> None:
+    """Sets ``tag`` on the heads of the tables. Raises as ``roll_back``."""
+    heads = {name: state.refs[MAIN] for name, state in tables.items()}
+    changes = {
+        name: RefChange(state.uuid, heads[name], tags={tag: heads[name]}) for name, state in tables.items()
+    }
+    _change_all(session, lake, changes)
+
+
+def remove_tag(session: SessionHandle, lake: Lake, tag: str, tables: Mapping[TableName, TableState]) -> None:
+    """Deletes ``tag`` from the tables. Raises as ``set_tag``."""
+    gone = {name: RefChange(state.uuid, state.refs[MAIN], gone=(tag,)) for name, state in tables.items()}
+    _change_all(session, lake, gone)
+
+
+def _change_all(session: SessionHandle, lake: Lake, changes: Mapping[TableName, RefChange]) -> None:
+    with told(session, lake.project.secrets):
+        for name, change in changes.items():
+            change_refs(session.spark, name, change)
+            reach("after-publish", str(name))
