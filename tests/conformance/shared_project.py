@@ -145,6 +145,5 @@ def grown(make: Make, files: Files, *batches: Iterable[Order]) -> SharedProject:
     """A project that took the batches, a file (``orders/0.csv``, …) and a run each."""
     shop = make(files)
     for number, batch in enumerate(batches):
-        shop.land(f"orders/{number}.csv", csv(*batch))
-        shop.must_run()
+        shop.take(f"orders/{number}.csv", csv(*batch))
     return shop

@@ -83,8 +83,7 @@ def place(rest: rest_server.Server, known_s3: s3_server.Server, proxy: Proxy) ->
 @pytest.mark.parametrize("commit", COMMITS)
 def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: str) -> None:
     shop = make(ORDERS | NEWEST)
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     shop.land("orders/1.csv", csv(*SECOND))
     known = FAULTS[fault]
     arranged = proxy.at(Fault(COMMITS[commit], known.answer, known.after, known.twice, known.seconds))
@@ -92,8 +91,7 @@ def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: s
     shop.must_run()
     assert arranged.met == 1
     proxy.clear()
-    shop.land("orders/2.csv", csv(*LATE))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(*LATE))
     assert shop.rows("bronze.orders") == sorted(FIRST + SECOND + LATE)
     assert shop.rows("silver.newest") == newest(FIRST + SECOND + LATE)
     for table in ("bronze.orders", "silver.newest"):
@@ -102,8 +100,7 @@ def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: s
 
 def test_a_server_that_stays_away_fails_the_table(make: Make, proxy: Proxy) -> None:
     shop = make(ORDERS | NEWEST)
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     shop.land("orders/1.csv", csv(*SECOND))
     arranged = proxy.at(Fault(COMMITS["rows on the branch"], 500, times=99))
     result = shop.run()
@@ -120,16 +117,14 @@ def test_a_server_that_stays_away_fails_the_table(make: Make, proxy: Proxy) -> N
 def test_the_lease_and_its_answer(make: Make, proxy: Proxy, fault: str) -> None:
     """It only keeps others from the same work: whatever becomes of it, the next run takes it."""
     shop = make(ORDERS)
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     shop.land("orders/1.csv", csv(*SECOND))
     known = FAULTS[fault]
     arranged = proxy.at(Fault(_is_lease, known.answer, known.after, known.twice, known.seconds))
     shop.must_run()
     assert arranged.met == 1
     proxy.clear()
-    shop.land("orders/2.csv", csv(*LATE))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(*LATE))
     assert shop.rows("bronze.orders") == sorted(FIRST + SECOND + LATE)
 
 
@@ -138,8 +133,7 @@ def test_an_idle_run_asks_for_each_table_once(
 ) -> None:
     more = {f"tables/silver/copy{number}.sql": "SELECT * FROM bronze.orders\n" for number in range(3)}
     shop = make(ORDERS | NEWEST | more)
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     monkeypatch.setattr("lakesmith.spark.open.open_session", None)
     monkeypatch.setattr("lakesmith.spark.open.open_engine", None)
     for command in ("run", "plan", "status"):

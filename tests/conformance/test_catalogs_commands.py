@@ -36,8 +36,7 @@ def answer(shop: SharedProject, sql: str, *words: str) -> list[tuple[object, ...
 def test_a_query_of_the_present_and_the_past(make: Make) -> None:
     shop = grown(make, ORDERS | NEWEST, FIRST)
     before = shop.state("silver.newest").refs["main"]
-    shop.land("orders/1.csv", csv(*SECOND))
-    shop.must_run()
+    shop.take("orders/1.csv", csv(*SECOND))
     assert answer(shop, ALL) == newest(FIRST + SECOND)
     assert answer(shop, ALL, "--as-of", str(before)) == newest(FIRST)
     assert answer(shop, ALL, "--as-of", "lakesmith_record") == newest(FIRST + SECOND)
@@ -110,8 +109,7 @@ def test_one_namespace_has_all_tables(make: Make, place: Place) -> None:
     alone = replace(place, namespaces={"single": f"{place.prefix}shop"})
     shop = make(SHOP | RULES, at=alone)
     for number, batch in enumerate((FIRST, SECOND)):
-        shop.land(f"orders/{number}.csv", csv(*batch))
-        shop.must_run()
+        shop.take(f"orders/{number}.csv", csv(*batch))
     assert shop.outside("silver.newest").name()[-2:] == (f"{place.prefix}shop", "silver__newest")
     assert shop.rows("silver.newest") == newest(FIRST + SECOND)
     assert answer(shop, ALL) == newest(FIRST + SECOND)

@@ -33,8 +33,7 @@ def shop(request: pytest.FixtureRequest, make: Make, place: Place, example: Path
     (folder,) = (path.name for path in (example / "landing").iterdir() if path.is_dir())
     waiting = [*sorted((example / "landing").rglob("[!.]*.*sv")), *sorted((example / "arrivals").iterdir())]
     for path in waiting:
-        shop.land(f"{folder}/{path.name}", path.read_bytes())
-        shop.must_run()
+        shop.take(f"{folder}/{path.name}", path.read_bytes())
     assert {shop.state(str(name)).format_version for name in shop._names()} == {request.param}
     return shop
 

@@ -27,10 +27,8 @@ def removing(files: dict[str, str]) -> dict[str, str]:
 
 def grown(make: Make, files: dict[str, str]) -> SharedProject:
     shop = make(removing(files))
-    shop.land("orders/0.csv", csv(*FIRST) + BAD)
-    shop.must_run()
-    shop.land("orders/1.csv", csv(*SECOND))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST) + BAD)
+    shop.take("orders/1.csv", csv(*SECOND))
     return shop
 
 
@@ -67,8 +65,7 @@ def left_behind(shop: SharedProject, table: str, path: str, name: str) -> str:
 
 def test_what_killed_writers_left_is_looked_into(make: Make) -> None:
     shop = grown(make, ORDERS | NEWEST | LINES)
-    shop.land("orders/2.csv", csv(Order(6, "Di", 2, 1)))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(Order(6, "Di", 2, 1)))
     bronze, silver, nameless = "bronze.orders", "silver.newest", "silver.lines"
     of_lines = dict(shop.sql("SELECT order_id, _file FROM {silver.lines}"))
     files = dict(shop.sql("SELECT order_id, _file FROM {bronze.orders}"))
@@ -113,8 +110,7 @@ def test_landing_files_are_rewritten_without_them(make: Make) -> None:
     shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
     texts = {"orders/0.csv": csv(*FIRST) + BAD, "orders/1.csv": csv(*SECOND)}
     for name, text in texts.items():
-        shop.land(name, text)
-        shop.must_run()
+        shop.take(name, text)
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     assert {each["choice"] for each in said["landing"]} == {"rewrite"}
@@ -125,8 +121,7 @@ def test_landing_files_are_rewritten_without_them(make: Make) -> None:
         assert shop.landing_text(name) == "".join(kept)
     assert shop.must_run().published == {}
     shop.must("verify")
-    shop.land("orders/2.csv", csv(Order(9, "Di", 1, 1)))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(Order(9, "Di", 1, 1)))
     assert len(shop.rows("bronze.orders")) == len(OTHERS) + 1
 
 
@@ -134,8 +129,7 @@ def test_one_that_is_killed_after_it_rewrote_a_landing_file_knows_it_again(make:
     bronze = "tables/bronze/orders.yaml"
     files = removing(ORDERS)
     shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
 
     def die() -> None:
         raise OSError("died")
@@ -157,8 +151,7 @@ def test_a_landing_file_that_was_changed_since_is_rewritten_as_it_is_now(make: M
     bronze = "tables/bronze/orders.yaml"
     files = removing(ORDERS)
     shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     shop.land("orders/0.csv", csv(*FIRST) + "somebody's note\n")
     shop.must("erase", "bronze.orders", *WHERE, "--json")
     assert shop.landing_text("orders/0.csv") == csv(FIRST[1]) + "somebody's note\n"
@@ -179,8 +172,7 @@ def test_a_file_that_was_not_taken_yet_keeps_the_rows_of_others(make: Make) -> N
 def test_an_old_file_that_comes_again_does_not_bring_them_back(make: Make) -> None:
     shop = grown(make, ORDERS | NEWEST)
     shop.must("erase", "silver.newest", *WHERE)
-    shop.land("orders/again.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/again.csv", csv(*FIRST))
     assert shop.record("bronze.orders").account.filtered == 2
     assert shop.rows("bronze.orders") == sorted((*OTHERS, FIRST[1]))
     assert shop.rows("silver.newest") == newest(OTHERS)
@@ -191,13 +183,11 @@ def test_what_was_partitioned_otherwise_is_left_of_nothing_either(make: Make) ->
     bronze = "tables/bronze/orders.yaml"
     shop = make(removing(ORDERS | NEWEST))
     for number, orders in enumerate((FIRST, SECOND)):
-        shop.land(f"orders/{number}.csv", csv(*orders))
-        shop.must_run()
+        shop.take(f"orders/{number}.csv", csv(*orders))
         fields = ["bucket(2, order_id)", "customer"][number]
         by = f"partition_by: ['{fields}']\n        columns:"
         shop.write({bronze: removing(ORDERS)[bronze].replace("columns:", by)})
-    shop.land("orders/2.csv", csv(Order(9, ADA, 1, 1), Order(10, "Di", 1, 1)))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(Order(9, ADA, 1, 1), Order(10, "Di", 1, 1)))
     said = shop.must("erase", "bronze.orders", *WHERE, "--json").data
     assert said["done"], said
     assert shop.place.is_remote or mentions(shop.root, [ADA[:12]]) == []
@@ -206,16 +196,14 @@ def test_what_was_partitioned_otherwise_is_left_of_nothing_either(make: Make) ->
 
 def test_people_who_come_back_are_let_in_again(make: Make) -> None:
     shop = make(removing(ORDERS | NEWEST))
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     unknown = shop.call("erase", "bronze.orders", *WHERE, "--readmit")
     assert (unknown.code, "LS623" in unknown.err) == (1, True)
     shop.must("erase", "bronze.orders", *WHERE)
     shop.must("erase", "bronze.orders", "--where", "customer = 'Bo'", "--yes")
     shop.must("erase", "bronze.orders", *WHERE, "--readmit")
     again = (Order(7, ADA, 3, 4), Order(8, "Bo", 3, 4))
-    shop.land("orders/1.csv", csv(*again))
-    shop.must_run()
+    shop.take("orders/1.csv", csv(*again))
     assert [row[0] for row in shop.rows("bronze.orders", "customer")] == [ADA]
     assert shop.rows("silver.newest") == newest(again[:1])
     shop.must("verify")
@@ -224,17 +212,14 @@ def test_people_who_come_back_are_let_in_again(make: Make) -> None:
 def test_a_column_that_was_renamed_since_does_not_bring_them_back(make: Make) -> None:
     bronze = "tables/bronze/orders.yaml"
     shop = make(removing(ORDERS))
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     shop.must("erase", "bronze.orders", *WHERE)
     text = removing(ORDERS)[bronze]
     shop.write({bronze: text.replace("customer: string", "buyer: {type: string, renamed_from: customer}")})
-    shop.land("orders/again.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/again.csv", csv(*FIRST))
     assert [row[0] for row in shop.rows("bronze.orders", "buyer")] == ["Bo", "Bo"]
     shop.write({bronze: text.replace("customer: string", "buyer: string")})
-    shop.land("orders/more.csv", csv(*FIRST).replace("customer", "buyer"))
-    shop.must_run()
+    shop.take("orders/more.csv", csv(*FIRST).replace("customer", "buyer"))
     assert [row[0] for row in shop.rows("bronze.orders", "buyer")] == ["Bo", "Bo", "Bo"]
 
 
@@ -261,8 +246,7 @@ def test_one_that_is_killed_goes_on_when_it_is_called_again(make: Make, point: s
 
 def test_what_becomes_of_landing_files_has_to_be_said(make: Make) -> None:
     shop = make(ORDERS | NEWEST)
-    shop.land("orders/0.csv", csv(*FIRST))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*FIRST))
     said = shop.call("erase", "bronze.orders", *WHERE)
     assert (said.code, "LS260" in said.err) == (2, True)
     assert shop.rows("bronze.orders") == sorted(FIRST)

@@ -49,8 +49,7 @@ def test_a_rollback_by_pyiceberg_is_read_again(make: Make, place: Place) -> None
     for table in TABLES[:2]:
         before = batch_before(shop, table)
         shop.outside(table).manage_snapshots().rollback_to_snapshot(before).commit()
-    shop.land("orders/2.csv", csv(*LATE))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(*LATE))
     check(shop, FIRST, SECOND, LATE)
 
 
@@ -59,8 +58,7 @@ def test_compaction_is_nobodys_change(make: Make) -> None:
     for table in TABLES:
         call(shop, "rewrite_data_files", table, "options => map('rewrite-all', 'true')")
     assert {record.kind for record in shop.must_run().published.values()} <= {"advance"}
-    shop.land("orders/2.csv", csv(*LATE))
-    published = shop.must_run().published
+    published = shop.take("orders/2.csv", csv(*LATE)).published
     assert (published["silver.lines"].kind, published["silver.newest"].kind) == ("append", "upsert")
     check(shop, FIRST, SECOND, LATE)
 
@@ -71,8 +69,7 @@ def test_expiry_leaves_what_is_needed(make: Make) -> None:
         call(
             shop, "expire_snapshots", table, "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
         )
-    shop.land("orders/2.csv", csv(*LATE))
-    shop.must_run()
+    shop.take("orders/2.csv", csv(*LATE))
     check(shop, FIRST, SECOND, LATE)
 
 

@@ -44,8 +44,7 @@ def test_maintenance_between_batches(make: Make) -> None:
     require_right(shop, TAKEN)
     rows = shop.outside("silver.newest").scan().to_arrow().to_pylist()
     assert sorted(tuple(row.values()) for row in rows) == [tuple(order) for order in newest(TAKEN)]
-    shop.land("orders/9.csv", csv(*MORE))
-    published = shop.must_run().published
+    published = shop.take("orders/9.csv", csv(*MORE)).published
     assert {name: record.kind for name, record in published.items()} == {
         "bronze.orders": "files",
         "silver.lines": "append",

@@ -56,15 +56,13 @@ def follow(made: SharedProject, shop: SharedProject) -> None:
     """Reads what there is, what comes, and what is taken away, each as any input is; the shop stays as it is."""
     assert {record.kind for record in made.must_run().published.values()} == {"full"}
     is_right(made, *FIRST)
-    shop.land("orders/1.csv", csv(*SECOND))
-    shop.must_run()
+    shop.take("orders/1.csv", csv(*SECOND))
     before = shop.state("bronze.orders")
     kinds = {name: record.kind for name, record in made.must_run().published.items()}
     assert kinds == {"silver.lines": "append", "silver.newest": "upsert", "gold.sums": "sums"}
     assert made.must_run().published == {}
     is_right(made, *FIRST, *SECOND)
-    shop.land("orders/0.csv", csv(*LATE))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*LATE))
     made.must_run()
     is_right(made, *LATE, *SECOND)
     made.must("verify")

@@ -40,8 +40,7 @@ def test_files_are_taken_once(make: Make) -> None:
     assert shop.must("status", "--json").data["tables"][0]["files_waiting"] == 1
     assert shop.must_run().published["bronze.orders"].account.inserted == 3
     assert shop.must_run().published == {}
-    shop.land("orders/2.csv", csv(*SECOND))
-    assert shop.must_run().published["bronze.orders"].batch == 2
+    assert shop.take("orders/2.csv", csv(*SECOND)).published["bronze.orders"].batch == 2
     assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
 
 
@@ -49,8 +48,7 @@ def test_json_files_are_taken(make: Make) -> None:
     text = ORDERS["tables/bronze/orders.yaml"].replace("*.csv", "*.json")
     shop = make({"tables/bronze/orders.yaml": text})
     shop.land("orders/1.json", json_lines(*FIRST))
-    shop.land("orders/below/2.json", json_lines(*SECOND))
-    assert shop.must_run().published["bronze.orders"].files == 2
+    assert shop.take("orders/below/2.json", json_lines(*SECOND)).published["bronze.orders"].files == 2
     assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
 
 
@@ -116,8 +114,7 @@ def test_a_column_that_comes_with_a_file(make: Make) -> None:
         .replace(",2\n", ",2,Oslo\n")
         .replace(",1\n", ",1,Rome\n")
     )
-    shop.land("orders/1.csv", more)
-    shop.must_run()
+    shop.take("orders/1.csv", more)
     cities = [(order.order_id, "Oslo" if order.version == 2 else "Rome") for order in SECOND]
     cities += [(each.order_id, None) for each in FIRST]
     assert shop.rows("bronze.orders", "order_id", "city") == in_order(cities)
@@ -126,8 +123,7 @@ def test_a_column_that_comes_with_a_file(make: Make) -> None:
 
 def test_a_file_that_was_replaced_in_place(make: Make) -> None:
     shop = grown(make, ORDERS | SUMS, FIRST, SECOND)
-    shop.land("orders/0.csv", csv(*LATE, Order(9, "Di", 3, 1)))
-    shop.must_run()
+    shop.take("orders/0.csv", csv(*LATE, Order(9, "Di", 3, 1)))
     there = (*SECOND, *LATE, Order(9, "Di", 3, 1))
     assert shop.rows("bronze.orders") == sorted(there)
     assert shop.rows("gold.sums") == sums(there)

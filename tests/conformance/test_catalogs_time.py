@@ -71,8 +71,7 @@ def test_nobody_is_asked_where_there_is_no_terminal(make: Make) -> None:
 def test_a_moment_of_the_whole_lake_by_its_name(make: Make) -> None:
     shop = grown(make, SHOP, FIRST)
     shop.must("tag", "month-end")
-    shop.land("orders/later.csv", "order_id,customer,amount,version\n9,Zoe,1,1\n")
-    shop.must_run()
+    shop.take("orders/later.csv", "order_id,customer,amount,version\n9,Zoe,1,1\n")
     both = "SELECT (SELECT count(*) FROM bronze.orders) AS b, (SELECT count(*) FROM silver.newest) AS s"
     for as_of, rows in (((), 4), (("--as-of", "month-end"), 3)):
         assert shop.must("query", both, "--json", *as_of).data == [{"b": rows, "s": rows}]

@@ -108,8 +108,7 @@ def _by_buyer(text: str) -> str:
 
 def _take(shop: SharedProject, batch: int, more: str = "", header: str = "") -> None:
     first, *rows = csv(*BATCHES[batch]).splitlines()
-    shop.land(f"orders/{batch}.csv", "\n".join([first + header, *(row + more for row in rows)]) + "\n")
-    shop.must_run()
+    shop.take(f"orders/{batch}.csv", "\n".join([first + header, *(row + more for row in rows)]) + "\n")
 
 
 def require_alike(shop: SharedProject) -> list[tuple[object, ...]]:

@@ -68,8 +68,7 @@ def shop(make: Make) -> SharedProject:
     shop = make(FILES)
     for name, rows in ROWS.items():
         shop.land(f"people/{name}", csv(rows) + f"x,{ADA},no number\n" * (name == "f0001.csv"))
-    shop.land("visits/v.json.gz", visits((ADA, "/a"), (BO, "/b")))
-    shop.must_run()
+    shop.take("visits/v.json.gz", visits((ADA, "/a"), (BO, "/b")))
     shop.unland(f"people/old/{ADA}-2.csv")
     return shop
 
@@ -87,8 +86,7 @@ def interrupted(shop: SharedProject) -> None:
         "erase", "silver.people", "--where", f"email = '{BO}'", "--yes", "--json", "--except", "bronze.visits"
     )
     assert other.code == 0, other
-    shop.land("people/again.csv", csv(ROWS["f0001.csv"]))
-    shop.must_run()
+    shop.take("people/again.csv", csv(ROWS["f0001.csv"]))
     shop.land("people/later.csv", csv([(1002, ADA, "Ulm"), (10, DI, "Ulm")]))
     shop.land("people/.f0001.csv.999999999-1.tmp", csv(ROWS["f0001.csv"]))
     shop.land("people/half.csv.part", csv(ROWS["f0001.csv"]))
@@ -146,8 +144,7 @@ def test_names_that_tell_of_a_number_also_in_tables_without_the_column(make: Mak
     )
     shop = make({name: FILES[name] for name in list(FILES)[:2]} | {notes: written})
     shop.land("people/customer=1002/p.csv", csv([(1002, ADA, "Ulm"), (7, BO, "Bonn")]))
-    shop.land("notes/customer=1002.csv", "note\nlikes tea\n")
-    shop.must_run()
+    shop.take("notes/customer=1002.csv", "note\nlikes tea\n")
     shop.unland("people/customer=1002/p.csv")
     where = ("--where", "customer_id = 1002", "--yes", "--json")
     said = shop.call("erase", "silver.people", *where).data["proof"]["left"]

@@ -20,8 +20,7 @@ FILES = {
 
 def test_a_rebuild_that_is_killed_before_its_publish(make_shop: MakeShop) -> None:
     shop = make_shop(FILES)
-    shop.land("landing/orders/1.csv", "id,amount\n1,5\n2,7\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "id,amount\n1,5\n2,7\n")
     before = shop.state("silver.orders")
     held = before.refs["main"]
     # With another structure: a column more, another type, and a text.

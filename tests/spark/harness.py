@@ -12,6 +12,8 @@ in the project's ``.lakesmith``, where a real run has it. Whatever the commands 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,6 +128,10 @@ class ProjectHarness:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dedent(text).removeprefix("\n"))
 
+    def define(self, queries: Mapping[str, str]) -> None:
+        """Writes the SQL files of tables, given by their names."""
+        self.write({f"tables/{table.replace('.', '/')}.sql": query for table, query in queries.items()})
+
     def land(self, name: str, content: str | bytes, modified_ns: int | None = None) -> Path:
         """Writes a landing file as it is; ``modified_ns`` sets its modification time (nanoseconds since the epoch)."""
         path = self.root / name
@@ -165,6 +171,11 @@ class ProjectHarness:
         result = self.run(*patterns, full=full, approve=approve)
         assert result.code == 0, "\n".join(line for problem in result.problems for line in problem.lines())
         return result
+
+    def take(self, name: str, content: str | bytes, *patterns: str, full: Iterable[str] = ()) -> RunResult:
+        """Lands a file and runs, which has to end well."""
+        self.land(name, content)
+        return self.must_run(*patterns, full=full)
 
     def forget(self, table: str, *paths: str) -> Account:
         """What ``lakesmith files TABLE --forget PATHS`` does."""
@@ -219,6 +230,14 @@ class ProjectHarness:
             rows, key=lambda row: _orderable((row["source_file"], row["source_position"], row["row"]))
         )
 
+    def differing(self, queries: Mapping[str, str]) -> list[str]:
+        """Returns the tables that do not hold what Spark makes of their queries over all of the inputs."""
+        return [table for table, query in queries.items() if not self._is_computed(table, query)]
+
+    def _is_computed(self, table: str, query: str) -> bool:
+        computed = self.spark.sql(re.sub(r"(?<!lake\.)\b(bronze|silver|gold)\.", r"lake.\1.", query))
+        return _texts(computed) == _texts(self.spark.table(f"lake.{table}"))
+
     def copy(self, root: Path, only: Callable[[str], bool] = lambda _name: True) -> ProjectHarness:
         """A second project with the same files (``only`` chooses by name) and a lake that is empty."""
         files = [path for path in sorted(self.root.rglob("*")) if path.is_file()]
@@ -238,6 +257,16 @@ class ProjectHarness:
 
 MakeShop = Callable[..., ProjectHarness]
 """What the fixture ``make_shop`` is: called with the files and options of a ``ProjectHarness``, it makes the test's own."""
+
+
+def _texts(frame: DataFrame) -> Counter[tuple[str, ...]]:
+    """Rows as the bytes of Spark's own texts: they tell signs of zeros, invalid UTF-8 and dates that Python lacks.
+
+    Columns are in the order of their names.
+    """
+    names = sorted(frame.columns, key=str.lower)
+    texts = (f"hex(CAST(`{name.replace('`', '``')}` AS string))" for name in names)
+    return Counter(tuple(row) for row in frame.selectExpr(*texts).collect())
 
 
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -10,9 +10,6 @@ KEYS: Final = frozenset({"keys"})
 SUMS: Final = frozenset({"sums"})
 """Sums brought forward: the keys have to be told all the same."""
 BY_KEYS: Final = KEYS | SUMS
-FULL: Final = frozenset({"full"})
-EITHER: Final = KEYS | FULL
-"""What is not decided: a better proof may refresh it by keys one day."""
 
 _TABLE: Final = re.compile(r"\b(?:bronze|silver|gold)\.\w+")
 
@@ -55,7 +52,3 @@ class Shape:
         if not self.settings:
             return {f"{path}.sql": self.query}
         return {f"{path}.yaml": f"query: >\n  {self.query}\n{self.settings}"}
-
-
-def gold(name: str, query: str, kinds: frozenset[str] = KEYS, **more: str) -> Shape:
-    return Shape(f"gold.{name}", query, kinds, **more)

@@ -17,16 +17,14 @@ def project(make_shop: MakeShop, files: str) -> ProjectHarness:
 
 def test_a_file_without_a_header_has_the_declared_columns(tmp_path: Path, session: SessionHandle) -> None:
     shop = project(tmp_path, session, "format: csv, header: false")
-    shop.land("landing/orders/1.csv", "1,a\n3000000000,b\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "1,a\n3000000000,b\n")
     assert shop.rows("bronze.orders") == [(1, "a")]
     assert [row["raw"] for row in shop.quarantine("bronze.orders")] == ["3000000000,b"]
 
 
 def test_json_keys_match_whatever_their_case(tmp_path: Path, session: SessionHandle) -> None:
     shop = project(tmp_path, session, "format: json")
-    shop.land("landing/orders/1.json", '{"ID": 1, "Name": "a"}\n')
-    shop.must_run()
+    shop.take("landing/orders/1.json", '{"ID": 1, "Name": "a"}\n')
     assert shop.rows("bronze.orders") == [(1, "a")]
 
 
@@ -34,6 +32,5 @@ def test_parquet_columns_match_whatever_their_case(tmp_path: Path, session: Sess
     shop = project(tmp_path, session, "format: parquet")
     shop.spark.sql("SELECT 1 AS ID, 'a' AS Name").coalesce(1).write.parquet(str(shop.root / "written"))
     (file,) = (shop.root / "written").glob("*.parquet")
-    shop.land("landing/orders/1.parquet", file.read_bytes())
-    shop.must_run()
+    shop.take("landing/orders/1.parquet", file.read_bytes())
     assert shop.rows("bronze.orders") == [(1, "a")]

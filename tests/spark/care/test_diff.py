@@ -32,11 +32,9 @@ SECOND = "id,city,amount\n1,Oslo,6\n3,Moss,-1\n4,Oslo,2\n2,Bergen,7\n"
 def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[ProjectHarness, int]:
     """A project with two batches, and the table's head before the second."""
     shop = make_shop(files)
-    shop.land("landing/1.csv", FIRST)
-    shop.must_run()
+    shop.take("landing/1.csv", FIRST)
     before = shop.state(table).refs["main"]
-    shop.land("landing/2.csv", SECOND)
-    shop.must_run()
+    shop.take("landing/2.csv", SECOND)
     return shop, before
 
 

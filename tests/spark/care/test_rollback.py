@@ -34,10 +34,8 @@ TABLES = ("bronze.orders", "silver.newest", "gold.by_city")
 @pytest.fixture
 def shop(make_shop: MakeShop) -> Iterator[ProjectHarness]:
     project = make_shop(FILES)
-    project.land("landing/orders/1.csv", FIRST)
-    project.must_run()
-    project.land("landing/orders/2.csv", BAD)
-    project.must_run()
+    project.take("landing/orders/1.csv", FIRST)
+    project.take("landing/orders/2.csv", BAD)
     yield project
     faults.clear()
 
@@ -163,8 +161,7 @@ def test_the_middle_of_a_batch_is_no_point_to_go_back_to(shop: ProjectHarness) -
 
 def test_who_moves_the_table_meanwhile_is_not_undone(shop: ProjectHarness) -> None:
     plan = prepared(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
-    shop.land("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n")
-    shop.must_run()
+    shop.take("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n")
     with pytest.raises(StateError) as refused:
         roll_back(shop.handle, shop.lake(), plan.rollback, hold=False)
     assert refused.value.problems[0].code == "LS511"

@@ -65,8 +65,7 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
 @pytest.mark.in_turn
 def test_a_query_on_a_project_that_cannot_be_written(make_shop: MakeShop) -> None:
     shop = make_shop(FILES)
-    shop.land("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")
-    shop.must_run()
+    shop.take("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")
     words = ["query", "SELECT id, name FROM bronze.orders", "--json", "--project", str(shop.root)]
     script = f"import sys; sys.argv[1:] = {words!r}; from lakesmith.cli.main import main; main()"
 

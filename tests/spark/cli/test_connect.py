@@ -57,8 +57,7 @@ def lake(
     waiting = [*sorted(landing.glob("[!.]*.*sv")), *sorted((root / "arrivals").iterdir())]
     arrivals = [(path.name, path.read_bytes(), path.unlink()) for path in waiting]
     for name, content, _ in arrivals:
-        harness.land(f"{LANDING[request.param]}/{name}", content)
-        harness.must_run()
+        harness.take(f"{LANDING[request.param]}/{name}", content)
     monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: harness.handle)
 
     def call(*words: str) -> str:

@@ -77,10 +77,8 @@ WRITES = (
 
 def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: SessionHandle, cli: Cli) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
-    shop.land("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n4,1,I\n5,1,I\n")
-    shop.must_run()
-    shop.land("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,I\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n4,1,I\n5,1,I\n")
+    shop.take("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,I\n")
     before, expected = files_of(shop.root), rows_of(shop)
     assert any(name.endswith("-deletes.parquet") for name in before), "version 2 has files of positions"
     assert any(name.endswith(".puffin") for name in before), "version 3 has vectors"
@@ -133,15 +131,13 @@ def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: Ses
     assert cli("relocate", "--yes", "--project", moved)[0] == 0
     again = ProjectHarness(moved, session, {"lakesmith.yaml": FILES["lakesmith.yaml"]})
     assert rows_of(again) == expected
-    again.land("landing/orders/3.csv", "id,at,op\n2,9,D\n")
-    again.must_run()
+    again.take("landing/orders/3.csv", "id,at,op\n2,9,D\n")
     assert again.rows("silver.vectors", "id") == [(4,), (5,)]
 
 
 def test_a_torn_copy_is_not_relocated(tmp_path: Path, session: SessionHandle, cli: Cli) -> None:
     shop = ProjectHarness(tmp_path / "shop", session, FILES)
-    shop.land("landing/orders/1.csv", "id,at,op\n1,1,I\n")
-    shop.must_run("bronze.orders")
+    shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n", "bronze.orders")
     copy = tmp_path / "copy"
     shutil.copytree(shop.root, copy)
     data = next((copy / ".lakesmith/warehouse/bronze/orders").rglob("*.parquet"))

@@ -42,10 +42,8 @@ FILES = {
 def shop(make_shop: MakeShop) -> ProjectHarness:
     """Two batches: rows in quarantine, a deleted key, a file ledger."""
     shop = make_shop(FILES)
-    shop.land("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n")
-    shop.must_run()
-    shop.land("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,U\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n")
+    shop.take("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,U\n")
     return shop
 
 
@@ -89,8 +87,7 @@ def test_a_renamed_table_goes_on_where_it_was(
     result = shop.must_run()
     assert set(result.published) == {"silver.clients", "gold.number"}
     assert shop.record("bronze.sales") == before
-    shop.land("landing/orders/3.csv", "id,at,op\n1,1,I\n4,3,I\n5,-1,I\n")
-    result = shop.must_run()
+    result = shop.take("landing/orders/3.csv", "id,at,op\n1,1,I\n4,3,I\n5,-1,I\n")
     assert result.published["bronze.sales"].account.read == 3
     assert result.published["bronze.sales"].parent == before.attempt
     assert result.published["silver.clients"].kind == "upsert"

@@ -106,19 +106,17 @@ def test_names_that_a_yaml_file_may_have(make_shop: MakeShop, monkeypatch: pytes
         compiled=True,
     )
     shop.land("landing/null/1.csv", _line(list(ODD)) + _row(1) + _row(2) + _row(0, null=""))
-    shop.land("landing/select/1.csv", _line(list(ODD)) + _row(3))
-    shop.must_run()
+    shop.take("landing/select/1.csv", _line(list(ODD)) + _row(3))
     assert shop.rows("silver.values", "`a.b`", "`order date`", "`#`") == [
         ("key 0", 3, "v3"),
         ("key 1", 1, "v1"),
         ("key 2", 2, "v2"),
     ]
 
-    shop.land(
+    shop.take(
         "landing/select/2.csv",
         _line(list(ODD)) + _row(4, select="x" * 200) + _row(7) + _row(8, **{"from": "gone"}),
     )
-    shop.must_run()
 
     assert shop.rows("silver.values", "`a.b`", "`order date`") == [("key 0", 3), ("key 1", 7)]
     assert shop.count("silver.lateral") == 7

@@ -1,10 +1,7 @@
 """Columns that another engine drops, adds again or renames: values that were read under a name may be others now."""
 
-from collections import Counter
-
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
-from pyspark.sql import DataFrame
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
@@ -30,22 +27,6 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return make_shop({"tables/bronze/p.yaml": BRONZE}, approves=True)
 
 
-def differing(shop: ProjectHarness, queries: dict[str, str]) -> list[str]:
-    """The tables that do not hold what Spark makes of their queries now."""
-    spark = shop.spark
-    return [
-        table
-        for table, query in queries.items()
-        if by_name(spark.sql(query.replace("bronze.", "lake.bronze.")))
-        != by_name(spark.table(f"lake.{table}"))
-    ]
-
-
-def by_name(rows: DataFrame) -> Counter[str]:
-    """The rows, whatever the order of their columns."""
-    return Counter(str(sorted(row.asDict().items())) for row in rows.collect())
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -55,15 +36,13 @@ def by_name(rows: DataFrame) -> Counter[str]:
     ids=["dropped and added again", "swapped"],
 )
 def test_a_name_that_stands_for_another_column_now(shop: ProjectHarness, changes: list[str]) -> None:
-    shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in QUERIES.items()})
+    shop.define(QUERIES)
     shop.write({"tables/silver/keyed.yaml": KEYED})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     for change in changes:
         shop.spark.sql(f"{ALTER}.p {change}")
-    shop.land("landing/p/2.csv", "id,x,y\n3,30,300\n")
-    published = shop.must_run().published
-    assert differing(shop, {**QUERIES, "silver.keyed": "SELECT id, x FROM bronze.p"}) == []
+    published = shop.take("landing/p/2.csv", "id,x,y\n3,30,300\n").published
+    assert shop.differing({**QUERIES, "silver.keyed": "SELECT id, x FROM bronze.p"}) == []
     assert {published[name].kind for name in (*QUERIES, "silver.keyed")} == {"full"}
     assert shop.must_run().published == {}
 
@@ -79,12 +58,11 @@ def test_a_name_that_stands_for_another_column_now(shop: ProjectHarness, changes
 def test_a_field_that_is_another_now(shop: ProjectHarness, changes: list[str], query: str) -> None:
     """Nothing was committed since: the rows are as they were, and read by the fields' ids."""
     shop.write({"tables/bronze/n.yaml": NESTED, "tables/silver/some.sql": query})
-    shop.land("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n')
-    shop.must_run("bronze.n", "silver.some")
+    shop.take("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n', "bronze.n", "silver.some")
     for change in changes:
         shop.spark.sql(f"{ALTER}.n {change}")
     assert shop.must_run("silver.some").published["silver.some"].kind == "full"
-    assert differing(shop, {"silver.some": query}) == []
+    assert shop.differing({"silver.some": query}) == []
     assert shop.must_run("silver.some").published == {}
 
 
@@ -92,20 +70,17 @@ def test_a_column_of_an_input_that_changes_while_another_input_moves(shop: Proje
     query = "SELECT p.id, p.x, o.x AS other FROM bronze.p p LEFT JOIN bronze.o o ON p.id = o.id"
     shop.write({"tables/bronze/o.yaml": BRONZE.replace("/p/", "/o/"), "tables/gold/both.sql": query})
     shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.land("landing/o/1.csv", "id,x,y\n1,11,100\n2,21,200\n")
-    shop.must_run()
+    shop.take("landing/o/1.csv", "id,x,y\n1,11,100\n2,21,200\n")
     shop.spark.sql(f"{ALTER}.o DROP COLUMN x")
     shop.spark.sql(f"{ALTER}.o ADD COLUMN x int AFTER id")
-    shop.land("landing/p/2.csv", "id,x,y\n3,30,300\n")
-    shop.must_run("bronze.p", "gold.both")
-    assert differing(shop, {"gold.both": query}) == []
+    shop.take("landing/p/2.csv", "id,x,y\n3,30,300\n", "bronze.p", "gold.both")
+    assert shop.differing({"gold.both": query}) == []
 
 
 @pytest.mark.parametrize("change", ["DROP COLUMN z", "RENAME COLUMN z TO w"])
 def test_a_derived_tables_own_column_is_made_again(shop: ProjectHarness, change: str) -> None:
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     shop.spark.sql(f"ALTER TABLE lake.silver.some {change}")
     result = shop.must_run()
     (started,) = (event for event in result.of("silver.some") if isinstance(event, TableStarted))
@@ -117,8 +92,7 @@ def test_a_derived_tables_own_column_is_made_again(shop: ProjectHarness, change:
 def test_a_table_that_is_rolled_back_over_a_change_of_its_columns(shop: ProjectHarness) -> None:
     """The column of before is gone with the rebuild: its values are not there any more."""
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     head = shop.state("silver.some").head
     assert head is not None
     shop.write({"tables/silver/some.sql": "SELECT id, CAST(x AS string) AS z FROM bronze.p"})
@@ -133,11 +107,9 @@ def test_a_rebuild_that_failed_leaves_the_table_wider_and_the_definition_of_befo
     shop: ProjectHarness,
 ) -> None:
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n")
     shop.spark.sql("ALTER TABLE lake.silver.some ALTER COLUMN z TYPE bigint")
-    shop.land("landing/p/2.csv", "id,x,y\n2,20,200\n")
-    assert shop.must_run().published["silver.some"].kind == "append"
+    assert shop.take("landing/p/2.csv", "id,x,y\n2,20,200\n").published["silver.some"].kind == "append"
     assert shop.rows("silver.some") == [(1, 10), (2, 20)]
 
 
@@ -147,8 +119,7 @@ def test_an_input_whose_type_changed_by_a_rebuild_is_read_anew(shop: ProjectHarn
         "tables/gold/copy.sql": "SELECT id, z FROM silver.some",
     }
     shop.write(first)
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n")
     shop.write({"tables/silver/some.sql": "SELECT id, concat('n', x) AS z FROM bronze.p"})
     assert shop.must_run().published["gold.copy"].kind == "full"
     assert shop.rows("gold.copy") == [(1, "n10")]
@@ -162,18 +133,15 @@ def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: 
     """They are in the sidecar under columns of the same names and types, which are others than those of before."""
     shop.write({"tables/bronze/d.yaml": DELETES, "tables/silver/now.yaml": NEWEST.format(day="day")})
     names = ("bronze.d", "silver.now")
-    shop.land("landing/d/1.csv", "id,day,op\n1,1,I\n2,5,D\n")
-    shop.must_run(*names)
+    shop.take("landing/d/1.csv", "id,day,op\n1,1,I\n2,5,D\n", *names)
     head = shop.state("silver.now").head
     assert head is not None
     for day in ("CAST(day AS string) AS day", "day"):
         shop.write({"tables/silver/now.yaml": NEWEST.format(day=day)})
         shop.must_run(*names)
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.now', {head.snapshot_id})")
-    shop.land("landing/d/2.csv", "id,day,op\n3,2,D\n")
-    shop.must_run(*names)
-    shop.land("landing/d/3.csv", "id,day,op\n2,3,I\n")
-    shop.must_run(*names)
+    shop.take("landing/d/2.csv", "id,day,op\n3,2,D\n", *names)
+    shop.take("landing/d/3.csv", "id,day,op\n2,3,I\n", *names)
     assert shop.rows("silver.now", "id", "day") == [(1, 1)], "an older version of a deleted key comes back"
 
 
@@ -181,11 +149,10 @@ def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness
     evolving = "source:\n  files: {path: landing/e/, format: csv, on_new_column: evolve}\ncolumns: {id: int, x: int}\n"
     query = "SELECT id, x * 2 AS total, total + 1 AS more FROM bronze.e"
     shop.write({"tables/bronze/e.yaml": evolving, "tables/silver/more.sql": query})
-    shop.land("landing/e/1.csv", "id,x\n1,10\n2,20\n")
-    shop.must_run("bronze.e", "silver.more")
+    shop.take("landing/e/1.csv", "id,x\n1,10\n2,20\n", "bronze.e", "silver.more")
     shop.land("landing/e/2.csv", "id,x,total\n3,30,7\n")
     assert shop.must_run("bronze.e", "silver.more").published["silver.more"].kind == "full"
-    assert differing(shop, {"silver.more": query}) == []
+    assert shop.differing({"silver.more": query}) == []
 
 
 def test_a_column_that_no_grouping_names_comes_at_no_cost(
@@ -194,12 +161,10 @@ def test_a_column_that_no_grouping_names_comes_at_no_cost(
     refresh_by_keys(monkeypatch)
     query = QUERIES["silver.summed"]
     shop.write({"tables/silver/summed.sql": query})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     shop.spark.sql(f"{ALTER}.p ADD COLUMN extra int")
-    shop.land("landing/p/2.csv", "id,x,y\n3,20,300\n")
-    assert shop.must_run().published["silver.summed"].kind == "sums"
-    assert differing(shop, {"silver.summed": query}) == []
+    assert shop.take("landing/p/2.csv", "id,x,y\n3,20,300\n").published["silver.summed"].kind == "sums"
+    assert shop.differing({"silver.summed": query}) == []
 
 
 def test_columns_in_another_order(shop: ProjectHarness) -> None:
@@ -208,22 +173,20 @@ def test_columns_in_another_order(shop: ProjectHarness) -> None:
         "silver.both": f"SELECT * EXCEPT ({OWN}) FROM bronze.p UNION ALL SELECT * EXCEPT ({OWN}) FROM bronze.p",
         "silver.named": f"SELECT a, c FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p) AS t(a, b, c)",
     }
-    shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.define(queries)
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     shop.write({"tables/bronze/p.yaml": BRONZE.replace("id: int, x: int, y: int", "id: int, y: int, x: int")})
     assert set(shop.must_run().published) == {"bronze.p", *queries}
     # A change that did not last is not made over and over.
     shop.spark.sql(f"{ALTER}.p ALTER COLUMN y AFTER x")
     assert "bronze.p" not in shop.must_run().published
-    assert differing(shop, queries) == []
+    assert shop.differing(queries) == []
 
 
 def test_a_column_with_a_default_for_rows_from_before_it(shop: ProjectHarness) -> None:
     query = f"SELECT * EXCEPT ({OWN}) FROM bronze.p"
     shop.write({"tables/silver/all.sql": query})
-    shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     table = JavaTables(shop.spark).load(TableName("bronze", "p"))
     table.updateProperties().set("format-version", "3").commit()
     iceberg = shop.spark._jvm.org.apache.iceberg  # type: ignore[union-attr]
@@ -237,26 +200,22 @@ def test_a_column_with_a_default_for_rows_from_before_it(shop: ProjectHarness) -
 def test_a_field_that_is_dropped_inside_a_column_that_is_passed_on(shop: ProjectHarness) -> None:
     query = "SELECT id, s FROM bronze.n"
     shop.write({"tables/bronze/n.yaml": NESTED, "tables/silver/some.sql": query})
-    shop.land("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n')
-    shop.must_run("bronze.n", "silver.some")
+    shop.take("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n', "bronze.n", "silver.some")
     shop.spark.sql(f"{ALTER}.n DROP COLUMN s.y")
     shop.write({"tables/bronze/n.yaml": NESTED.replace("x:int,y:int", "x:int")})
     assert shop.must_run("silver.some").published["silver.some"].kind == "full"
-    shop.land("landing/n/2.json", '{"id": 2, "s": {"x": 9}}\n')
-    shop.must_run("bronze.n", "silver.some")
-    assert differing(shop, {"silver.some": query}) == []
+    shop.take("landing/n/2.json", '{"id": 2, "s": {"x": 9}}\n', "bronze.n", "silver.some")
+    assert shop.differing({"silver.some": query}) == []
 
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
 def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHarness, history: str) -> None:
     keyed = f"key: [id]\nlatest_by: [x]\nhistory: {history}\nquery: SELECT * EXCEPT ({OWN}) FROM bronze.p\n"
     shop.write({"tables/silver/keyed.yaml": keyed})
-    shop.land("landing/p/1.csv", "id,x,y\n1,1,100\n1,2,200\n2,1,100\n")
-    shop.must_run()
+    shop.take("landing/p/1.csv", "id,x,y\n1,1,100\n1,2,200\n2,1,100\n")
     shop.spark.sql(f"{ALTER}.p DROP COLUMN y")
     shop.write({"tables/bronze/p.yaml": BRONZE.replace(", y: int", "")})
-    shop.land("landing/p/2.csv", "id,x\n2,2\n")
-    shop.must_run()
+    shop.take("landing/p/2.csv", "id,x\n2,2\n")
     incremental = shop.rows("silver.keyed")
     shop.must_run(full=["silver.keyed"])
     assert incremental == shop.rows("silver.keyed")
@@ -274,16 +233,14 @@ def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_i
         "gold.joined": "SELECT s.id, p.id AS other FROM silver.s AS s JOIN bronze.p AS p ON s.x = p.y",
     }
     shop.write({"tables/silver/s.sql": "SELECT id, x, y FROM bronze.p"})
-    shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
-    shop.land("landing/p/1.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
-    shop.must_run()
+    shop.define(queries)
+    shop.take("landing/p/1.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
     assert shop.rows("gold.few") == []
     for change in ("RENAME COLUMN x TO t", "RENAME COLUMN y TO x", "RENAME COLUMN t TO y"):
         shop.spark.sql(f"ALTER TABLE lake.silver.s {change}")
     shop.must_run("gold.*")
     assert shop.rows("gold.few") == [(1, 100), (2, 200), (3, 300)]
-    there = {name: query.replace("silver.", "lake.silver.") for name, query in queries.items()}
-    assert differing(shop, there) == []
+    assert shop.differing(queries) == []
 
 
 def test_a_column_of_another_type_since_its_last_batch(
@@ -302,11 +259,8 @@ def test_a_column_of_another_type_since_its_last_batch(
         name: query.replace("CAST(x AS string)", "x").replace("'1'", "1") for name, query in first.items()
     }
     for queries in (first, then):
-        shop.write({f"tables/{name.replace('.', '/')}.sql": query for name, query in queries.items()})
-        shop.land(f"landing/p/{queries is then}.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
-        shop.must_run()
-    shop.land("landing/p/3.csv", "id,x,y\n4,3,400\n5,4,500\n")
-    published = shop.must_run().published
+        shop.define(queries)
+        shop.take(f"landing/p/{queries is then}.csv", "id,x,y\n1,1,100\n2,2,200\n3,3,300\n")
+    published = shop.take("landing/p/3.csv", "id,x,y\n4,3,400\n5,4,500\n").published
     assert (published["gold.own"].kind, published["gold.groups"].kind) == ("keys", "sums")
-    there = {name: query.replace("silver.", "lake.silver.") for name, query in then.items()}
-    assert differing(shop, there) == []
+    assert shop.differing(then) == []

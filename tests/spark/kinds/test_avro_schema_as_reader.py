@@ -132,8 +132,7 @@ def test_a_declared_schema_is_the_readers(make_shop: MakeShop) -> None:
         {**it, "name": "town", "aliases": ["city"]} if it["name"] == "city" else it for it in READER["fields"]
     ]
     shop.write({"schemas/row.avsc": json.dumps({**READER, "fields": fields})})
-    shop.land("landing/avro/9.avro", avro(*WRITERS[1]))
-    shop.must_run("bronze.avro")
+    shop.take("landing/avro/9.avro", avro(*WRITERS[1]), "bronze.avro")
     towns = shop.rows("bronze.avro", "id", "town")
     assert towns == [
         (1, DEFAULTS["city"]),

@@ -45,8 +45,7 @@ def test_a_column_of_nulls_waits_for_a_type(make_shop: MakeShop) -> None:
     land_parquet(shop, "values_first/2", VALUES)
     land_parquet(shop, "closed/1", NULLS)
     avro = "SELECT 1 AS id, NULL AS n, named_struct('a', NULL, 'b', 1) AS s"
-    shop.land("landing/avro/1.avro", made(shop, "avro", avro))
-    first = shop.must_run()
+    first = shop.take("landing/avro/1.avro", made(shop, "avro", avro))
     assert types(shop, "bronze.nulls_first") == {"s": "struct<b:bigint>"}
     assert [note for note in notes(first, "bronze.nulls_first") if note.startswith(WAITING)] == [
         WAITING + "n, l, o, ever",
@@ -63,11 +62,10 @@ def test_a_column_of_nulls_waits_for_a_type(make_shop: MakeShop) -> None:
     land_parquet(shop, "nulls_first/2", VALUES)
     land_parquet(shop, "values_first/1", NULLS)
     land_parquet(shop, "closed/2", [{"id": 3, "n": 5, "l": [7], "s": None, "o": None, "ever": True}])
-    shop.land(
+    shop.take(
         "landing/avro/2.avro",
         made(shop, "avro", "SELECT 2 AS id, 2.5D AS n, named_struct('a', 3L, 'b', 2) AS s"),
     )
-    shop.must_run()
     for name in ("one_batch", "nulls_first", "values_first"):
         assert {
             column: kind for column, kind in types(shop, f"bronze.{name}").items() if column in TYPED

@@ -23,8 +23,7 @@ FILES = {
 def shop(make_shop: MakeShop) -> ProjectHarness:
     """One order of 0.1, which no float and no double is exactly."""
     shop = make_shop(FILES, approves=True)
-    shop.land("landing/1.csv", "id,price\n1,0.1\n")
-    shop.must_run()
+    shop.take("landing/1.csv", "id,price\n1,0.1\n")
     return shop
 
 

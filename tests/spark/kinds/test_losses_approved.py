@@ -26,8 +26,7 @@ FILES = {
 @pytest.fixture
 def shop(make_shop: MakeShop) -> ProjectHarness:
     shop = make_shop(FILES)
-    shop.land("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n")
-    shop.must_run()
+    shop.take("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n")
     return shop
 
 
@@ -114,16 +113,14 @@ def test_a_column_that_is_not_declared_any_more_stays_until_it_is_approved(shop:
     assert plan["changes"][0]["cost"] == "metadata only"
     shop.must_run(approve=["bronze.orders", "silver.orders"])
     assert columns(shop, "bronze.orders") == [("id", "bigint"), ("city", "string")]
-    shop.land("landing/2.csv", "id,city,amount\n3,Bonn,9.00\n")
-    shop.must_run()
+    shop.take("landing/2.csv", "id,city,amount\n3,Bonn,9.00\n")
     assert shop.rows("bronze.orders", "id", "city") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
     assert shop.rows("silver.orders") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
 
 
 def test_one_that_partitions_the_table_cannot_go(make_shop: MakeShop) -> None:
     shop = make_shop({BRONZE: DECLARED.rstrip(" ") + "    partition_by: [city]\n"})
-    shop.land("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n")
-    shop.must_run()
+    shop.take("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n")
     shop.write({BRONZE: DECLARED.replace("city: string, ", "")})
     (problem,) = shop.run(approve=["bronze.orders"]).problems
     assert problem.code == "LS507"
@@ -136,8 +133,7 @@ def test_columns_of_files_stand_as_they_are_declared(shop: ProjectHarness) -> No
     costs = {change["what"]: change["cost"] for change in planned(shop)["bronze.orders"]["changes"]}
     assert set(costs.values()) == {"metadata only"}
     assert len(costs) == 3
-    shop.land("landing/2.csv", "id,city,amount,note\n3,Bonn,9.00,x\n")
-    shop.must_run("bronze.orders")
+    shop.take("landing/2.csv", "id,city,amount,note\n3,Bonn,9.00,x\n", "bronze.orders")
     assert [name for name, _ in columns(shop, "bronze.orders")] == ["note", "amount", "id", "city"]
     assert shop.rows("bronze.orders", "id", "note") == [(1, None), (2, None), (3, "x")]
     assert "changes" not in planned(shop)["bronze.orders"]
@@ -157,12 +153,9 @@ def test_values_as_of_arrival_are_not_looked_up_anew_unasked(make_shop: MakeShop
     }
     shop = make_shop(files)
     (shop.root / "landing").mkdir()
-    shop.land("places/1.csv", "city,country,v\nOslo,NO,1\n")
-    shop.must_run()
-    shop.land("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n")
-    shop.must_run()
-    shop.land("places/2.csv", "city,country,v\nOslo,Norway,2\n")
-    shop.must_run()
+    shop.take("places/1.csv", "city,country,v\nOslo,NO,1\n")
+    shop.take("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n")
+    shop.take("places/2.csv", "city,country,v\nOslo,Norway,2\n")
     assert shop.rows("silver.orders") == [(1, "Oslo", "NO")]
     (problem,) = shop.run(full=["silver.orders"]).problems
     assert problem.code == "LS524"

@@ -212,8 +212,7 @@ def test_the_types_of_json_fields_are_those_of_their_own_values(make_shop: MakeS
         {"id": id_, "s": {"a": id_, **{name: of[0][id_ - 1] for name, of in values.items()}}}
         for id_ in (1, 2)
     ]
-    shop.land("landing/t/1.json", json_lines(*rows, {"id": 3, "s": "[1.5]"}, "no json", {"id": 4, "s": None}))
-    shop.must_run()
+    shop.take("landing/t/1.json", json_lines(*rows, {"id": 3, "s": "[1.5]"}, "no json", {"id": 4, "s": None}))
     assert {name: kind.text for name, kind in parse_type(types(shop, "bronze.t")["s"]).parts} == {
         "a": "int",
         **{name: kind for name, (_, kind, _) in values.items()},

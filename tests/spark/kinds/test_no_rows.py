@@ -13,13 +13,11 @@ FILES = {
 
 def test_queries_that_can_give_no_row(make_shop: MakeShop) -> None:
     shop = make_shop(FILES)
-    shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
-    published = shop.must_run().published
+    published = shop.take("landing/orders/1.csv", "id,price\n1,2\n3,4\n").published
     for table in ("silver.none", "silver.keyed"):
         account = published[table].account
         assert (account.read, account.filtered, account.rows_after) == (2, 2, 0), table
-    shop.land("landing/orders/2.csv", "id,price\n")
-    assert shop.must_run().published["bronze.orders"].account.rows_after == 2
+    assert shop.take("landing/orders/2.csv", "id,price\n").published["bronze.orders"].account.rows_after == 2
 
 
 ALL_BAD = {
@@ -33,9 +31,7 @@ ALL_BAD = {
 def test_batches_of_nothing_but_bad_rows(make_shop: MakeShop) -> None:
     """Spark looks at a stage's rows when it has them, and leaves what would read none out of the rest of the plan."""
     shop = make_shop(ALL_BAD)
-    shop.land("landing/orders/1.csv", "id,price\n1,2\n3,4\n")
-    first = shop.must_run().published["silver.keyed"].account
+    first = shop.take("landing/orders/1.csv", "id,price\n1,2\n3,4\n").published["silver.keyed"].account
     assert (first.read, first.quarantined, first.rows_after) == (2, 2, 0)
-    shop.land("landing/orders/2.csv", "id,price\n5,6\n")
-    merged = shop.must_run().published["silver.keyed"].account
+    merged = shop.take("landing/orders/2.csv", "id,price\n5,6\n").published["silver.keyed"].account
     assert (merged.read, merged.quarantined, merged.rows_after) == (1, 1, 0)

@@ -31,8 +31,7 @@ FILE = "id,price\n1,1.50\nx,2.00\n3,-1.00\n4,-20.00\n5,1.2345\n"
 def shop(make_shop: MakeShop) -> ProjectHarness:
     files = {"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY}
     shop = make_shop(files)
-    shop.land("landing/orders/1.csv", FILE)
-    shop.must_run()
+    shop.take("landing/orders/1.csv", FILE)
     return shop
 
 
@@ -69,8 +68,7 @@ def test_a_corrected_rule_lets_its_rows_in_once(shop: ProjectHarness) -> None:
     assert (below.kind, below.account.read, below.account.inserted) == ("append", 1, 1)
     assert [row[0] for row in shop.rows("silver.orders", "id")] == [1, 3]
     # The next file is taken as ever.
-    shop.land("landing/orders/2.csv", "id,price\n6,6\n")
-    shop.must_run()
+    shop.take("landing/orders/2.csv", "id,price\n6,6\n")
     assert [row[0] for row in shop.rows("silver.orders", "id")] == [1, 3, 6]
 
 
@@ -81,8 +79,7 @@ def test_a_corrected_type_lets_texts_be_parsed_again(shop: ProjectHarness) -> No
 
 
 def test_only_the_rows_that_are_meant(shop: ProjectHarness) -> None:
-    shop.land("landing/orders/2.csv", "id,price\n7,-2\n")
-    shop.must_run()
+    shop.take("landing/orders/2.csv", "id,price\n7,-2\n")
     shop.write({"tables/bronze/orders.yaml": LENIENT})
     account = replay(shop, BadRows(batch=2)).published["bronze.orders"].account
     assert (account.read, account.inserted) == (1, 1)
@@ -121,8 +118,7 @@ def test_a_drop_does_not_pass_for_a_changed_definition(shop: ProjectHarness) -> 
 def test_what_another_engine_did_is_not_hidden_by_a_drop(shop: ProjectHarness) -> None:
     """The record of a drop would stand behind the foreign change, which no run would see any more."""
     shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
-    shop.land("landing/orders/2.csv", "id,price\n7,1.00\n")
-    shop.must_run()
+    shop.take("landing/orders/2.csv", "id,price\n7,1.00\n")
     shop.spark.sql("UPDATE lake.silver.orders SET price = 9 WHERE id = 7")
     (problem,) = out_of_quarantine(shop, "silver.orders", Strategy.DROP).problems
     assert problem.code == "LS509"
@@ -182,8 +178,7 @@ TEXTS = {
 def test_texts_are_read_as_at_intake(tmp_path: Path, session: SessionHandle, case: str) -> None:
     file, text, wrong, right = TEXTS[case]
     replayed = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
-    replayed.land(f"landing/orders/{file}", text)
-    replayed.must_run()
+    replayed.take(f"landing/orders/{file}", text)
     assert replayed.quarantine("bronze.orders")
     direct = replayed.copy(tmp_path / "direct")
     require_same(replayed, direct, right)
@@ -245,8 +240,7 @@ def still_bad(shop: ProjectHarness) -> list[tuple[int, list[str]]]:
 
 def test_bytes_that_were_no_text_stay(make_shop: MakeShop) -> None:
     shop = make_shop({"tables/bronze/orders.yaml": STRICT})
-    shop.land("landing/orders/1.csv", b"id,price\n1,1\n2\xff,2\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", b"id,price\n1,1\n2\xff,2\n")
     shop.write({"tables/bronze/orders.yaml": STRICT.replace("csv}", "csv, encoding: ISO-8859-1}")})
     record = replay(shop).published["bronze.orders"]
     assert (record.account.read, record.account.quarantined) == (1, 1)
@@ -267,8 +261,7 @@ def test_rows_of_two_sources_are_read_by_their_own(make_shop: MakeShop) -> None:
 
     shop = make_shop({"tables/bronze/orders.yaml": table("int")})
     shop.land("landing/shop/1.csv", "name;id\nann;3000000000\nbob;x\n")
-    shop.land("landing/web/1.json", '{"ID": 3000000001, "name": "cid"}\n')
-    shop.must_run()
+    shop.take("landing/web/1.json", '{"ID": 3000000001, "name": "cid"}\n')
     shop.write({"tables/bronze/orders.yaml": table("bigint")})
     account = replay(shop).published["bronze.orders"].account
     assert (account.read, account.inserted, account.quarantined) == (3, 2, 1)
@@ -339,8 +332,7 @@ def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(make_s
         """
     shop = make_shop({"tables/bronze/t.yaml": table.replace("POLICY", "quarantine")})
     late = '{"id": 4, "price": 1.005, "at": "03.01.2024 10:00:00.1234567"}\n'
-    shop.land("landing/1.json", late)
-    first = shop.must_run()
+    first = shop.take("landing/1.json", late)
     assert not any("rounded" in note for note in notes(first, "bronze.t"))
     assert [row["reasons"] for row in shop.quarantine("bronze.t")] == [
         [
@@ -350,8 +342,7 @@ def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(make_s
     ]
     shop.write({"tables/bronze/t.yaml": table.replace("POLICY", "round")})
     more = '{"id": 1, "price": 1.5, "at": "01.01.2024 10:00:00.1"}\n{"id": 2, "price": 2.999, "n": {"d": 1e-400}}\n{"id": "x", "price": 2.999}\n'
-    shop.land("landing/2.json", more)
-    result = shop.must_run()
+    result = shop.take("landing/2.json", more)
     assert "rounded (on_inexact: round): price in 1 row, n in 1 row" in notes(result, "bronze.t")
     account = shop.record("bronze.t").account
     assert (account.read, account.inserted, account.quarantined, account.rounded) == (3, 2, 1, 1)

@@ -33,8 +33,7 @@ def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, ses
     people = ProjectHarness(
         tmp_path / "people", session, {BRONZE: BEFORE, SILVER: "SELECT id, mail FROM bronze.people\n"}
     )
-    people.land("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n2,,2026-01-06\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n2,,2026-01-06\n")
     ids = {column.name: column.field_id for column in people.state("bronze.people").columns}
     files = people.spark.sql("SELECT file_path FROM lake.bronze.people.files").collect()
 
@@ -61,10 +60,8 @@ def test_nothing_happens_to_a_table_that_has_the_new_name_already(
     tmp_path: Path, session: SessionHandle
 ) -> None:
     people = ProjectHarness(tmp_path / "people", session, {BRONZE: AFTER})
-    people.land("landing/1.csv", "id,email,day\n1,a@b.c,2026-01-05\n")
-    people.must_run()
-    people.land("landing/2.csv", "id,mail,at\n2,d@e.f,2026-01-05\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,email,day\n1,a@b.c,2026-01-05\n")
+    people.take("landing/2.csv", "id,mail,at\n2,d@e.f,2026-01-05\n")
     assert people.rows("bronze.people", "id", "email") == [(1, "a@b.c"), (2, "d@e.f")]
     assert people.must_run().published == {}
 
@@ -76,8 +73,7 @@ def test_a_derived_table_keeps_the_column_too(tmp_path: Path, session: SessionHa
         session,
         {BRONZE: BEFORE, silver: "query: SELECT id, mail AS address FROM bronze.people\n"},
     )
-    people.land("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n")
     ids = {column.name: column.field_id for column in people.state("silver.people").columns}
     people.write(
         {

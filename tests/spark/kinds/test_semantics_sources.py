@@ -102,13 +102,11 @@ def test_columns_that_come_and_go(make_shop: MakeShop) -> None:
     )
     (shop.root / "landing/shop").mkdir(parents=True)
     shop.land("landing/web/1.csv", "id,name\n1,a\n")
-    shop.land("landing/strict/1.csv", "name,id\na,1\n")
-    shop.must_run()
+    shop.take("landing/strict/1.csv", "name,id\na,1\n")
 
     # Each source has its own progress, and its own word on new columns; a missing one is null, and said.
     shop.land("landing/web/2.csv", "extra,id\nx,2\n")
-    shop.land("landing/shop/1.json", '{"id": 3, "name": "c", "size": 9}\n{"id": 1, "size": 7}\n')
-    result = shop.must_run()
+    result = shop.take("landing/shop/1.json", '{"id": 3, "name": "c", "size": 9}\n{"id": 1, "size": 7}\n')
     notes = "; ".join(result.published["bronze.both"].notes)
     assert "extra" in notes
     assert "null in their rows: name, size (landing/web/2.csv)" in notes
@@ -190,8 +188,7 @@ def test_files_that_change_after_they_were_taken(make_shop: MakeShop) -> None:
 
     # Twice the same file, and both at once.
     shop.land("landing/replace/1.csv", "id,name\n1,again\n")
-    shop.land("landing/replace/2.csv", "id,name\n9,zz\n")
-    shop.must_run("bronze.replace", "silver.plain", "silver.keyed")
+    shop.take("landing/replace/2.csv", "id,name\n9,zz\n", "bronze.replace", "silver.plain", "silver.keyed")
     assert shop.rows("silver.keyed") == [(1, "again"), (9, "zz"), (10, "y")]
     assert not shop.must_run("bronze.replace", "silver.plain", "silver.keyed").published
 
@@ -225,17 +222,14 @@ def test_odd_columns_and_nested_values(make_shop: MakeShop) -> None:
     )
     line = '{{"Id":{},"order id":"o`1","a.b":3,"größe":1.50,"_delete":{},"_rank":4,"_version":{},'
     line += '"parts":[{{"Name":"x","n":1}}],"tags":{{"a":1}}}}\n'
-    shop.land("landing/odd/1.json", line.format(1, "false", 1) + line.format(2, "false", 1))
-    shop.must_run()
+    shop.take("landing/odd/1.json", line.format(1, "false", 1) + line.format(2, "false", 1))
     row = (1, "o`1", 3, 1, [("x", 1)], {"a": 1})
     columns = ("Id", "`order id`", "`a.b`", "_version", "parts", "tags")
-    shop.land("landing/odd/2.json", line.format(1, "false", 1) + line.format(2, "true", 2))
-    result = shop.must_run()
+    result = shop.take("landing/odd/2.json", line.format(1, "false", 1) + line.format(2, "true", 2))
     assert result.published["silver.odd"].kind == "upsert"
     assert shop.rows("silver.odd", *columns) == [row]
     assert len(shop.rows("silver.plain", *columns)) == 4
-    shop.land("landing/odd/3.json", line.format(2, "false", 1) + line.format(1, "true", 1))
-    shop.must_run()
+    shop.take("landing/odd/3.json", line.format(2, "false", 1) + line.format(1, "true", 1))
     assert shop.rows("silver.odd", *columns) == []
     shop.must_run(full=["silver.odd", "silver.plain"])
     assert shop.rows("silver.odd", *columns) == []
@@ -344,15 +338,12 @@ def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_who
     more = f"{SKIP}, on_changed_file: replace"
     files = {"tables/bronze/orders.yaml": _source("landing/orders/", "csv", more=more)}
     shop = make_shop(files)
-    shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n1,a\n2,b\n"))
-    shop.must_run()
+    shop.take("landing/orders/a.csv.gz", gzip.compress(b"id,name\n1,a\n2,b\n"))
     shop.land("landing/orders/a.csv.gz", gzip.compress(NUMBERS)[:-30])
-    shop.land("landing/orders/b.csv", "id,name\n3,c\n")
-    shop.must_run()
+    shop.take("landing/orders/b.csv", "id,name\n3,c\n")
     assert shop.rows("bronze.orders", "id") == [(1,), (2,), (3,)]
     assert "the rows that were taken of it before stay" in " ".join(shop.record("bronze.orders").notes)
-    shop.land("landing/orders/a.csv.gz", gzip.compress(b"id,name\n4,d\n"))
-    shop.must_run()
+    shop.take("landing/orders/a.csv.gz", gzip.compress(b"id,name\n4,d\n"))
     assert shop.rows("bronze.orders", "id") == [(3,), (4,)]
 
 

@@ -56,8 +56,7 @@ def structure(state: TableState) -> dict[str, Any]:
 
 def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHandle) -> None:
     people = ProjectHarness(tmp_path / "people", session, FILES)
-    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     # Iceberg then deletes all metadata files but the last two at each commit: never one that the table names.
     short_log = "SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')"
     people.spark.sql(f"ALTER TABLE lake.bronze.people {short_log}")
@@ -89,8 +88,7 @@ def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHand
 
     # The definition taken back: all is as it was, and nothing below is computed anew.
     people.write(FILES)
-    people.land("landing/2.csv", "id,name,n,at\n3,Cyd,3,2026-03-05\n")
-    result = people.must_run()
+    result = people.take("landing/2.csv", "id,name,n,at\n3,Cyd,3,2026-03-05\n")
     assert result.published["silver.people"].kind == "upsert"
     assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3)]
 
@@ -134,8 +132,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
 ) -> None:
     """Without Spark, and with it, where partitions change or the metadata has what only Iceberg knows: both to the same."""
     people = ProjectHarness(tmp_path / "people", session, FILES)
-    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("bronze.people")
     if not alone:
         monkeypatch.setattr("lakesmith.execute.advance.restructured", lambda *_: None)
@@ -175,8 +172,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
     assert people.rows("silver.copy") == [(1, 1, None), (2, 2, None)]
     assert people.rows("bronze.people", "id", "full_name", "vat") == [(1, "Ada", None), (2, "Bob", None)]
     assert not people.must_run().published
-    people.land("landing/2.csv", "id,full_name,n,at,vat\n3,Cyd,3000000000,2026-03-05,0.5\n")
-    people.must_run()
+    people.take("landing/2.csv", "id,full_name,n,at,vat\n3,Cyd,3000000000,2026-03-05,0.5\n")
     assert people.rows("silver.copy") == [(1, 1, None), (2, 2, None), (3, 3_000_000_000, 0.5)]
     assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3_000_000_000)]
     if alone:
@@ -204,8 +200,7 @@ def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandl
     people = ProjectHarness(
         tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"}
     )
-    people.land("landing/1.csv", "id,a\n1,x\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,a\n1,x\n")
     people.write({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
     people.must_run()
     assert people.rows("bronze.people", "id", "b") == [(1, "x")]
@@ -222,8 +217,7 @@ def test_a_rebuild_that_fails_leaves_no_column_behind(
 ) -> None:
     yaml = f"query: SELECT id, name, n FROM bronze.people\nkey: [id]\nformat_version: {version}\n"
     people = ProjectHarness(tmp_path / "people", session, {**FILES, SILVER: yaml}, approves=True)
-    people.land("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
-    people.must_run()
+    people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("silver.people")
     people.write({SILVER: yaml.replace("name, n", "CAST(n AS string) AS n, upper(name) AS loud")})
     for point in ("after-data", "before-swap"):
@@ -238,8 +232,7 @@ def test_a_rebuild_that_fails_leaves_no_column_behind(
     assert people.state("silver.people") == before
     people.must_run()
     assert people.rows("silver.people", "id", "n", "loud") == [(1, "1", "ADA"), (2, "2", "BOB")]
-    people.land("landing/2.csv", "id,name,n,at\n1,Eve,7,2026-01-05\n")
-    people.must_run()
+    people.take("landing/2.csv", "id,name,n,at\n1,Eve,7,2026-01-05\n")
     assert people.rows("silver.people", "id", "n", "loud") == [(1, "7", "EVE"), (2, "2", "BOB")]
     read = people.spark.sql(
         f"SELECT id, name, n FROM lake.silver.people VERSION AS OF {before.head.snapshot_id}"

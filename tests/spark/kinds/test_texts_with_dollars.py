@@ -77,8 +77,7 @@ def test_what_queries_and_conditions_say_is_not_filled_in(make_shop: MakeShop) -
     shop = make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.yaml": KEYED})
     user = os.environ.get("USER", "root")
     rows = ["1,${env:HOME}", f"2,{HOME}", "3,${system:user.name}", f"4,{user}", "5,$"]
-    shop.land("landing/orders/1.csv", "\n".join(["id,v", *rows, ""]))
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "\n".join(["id,v", *rows, ""]))
     literal = "${env:HOME}"
     assert shop.rows("silver.orders") == [(2, HOME, literal), (4, user, literal), (5, "$", literal)]
     assert [row["reasons"] for row in shop.quarantine("silver.orders")] == [

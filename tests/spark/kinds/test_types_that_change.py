@@ -90,11 +90,10 @@ def test_types_of_texts_are_inferred_with_care_and_never_widened(make_shop: Make
         "landing/csv/1.csv",
         "qty,long,near,id\n1,12345678901234567890,0.12345678901234567,0.123456789012345678\n",
     )
-    shop.land(
+    shop.take(
         "landing/json/1.json",
         '{"qty": 1, "long": 12345678901234567890, "in": {"long": 12345678901234567890}}\n',
     )
-    shop.must_run()
     types = {
         table: [column.type for column in shop.state(f"bronze.{table}_widen").columns][:4]
         for table in ("csv", "json")
@@ -128,18 +127,15 @@ def test_types_of_texts_are_inferred_with_care_and_never_widened(make_shop: Make
 def test_columns_and_fields_of_json_come_in_with_rows_that_do(make_shop: MakeShop) -> None:
     table = "source: {files: {path: landing/, format: json}}\n"
     shop = make_shop({"tables/bronze/t.yaml": table})
-    shop.land("landing/1.json", json_lines({"id": 1, "in": {"x": 1}}))
-    shop.must_run()
+    shop.take("landing/1.json", json_lines({"id": 1, "in": {"x": 1}}))
     bad = {"id": "no number", "new": 1, "in": {"x": 1, "y": 1}}
-    shop.land("landing/2.json", json_lines(bad, bad))
-    result = shop.must_run()
+    result = shop.take("landing/2.json", json_lines(bad, bad))
     assert not any("evolve" in note or "added" in note for note in notes(result, "bronze.t"))
     assert [column.name for column in shop.state("bronze.t").columns][:2] == ["id", "in"]
     assert shop.state("bronze.t").columns[1].type == "struct<x:bigint>"
     good = {"id": 3, "good": "2024-01-01", "in": {"x": 1, "z": 1}}
     shop.land("landing/3.json", json_lines(bad, good, {**bad, "good": "no date"}))
-    shop.land("landing/4.json", json_lines({"id": 4, "good": None}))
-    result = shop.must_run()
+    result = shop.take("landing/4.json", json_lines({"id": 4, "good": None}))
     assert "new (on_new_column: evolve): good" in notes(result, "bronze.t")
     assert "new (on_new_column: evolve): in.z bigint" in notes(result, "bronze.t")
     kinds = {column.name: column.type for column in shop.state("bronze.t").columns}

@@ -189,8 +189,7 @@ def test_nanoseconds_of_avro(make_shop: MakeShop) -> None:
     block = number(SECOND + 5_000) + number(SECOND + 5)
     sync = bytes(range(16))
     head = b"Obj\x01" + number(1) + sized(b"avro.schema") + sized(text) + number(0) + sync
-    shop.land("landing/a/1.avro", head + number(2) + sized(block) + sync)
-    shop.must_run()
+    shop.take("landing/a/1.avro", head + number(2) + sized(block) + sync)
     assert shop.rows("bronze.a") == [(_values(2023, 11, 14, 22, 13, 20, 5)[0],)]
     assert [row["reasons"] for row in shop.quarantine("bronze.a")] == [
         ["at: not a timestamp: '2023-11-14 22:13:20.000000005' (it has more than six digits of a second)"]

@@ -27,8 +27,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     for number, day in enumerate(DAYS):
         rows = "".join(f"{number * 10 + hour},{day} 0{hour}:00:00,k{hour % 2}\n" for hour in range(4))
         null = f"{number * 10 + 9},,k\n" if number == 2 else ""
-        shop.land(f"landing/{number}.csv", f"id,at,kind\n{rows}{null}")
-        shop.must_run()
+        shop.take(f"landing/{number}.csv", f"id,at,kind\n{rows}{null}")
     return shop
 
 
@@ -58,8 +57,7 @@ def test_files_of_an_earlier_partitioning(
     assert max(specs(shop)) > 0
     assert rewritten(shop).pieces == 0
     assert {record.kind for record in shop.must_run().published.values()} <= {"advance"}
-    shop.land("landing/more.csv", f"id,at,kind\n99,{DAYS[1]} 08:00:00,k\n")
-    published = shop.must_run().published
+    published = shop.take("landing/more.csv", f"id,at,kind\n99,{DAYS[1]} 08:00:00,k\n").published
     assert published["silver.events"].account.read == 1
     assert len(specs(shop)) == 1
 

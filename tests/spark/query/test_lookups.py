@@ -82,8 +82,7 @@ def verified(shop: ProjectHarness, table: str) -> Verification:
 
 
 def test_a_story(shop: ProjectHarness, postgres: str) -> None:
-    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
-    ran = shop.must_run()
+    ran = shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
     # Sale 3 is of a product that nobody knows; where it is only joined, it is left out.
     assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
     assert ran.published["silver.enriched"].notes == ("1 row found nothing in silver.products",)
@@ -106,8 +105,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
     assert {"bronze.products", "silver.products", "gold.as_they_are"} == set(ran.published)
     assert shop.rows("silver.enriched", "sale_id", "name") == first
     assert shop.rows("gold.as_they_are") == [(1, "quill"), (2, None), (3, "cap")]
-    shop.land("landing/sales/2.csv", HEADER + "4,1,5.00\n5,2,6.00\n6,9,7.00\n1,1,1.00\n")
-    ran = shop.must_run()
+    ran = shop.take("landing/sales/2.csv", HEADER + "4,1,5.00\n5,2,6.00\n6,9,7.00\n1,1,1.00\n")
     assert ran.published["silver.enriched"].kind == "append"
     assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
     assert ran.published["silver.by_sale"].kind == "upsert"
@@ -134,12 +132,10 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
 @pytest.mark.in_turn
 def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str) -> None:
     """It is held against what was current when the row arrived, not against any name that the product ever had."""
-    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n")
-    shop.must_run()
+    shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n")
     do(postgres, "UPDATE products SET name = 'quill' WHERE product_id = 1")
     shop.must_run()
-    shop.land("landing/sales/2.csv", HEADER + "2,1,2.00\n")
-    shop.must_run()
+    shop.take("landing/sales/2.csv", HEADER + "2,1,2.00\n")
     assert verified(shop, "silver.enriched").verdict is Verdict.SAME
     shop.spark.sql("UPDATE lake.silver.enriched SET name = 'quill' WHERE sale_id = 1")
     found = verified(shop, "silver.enriched")
@@ -150,8 +146,7 @@ def test_a_lookup_that_is_not_there_holds_nothing_up(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own run fails and says so; rows go on with what was read before."""
-    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n")
-    shop.must_run()
+    shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n")
     monkeypatch.setenv("SHOP_DATABASE", "postgresql://till:hush@127.0.0.1:9/shop")
     shop.land("landing/sales/2.csv", HEADER + "2,1,3.00\n")
     result = shop.run()
@@ -206,8 +201,7 @@ def test_a_table_behind_it_heals_what_was_unknown(
     """The recipe of the page: what was known stays, what was not is filled in when it appears, by the keys that changed."""
     refresh_by_keys(monkeypatch)
     shop.write(HEALED)
-    shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n")
-    shop.must_run("+silver.healed")
+    shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n", "+silver.healed")
     do(
         postgres,
         "UPDATE products SET name = 'quill' WHERE product_id = 1",
@@ -217,8 +211,7 @@ def test_a_table_behind_it_heals_what_was_unknown(
     assert ran.published["silver.healed"].kind == "keys"
     assert "silver.enriched" not in ran.published
     assert shop.rows("silver.healed", "sale_id", "name") == [(1, "pen"), (2, "cap"), (3, None)]
-    shop.land("landing/sales/2.csv", HEADER + "4,9,5.00\n5,1,5.00\n")
-    shop.must_run("+silver.healed")
+    shop.take("landing/sales/2.csv", HEADER + "4,9,5.00\n5,1,5.00\n", "+silver.healed")
     healed = [(1, "pen"), (2, "cap"), (3, None), (4, "cap"), (5, "quill")]
     assert shop.rows("silver.healed", "sale_id", "name") == healed
     assert verified(shop, "silver.healed").verdict is Verdict.SAME

@@ -133,8 +133,7 @@ def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by
     last, seen_last = see(shop)
     shop.spark.sql("ALTER TABLE lake.silver.orders WRITE ORDERED BY next")
     assert ask(shop, PRESENT, {"silver.orders": first}) == seen
-    shop.land("landing/orders/2.csv", "id,price,note\n3,7,c\n")
-    shop.must_run()
+    shop.take("landing/orders/2.csv", "id,price,note\n3,7,c\n")
     assert ask(shop, PRESENT, {"silver.orders": last}) == seen_last
 
 
@@ -146,8 +145,7 @@ def test_a_tagged_point_whose_followers_have_expired(shop: ProjectHarness) -> No
         points[step] = see(shop)
     snapshot, seen = points["a column changes its type"]
     shop.spark.sql(f"ALTER TABLE lake.silver.orders CREATE TAG kept AS OF VERSION {snapshot}")
-    shop.land("landing/orders/2.csv", "id,price,note\n3,7,c\n")
-    shop.must_run()
+    shop.take("landing/orders/2.csv", "id,price,note\n3,7,c\n")
     expire = "CALL lake.system.expire_snapshots('silver.orders', older_than => now(), retain_last => 1)"
     shop.spark.sql(expire).collect()
     assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen

@@ -52,8 +52,7 @@ SET_ASIDE = {
 def test_a_value_inside_that_does_not_fit_sets_its_row_aside(make_shop: MakeShop, format_: str) -> None:
     table = source("deep", format_, "fail", DECLARED)
     shop = make_shop(table)
-    shop.land(f"landing/deep/1.{format_}", made(shop, format_, IN_FILE))
-    shop.must_run()
+    shop.take(f"landing/deep/1.{format_}", made(shop, format_, IN_FILE))
     assert reasons(shop, "bronze.deep") == SET_ASIDE
     assert shop.rows("bronze.deep") == [
         (1, (7, Decimal("1.25"), date(2024, 1, 2), (8,)), [("a", 1)], [[1], []], {"k": (1,)}),

@@ -47,8 +47,7 @@ def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness
     shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]
     shop.land("landing/sales/1.csv", "\n".join(["id,shop,amount,sold", *rows]) + "\n")
-    shop.land("landing/shops/1.csv", "shop,city\n1,Oslo\n2,Rome\n3,Bonn\n")
-    shop.must_run()
+    shop.take("landing/shops/1.csv", "shop,city\n1,Oslo\n2,Rome\n3,Bonn\n")
     return shop
 
 
@@ -72,8 +71,7 @@ def _of_other_days(path: Path) -> bool:
 def test_the_feed_opens_the_files_that_differ(shop: ProjectHarness) -> None:
     before = shop.state("bronze.sales").refs["main"]
     old = {path.name for path in (shop.root / ".lakesmith/warehouse/bronze/sales").rglob("*.parquet")}
-    shop.land("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n")
-    shop.must_run("bronze.sales")
+    shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
     after = shop.state("bronze.sales").refs["main"]
     with (
         hidden(shop, SALES, lambda path: path.name in old),
@@ -84,8 +82,7 @@ def test_the_feed_opens_the_files_that_differ(shop: ProjectHarness) -> None:
 
 
 def test_files_of_other_hours_windows_and_days_are_not_opened(shop: ProjectHarness) -> None:
-    shop.land("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n")
-    shop.must_run("bronze.sales")
+    shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
     with hidden(shop, SALES, _of_other_days):
         published = shop.must_run(*IN_TIME).published
     assert {name: record.kind for name, record in published.items()} == IN_TIME

@@ -207,8 +207,7 @@ def log(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
     """Three keys; one has a bad version, another is bad alone."""
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
     log = ProjectHarness(tmp_path / "log", session, files)
-    log.land("landing/log/1.csv", "id,day,price\n1,1,10\n1,2,0\n2,1,20\n3,1,0\n")
-    log.must_run()
+    log.take("landing/log/1.csv", "id,day,price\n1,1,10\n1,2,0\n2,1,20\n3,1,0\n")
     return log
 
 
@@ -245,8 +244,7 @@ def test_a_key_that_gets_another_version_stays_the_same_row(log: ProjectHarness)
 
 
 def test_an_older_version_comes_back_where_the_newest_goes(log: ProjectHarness) -> None:
-    log.land("landing/log/2.csv", "id,day,price\n2,9,90\n")
-    log.must_run()
+    log.take("landing/log/2.csv", "id,day,price\n2,9,90\n")
     account = _change(log, "DELETE FROM lake.bronze.log WHERE day = 9").published["silver.state"].account
     assert (account.read, account.updated) == (1, 1)
     assert log.rows("silver.state", "id", "day", "price") == [(1, 1, 10), (2, 1, 20)]
@@ -257,8 +255,7 @@ def test_a_bad_row_stops_a_batch_by_keys_where_that_is_asked_for(
 ) -> None:
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": f"{STATE}on_bad_row: fail\n"}
     log = ProjectHarness(tmp_path / "strict", session, files)
-    log.land("landing/log/1.csv", "id,day,price\n1,1,10\n2,1,20\n")
-    log.must_run()
+    log.take("landing/log/1.csv", "id,day,price\n1,1,10\n2,1,20\n")
     result = _change(log, "UPDATE lake.bronze.log SET price = 0 WHERE id = 2")
     assert [problem.code for problem in result.problems] == ["LS801"]
     assert "1 bad row stopped" in result.problems[0].what
@@ -298,11 +295,9 @@ def test_bad_rows_that_are_kept_in_narrower_types(log: ProjectHarness) -> None:
     source = "source:\n  files: {path: landing/wide/, format: csv}\n"
     keyed = "query: SELECT id, at, name FROM bronze.wide\nkey: [at, name]\nlatest_by: [id]\n"
     log.write({"tables/bronze/wide.yaml": source + columns, "tables/silver/wide.yaml": keyed})
-    log.land("landing/wide/1.csv", "id,at,name\n1,0.3,\n2,0.4,x\n")
-    log.must_run()
+    log.take("landing/wide/1.csv", "id,at,name\n1,0.3,\n2,0.4,x\n")
     log.write({"tables/bronze/wide.yaml": source + columns.replace("float", "double")})
-    log.land("landing/wide/2.csv", "id,at,name\n3,0.5,y\n")
-    assert log.must_run().published["silver.wide"].kind == "upsert"
+    assert log.take("landing/wide/2.csv", "id,at,name\n3,0.5,y\n").published["silver.wide"].kind == "upsert"
     assert len(log.quarantine("silver.wide")) == 1
     _change(log, "UPDATE lake.bronze.wide SET name = 'mended' WHERE id = 1")
     assert (log.quarantine("silver.wide"), log.rows("silver.wide", "id")) == ([], [(1,), (2,), (3,)])
@@ -314,7 +309,6 @@ def test_tombstones_of_a_small_number_keep_their_columns(log: ProjectHarness) ->
     log.must_run()
     found = []
     for day in (5, 6):
-        log.land(f"landing/log/{day}.csv", f"id,day,price\n2,{day},0\n")
-        log.must_run()
+        log.take(f"landing/log/{day}.csv", f"id,day,price\n2,{day},0\n")
         found.append([column.field_id for column in log.state("lakesmith.silver__small__tombstones").columns])
     assert found[0] == found[1]

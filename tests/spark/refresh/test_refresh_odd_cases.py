@@ -6,13 +6,12 @@ What each table has to hold is what Spark makes of its query over all of its inp
 import json
 import os
 import sys
-from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.in_turn
 
@@ -75,16 +74,8 @@ def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
     shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,k,n,txt,hex,at,day", *rows, ""]))
 
 
-def same(spark: SparkSession, gold: str, query: str) -> bool:
-    for layer in ("bronze", "gold"):
-        query = query.replace(f"{layer}.", f"lake.{layer}.")
-    return shown(spark.sql(query)) == shown(spark.table(f"lake.gold.{gold}"))
-
-
-def shown(rows: DataFrame) -> Counter[tuple[str, ...]]:
-    """As texts that Spark makes: Python knows no days before the year 1."""
-    texts = rows.select(*(F.col(name).cast("string") for name in rows.columns))
-    return Counter(tuple(row) for row in texts.collect())
+def golds(queries: Mapping[str, str]) -> dict[str, str]:
+    return {f"gold.{name}": query for name, query in queries.items()}
 
 
 def test_odd_queries_and_values(shop: ProjectHarness) -> None:
@@ -110,8 +101,7 @@ def test_odd_queries_and_values(shop: ProjectHarness) -> None:
     )
     land(shop, "b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03")
     published = shop.must_run().published
-    wrong = [name for name, query in queries.items() if not same(shop.spark, name, query)]
-    assert wrong == []
+    assert shop.differing(golds(queries)) == []
     kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
     by_keys = queries.keys() - FULL - APPENDED - SUMMED
     for kind, names in (("full", FULL), ("append", APPENDED), ("keys", by_keys), ("sums", SUMMED)):
@@ -138,7 +128,7 @@ def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
     published = shop.must_run("bronze.a", "gold.*").published
     kinds = {name: published[f"gold.{name}"].kind for name in queries}
     assert kinds == {"counted": "sums", "averaged": "keys"}
-    assert all(same(shop.spark, name, query) for name, query in queries.items())
+    assert shop.differing(golds(queries)) == []
 
 
 PYTHON = {
@@ -356,7 +346,7 @@ def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
     for number in (1, 2):
         land(shop, "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,")
         shop.must_run("bronze.a", "gold.signs")
-        assert same(shop.spark, "signs", signs)
+        assert shop.differing({"gold.signs": signs}) == []
     assert shop.record("gold.signs").kind == "keys"
     assert shop.record("gold.signs").account.updated == 1
 
@@ -445,7 +435,7 @@ def test_times_truncated_where_a_clock_is_set_over_or_back(
         shop.must_run("bronze.a", "gold.*")
         land(shop, "a", 2, f"9,x,9,,,{then},")
         published = shop.must_run("bronze.a", "gold.*").published
-        assert [name for name, query in queries.items() if not same(shop.spark, name, query)] == []
+        assert shop.differing(golds(queries)) == []
     finally:
         shop.spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}

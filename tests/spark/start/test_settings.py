@@ -39,8 +39,7 @@ NAME = TableName("bronze", "orders")
 def project(make_shop: MakeShop) -> ProjectHarness:
     """A table with every setting and one batch, whose file then says otherwise."""
     made = make_shop({"tables/bronze/orders.yaml": BRONZE})
-    made.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
-    made.must_run()
+    made.take("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
     made.write({"tables/bronze/orders.yaml": CHANGED})
     return made
 
@@ -63,8 +62,7 @@ def warnings_of(result: RunResult) -> tuple[str, ...]:
 
 def test_a_table_is_made_with_all_of_its_settings(make_shop: MakeShop) -> None:
     made = make_shop({"tables/bronze/orders.yaml": BRONZE})
-    made.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
-    made.must_run()
+    made.take("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
     state = made.state("bronze.orders")
     assert state.partitioning == ("days(at)",)
     texts = {key: state.properties[key] for key in ("comment", "lakesmith.owner", "lakesmith.tags")}
@@ -86,8 +84,7 @@ def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarne
 
 
 def test_the_next_batch_changes_them_and_says_so(project: ProjectHarness) -> None:
-    project.land("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
-    result = project.must_run()
+    result = project.take("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
     record, said = result.published["bronze.orders"], warnings_of(result)
     assert "description 'Orders as they came' becomes 'Orders of the shop'" in record.notes
     assert said == record.notes, "each once, and none as what is still ahead"
@@ -102,8 +99,7 @@ def test_the_next_batch_changes_them_and_says_so(project: ProjectHarness) -> Non
 
 
 def test_only_new_rows_follow_a_new_partitioning(project: ProjectHarness) -> None:
-    project.land("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
-    project.must_run()
+    project.take("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
     files: list[Any] = project.spark.sql(
         "SELECT spec_id, partition.city FROM lake.bronze.orders.files"
     ).collect()
@@ -119,8 +115,7 @@ def test_a_derived_table_may_change_its_partitioning_between_merges(make_shop: M
         "tables/silver/orders.sql": query,
     }
     project = make_shop(files)
-    project.land("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n2,Oslo,2024-05-01 10:00:00\n")
-    project.must_run()
+    project.take("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n2,Oslo,2024-05-01 10:00:00\n")
     project.write({"tables/silver/orders.yaml": keyed + 'partition_by: ["truncate(2, city)"]\n'})
     project.land("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n3,Alta,2024-05-02 10:00:00\n")
     record = project.must_run().published["silver.orders"]

@@ -63,8 +63,7 @@ def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: ProjectHarness, b
     declare(shop, "id > 0 and op > 5")
     kept = [] if batch == "first" else [(1, "3")]
     if kept:
-        shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,3\n2,2024-01-31,7\n")
-        shop.must_run()
+        shop.take("landing/orders/1.csv", "id,day,op\n1,2024-01-31,3\n2,2024-01-31,7\n")
     shop.land("landing/orders/2.csv", "id,day,op\n3,2024-01-31,six\n")
     problem = problem_of(shop)
     assert problem.code == "LS804"
@@ -88,8 +87,7 @@ def test_it_is_told_where_the_folder_declares_it(shop: ProjectHarness) -> None:
 
 def test_a_condition_without_a_value_deletes_nothing(shop: ProjectHarness) -> None:
     declare(shop, '"NULL"')
-    shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,D\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", "id,day,op\n1,2024-01-31,D\n")
     assert shop.rows("silver.orders", "id", "op") == [(1, "D")]
 
 

@@ -39,14 +39,12 @@ HEADER = "id,at,op,city,amount\n"
 def shop(make_shop: MakeShop) -> ProjectHarness:
     """Two batches: updates, deletes, a late version and bad rows."""
     shop = make_shop(FILES)
-    shop.land(
+    shop.take(
         "landing/orders/1.csv", HEADER + "1,1,I,Oslo,0.1\n2,1,I,Oslo,2.5\n3,1,I,Rome,-1\n3,1,I,Rome,7\n"
     )
-    shop.must_run()
-    shop.land(
+    shop.take(
         "landing/orders/2.csv", HEADER + "1,2,U,Rome,0.3\n2,2,D,,\n2,1,U,Oslo,9\n4,1,I,Rome,4\n4,1,I,Rome,4\n"
     )
-    shop.must_run()
     return shop
 
 
@@ -71,8 +69,7 @@ def test_what_runs_have_made_is_the_same(shop: ProjectHarness) -> None:
 
 
 def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: ProjectHarness) -> None:
-    shop.land("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n")
-    shop.must_run("bronze.orders")
+    shop.take("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n", "bronze.orders")
     assert [verified(shop, table).verdict for table in DERIVED] == [Verdict.SAME] * 3
 
 
@@ -159,8 +156,7 @@ def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
     shop.write({"tables/silver/log.sql": "SELECT id, city FROM bronze.orders WHERE amount > 2"})
     assert verified(shop, "silver.log").why == "its query has changed since its last batch: run it first"
     pin = shop.record("silver.orders").inputs["bronze.orders"].snapshot
-    shop.land("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n")
-    shop.must_run("bronze.orders")
+    shop.take("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n", "bronze.orders")
     shop.spark.sql(
         "CALL lake.system.expire_snapshots(table => 'bronze.orders',"
         f" snapshot_ids => ARRAY({pin}), older_than => TIMESTAMP '1970-01-01 00:00:00')"

@@ -42,8 +42,7 @@ TURNED = """
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> ProjectHarness:
     shop = ProjectHarness(Path(tmp_path_factory.mktemp("nested")) / "shop", session, FILES)
-    shop.land("landing/orders/1.csv", HEADER + "1,0.7\n2,3.25\n3,-0.0\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", HEADER + "1,0.7\n2,3.25\n3,-0.0\n")
     return shop
 
 
@@ -114,8 +113,7 @@ def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(make_sho
         "tables/silver/sums.sql": "SELECT id, `a``b` AS total, `a``b` * 2 AS twice, 0.10BD AS exact FROM bronze.orders",
     }
     shop = make_shop(files)
-    shop.land("landing/orders/1.csv", HEADER + f"1,{EDGE}\n2,{EDGE}\n2,{EDGE}\n3,7.5\n")
-    shop.must_run()
+    shop.take("landing/orders/1.csv", HEADER + f"1,{EDGE}\n2,{EDGE}\n2,{EDGE}\n3,7.5\n")
     below, above = EDGE * (1 - 1e-14), EDGE * (1 + 1e-14)
     assert f"{below:.9e}" != f"{above:.9e}"
     for side in (below, above):

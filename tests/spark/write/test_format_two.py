@@ -198,12 +198,10 @@ def test_a_data_file_that_goes_as_a_whole_takes_its_deletes_along(
     shop.write(
         {"tables/bronze/people.yaml": FILES["tables/bronze/people.yaml"].replace("landing/people/", "in/")}
     )
-    shop.land("in/0.csv", HEADER + "1,1,I,Oslo,a\n2,1,I,Oslo,b\n3,1,I,Oslo,c\n")
-    shop.must_run()
+    shop.take("in/0.csv", HEADER + "1,1,I,Oslo,a\n2,1,I,Oslo,b\n3,1,I,Oslo,c\n")
     shop.spark.sql("DELETE FROM lake.bronze.people WHERE id = 2")
     assert _positions(shop, "bronze.people") == 1
-    shop.land("in/0.csv", HEADER + "4,1,I,Oslo,d\n")
-    account = shop.must_run().published["bronze.people"].account
+    account = shop.take("in/0.csv", HEADER + "4,1,I,Oslo,d\n").published["bronze.people"].account
     assert (account.rows_before, account.deleted, account.inserted, account.rows_after) == (2, 2, 1, 1)
     assert _positions(shop, "bronze.people") == 0
     assert shop.count("bronze.people") == 1
@@ -229,8 +227,7 @@ def test_deletes_that_a_compaction_of_another_tool_left_are_not_counted(
     assert head is not None
     assert live_rows(head) < rows  # type: ignore[operator]
     assert _shown_rows(shop, "silver.people") == rows
-    shop.land("landing/people/3.csv", HEADER + CHANGES[2])
-    published = shop.must_run().published
+    published = shop.take("landing/people/3.csv", HEADER + CHANGES[2]).published
     assert published["silver.people"].kind == "upsert"
     assert published["silver.people"].account.rows_before == rows
     assert _shown_rows(shop, "silver.people") == len(shop.rows("silver.people"))
@@ -285,8 +282,7 @@ def test_a_table_is_taken_to_version_3_by_its_next_batch(tmp_path: Path, session
     decided = Decider(graph, Lake.open(project)).decide(TableName.parse("silver.people"))
     (note,) = decided.notes  # type: ignore[union-attr]
     assert note.startswith("with its next batch, format_version 2 becomes 3")
-    shop.land("landing/people/3.csv", HEADER + CHANGES[2])
-    published = shop.must_run().published
+    published = shop.take("landing/people/3.csv", HEADER + CHANGES[2]).published
     assert any("format_version 2 becomes 3" in text for text in published["silver.people"].notes)
     assert {table: record.account for table, record in published.items()} == {
         table: accounts[table][-1] for table in published

@@ -123,8 +123,7 @@ def log(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
 
 
 def _take(log: ProjectHarness, name: str, lines: str) -> RunResult:
-    log.land(f"landing/log/{name}.csv", "id,day,op,city,note\n" + lines)
-    return log.must_run()
+    return log.take(f"landing/log/{name}.csv", "id,day,op,city,note\n" + lines)
 
 
 def _rows(log: ProjectHarness) -> list[tuple[Any, ...]]:
@@ -221,11 +220,10 @@ def test_columns_that_come_and_batches_that_are_too_large(
         "tables/silver/state.yaml": "from: bronze.log\nkey: [id]\nlatest_by: [day]\nhistory: type2\n",
     }
     shop = make_shop(files)
-    shop.land(
+    shop.take(
         "landing/log/1.json",
         '{"id": 1, "day": 1, "tags": {"a": "1", "b": "2"}, "at": {"x": 1}}\n{"id": 1, "day": 9}\n',
     )
-    shop.must_run()
     shop.land(
         "landing/log/2.json",
         '{"id": 1, "day": 10, "size": 4}\n{"id": 1, "day": 11, "size": 4}\n{"id": 2, "day": 1}\n'
@@ -242,8 +240,7 @@ def test_columns_that_come_and_batches_that_are_too_large(
     ]
     assert shop.rows("silver.state", *columns) == rows
     monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 1)
-    shop.land("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')
-    result = shop.must_run()
+    result = shop.take("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')
     assert result.published["silver.state"].kind == "full"
     (redone,) = [event for event in result.events if isinstance(event, TableRedone)]
     assert redone.reason.startswith("2 versions are new")

@@ -33,8 +33,7 @@ HEADER = "id,at,op,city,name\n"
 def shop(make_shop: MakeShop) -> ProjectHarness:
     project = make_shop(FILES)
     rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
-    project.land("landing/people/0.csv", HEADER + rows)
-    project.must_run()
+    project.take("landing/people/0.csv", HEADER + rows)
     return project
 
 
@@ -60,8 +59,7 @@ def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(sh
 
 def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop: ProjectHarness) -> None:
     for batch, key in enumerate((1, 3, 5), start=1):
-        shop.land(f"landing/people/{batch}.csv", HEADER + f"{key},2,D,,\n{key + 1},{batch + 1},D,,\n")
-        shop.must_run()
+        shop.take(f"landing/people/{batch}.csv", HEADER + f"{key},2,D,,\n{key + 1},{batch + 1},D,,\n")
     rows = shop.spark.sql(
         "SELECT referenced_data_file, content, file_format, record_count FROM lake.silver.people.delete_files"
     ).collect()
@@ -74,12 +72,10 @@ def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop
 
 
 def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(shop: ProjectHarness) -> None:
-    shop.land("landing/people/1.csv", HEADER + "50,1,I,Oslo,a\n51,1,I,Rome,b\n")
-    shop.must_run()
+    shop.take("landing/people/1.csv", HEADER + "50,1,I,Oslo,a\n51,1,I,Rome,b\n")
     kinds = [snapshot.operation for snapshot in _written(shop)]
     assert kinds == ["append", "append"]
-    shop.land("landing/people/2.csv", HEADER + "50,2,D,,\n")
-    shop.must_run()
+    shop.take("landing/people/2.csv", HEADER + "50,2,D,,\n")
     kinds = [snapshot.operation for snapshot in _written(shop)]
     assert kinds == ["append", "delete"]
 
@@ -97,14 +93,11 @@ def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
         HEADER
         + "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n4,1,I,Rome,n4\n5,0,U,Oslo,late\n"
     )
-    shop.land("landing/people/1.csv", changes)
-    shop.must_run()
+    shop.take("landing/people/1.csv", changes)
     monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
     other = ProjectHarness(shop.root.parent / "other", shop.session, FILES)
-    other.land("landing/people/0.csv", (shop.root / "landing/people/0.csv").read_bytes())
-    other.must_run()
-    other.land("landing/people/1.csv", changes)
-    account = other.must_run().published["silver.people"].account
+    other.take("landing/people/0.csv", (shop.root / "landing/people/0.csv").read_bytes())
+    account = other.take("landing/people/1.csv", changes).published["silver.people"].account
     assert other.rows("silver.people") == shop.rows("silver.people")
     assert account == shop.record("silver.people").account
     assert (account.unchanged, account.superseded, account.updated) == (1, 1, 2)
@@ -142,8 +135,7 @@ def test_rows_of_before_a_column_came_are_replaced_too(make_shop: MakeShop) -> N
         "tables/silver/people.yaml": "from: bronze.people\nkey: [id]\n",
     }
     shop = make_shop(files)
-    shop.land("landing/people/1.csv", "id,name\n1,Ann\n2,Bob\n3,Cid\n")
-    shop.must_run()
+    shop.take("landing/people/1.csv", "id,name\n1,Ann\n2,Bob\n3,Cid\n")
     before = _lineage(shop)
     shop.land("landing/people/2.csv", "id,name,town\n2,Bo,Oslo\n4,Dee,Rome\n")
     published = shop.must_run().published["silver.people"]

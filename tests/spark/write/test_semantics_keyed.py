@@ -129,10 +129,8 @@ def test_a_delete_that_does_not_say_when_goes_to_quarantine(make_shop: MakeShop)
             "tables/silver/newest.yaml": f"{ONE_BY_ONE}nulls: newest\n",
         }
     )
-    shop.land("landing/log/1.csv", "id,seq,op,val\n1,10,I,a\n2,10,I,b\n3,10,D,c\n3,,I,c\n")
-    shop.must_run()
-    shop.land("landing/log/2.csv", "id,seq,op,val\n1,,D,\n2,,U,x\n")
-    shop.must_run()
+    shop.take("landing/log/1.csv", "id,seq,op,val\n1,10,I,a\n2,10,I,b\n3,10,D,c\n3,,I,c\n")
+    shop.take("landing/log/2.csv", "id,seq,op,val\n1,,D,\n2,,U,x\n")
     for table in ("silver.state", "silver.past"):
         assert shop.record(table).kind == "upsert"
         (bad,) = shop.quarantine(table)
@@ -157,8 +155,7 @@ def test_deletes_and_what_comes_late(make_shop: MakeShop) -> None:
         ("1,6,U,back\n", [(1, 6, "U", "back"), (2, 1, "I", "x")], {"unchanged": 1}),
     ]
     for number, (lines, expected, account) in enumerate(story):
-        shop.land(f"landing/log/{number}.csv", "id,seq,op,val\n" + lines)
-        record = shop.must_run().published["silver.state"]
+        record = shop.take(f"landing/log/{number}.csv", "id,seq,op,val\n" + lines).published["silver.state"]
         assert shop.rows("silver.state") == expected, lines
         assert {name: getattr(record.account, name) for name in account} == account, lines
         assert record.kind == ("full" if number == 0 else "upsert")
