@@ -36,7 +36,7 @@ import turns
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes are no part of a test's name: gzip writes the second it runs in, and two workers must name tests alike."""
+    """Names bytes by their argument: gzip writes the time into them, and workers must name tests alike."""
     return argname if isinstance(val, bytes) else None
 
 
@@ -45,7 +45,7 @@ LONGEST = (
     "tests/crash/test_faults.py",
     "tests/crash/test_other_hands.py",
 )
-"""Files that take minutes each: they come first, so that neither of two workers is left alone with one at the end."""
+"""Files that take minutes each. They come first, so that no worker ends with one while the other waits."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

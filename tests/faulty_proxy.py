@@ -1,7 +1,8 @@
-"""A way to a server of HTTP that can be told to go wrong: answers that come late, twice, with an error, or not at all.
+"""A way to a server of HTTP that can be told to go wrong: answers that come late, twice, with an error, or
+not at all.
 
     with running(server.uri) as proxy:
-        proxy.at(Fault(is_commit("orders"), answer=503))            # answered so, and never asked of the server
+        proxy.at(Fault(is_commit("orders"), answer=503))  # answered so, and never asked of the server
         proxy.at(Fault(is_commit("orders"), answer=503, after=True))  # the server did it, and says so in vain
 
 It counts what comes by, so it also tells what a command asks of the network.
@@ -43,8 +44,9 @@ class Asked:
 class Fault:
     """What happens to requests that ``of`` holds for, ``times`` times.
 
-    ``answer``: a status, or ``DROP``; None: the server's own. ``after``: once the server has done what was asked. ``twice``: the server
-    is asked twice, and its second answer counts. ``seconds``: so late the answer is.
+    ``answer``: a status, or ``DROP``; None: the server's own. ``after``: once the server has done what was
+    asked. ``twice``: the server is asked twice, and its second answer counts. ``seconds``: so late the answer
+    is.
     """
 
     of: Callable[[Asked], bool]

@@ -1,4 +1,4 @@
-"""A real Kafka for tests: one process from Maven's jars, which Spark's own resolution fetches once. It asks for a password."""
+"""A real Kafka for tests, with a password: one process from Maven's jars, which Spark's Ivy fetches once."""
 
 import logging
 import signal
@@ -112,7 +112,7 @@ class Server:
         headers: Sequence[tuple[str, bytes | None]] = (),
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes records; ``more`` are settings of the producer, of which a ``transactional.id`` makes it one transaction."""
+        """Writes records. ``more``: producer settings; with a ``transactional.id``, one transaction."""
         producer = Producer({**self.properties, "linger.ms": 0, **(more or {})}, logger=_quiet())
         in_transaction = "transactional.id" in (more or {})
         if in_transaction:

@@ -1,4 +1,4 @@
-"""Places where files land, for tests that hold of each: a folder of this machine, or a prefix in S3 as moto plays it."""
+"""Places where files land, for tests over both: a folder of this machine, and a prefix in moto's S3."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

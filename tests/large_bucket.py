@@ -1,7 +1,8 @@
-"""A bucket of very many objects for tests: a server that answers listings of S3 from a list of keys, and counts what it is asked.
+"""A bucket of very many objects for tests: a server that answers listings of S3 from a list of keys, and
+counts what it is asked.
 
-It has no objects to give: whoever asks for one is counted and told that it is not there. Unlike moto it answers a page of 100,000 keys
-as quickly as one of a few.
+It has no objects to give: whoever asks for one is counted and told that it is not there. Unlike moto it
+answers a page of 100,000 keys as quickly as one of a few.
 """
 
 import threading
@@ -17,16 +18,19 @@ from urllib.parse import parse_qs, quote, urlsplit
 BUCKET = "large"
 _PAGE = 1000
 _ENTRY = (
-    "<Contents><Key>{key}</Key><LastModified>2026-11-01T00:00:00.000Z</LastModified><ETag>&quot;{etag:032x}&quot;</ETag>"
+    "<Contents><Key>{key}</Key><LastModified>2026-11-01T00:00:00.000Z</LastModified>"
+    "<ETag>&quot;{etag:032x}&quot;</ETag>"
     "<Size>10</Size><StorageClass>STANDARD</StorageClass></Contents>"
 )
 
 
 @dataclass
 class LargeBucket:
-    """``keys`` are in order. ``asked``: how many requests of each kind there were; ``given``: the keys in the answers to listings.
+    """``keys`` are in order. ``asked``: how many requests of each kind there were; ``given``: the keys in the
+    answers to listings.
 
-    ``refusing``: the status, code and message of what the next requests get in place of an answer, and how many; status 0: nothing at all.
+    ``refusing``: the status, code and message of what the next requests get in place of an answer, and how
+    many; status 0: nothing at all.
     """
 
     keys: Sequence[str]
@@ -66,8 +70,10 @@ class LargeBucket:
         self.given += len(entries)
         token = f"<NextContinuationToken>{last}</NextContinuationToken>" if more else ""
         return (
-            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-            f"<Name>{BUCKET}</Name><EncodingType>url</EncodingType><IsTruncated>{str(more).lower()}</IsTruncated>"
+            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult'
+            ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<Name>{BUCKET}</Name><EncodingType>url</EncodingType>"
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>"
             f"{''.join(entries)}{token}</ListBucketResult>"
         )
 

@@ -1,10 +1,13 @@
-"""Runs moto, which plays S3 and Glue, until its input ends: ``python moto_server_with_glue_versions.py PORT_FILE [REQUESTS_FILE]``.
+"""Runs moto, which plays S3 and Glue, until its input ends: ``python moto_server_with_glue_versions.py
+PORT_FILE [REQUESTS_FILE]``.
 
-With a second file it writes down there what it is asked: a line for each request, as METHOD, path with its query, and range
-(of Glue, whose requests all have the same path: what is called, such as ``AWSGlue.GetTable``).
+With a second file it writes down there what it is asked: a line for each request, as METHOD, path with its
+query, and range (of Glue, whose requests all have the same path: what is called, such as
+``AWSGlue.GetTable``).
 
-Glue refuses to update a table for one who names another version of it than the one it has: the catalogs that commit to
-Glue rest on that. Moto takes every update, and of writers at once it loses commits. So this is taught to it here.
+Glue refuses to update a table for one who names another version of it than the one it has: the catalogs that
+commit to Glue rest on that. Moto takes every update, and of writers at once it loses commits. So this is
+taught to it here.
 """
 
 import sys

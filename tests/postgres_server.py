@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, from a wheel, on a socket of its own; where Java must reach it, on loopback as well."""
+"""A real PostgreSQL for tests, from a wheel, on a socket of its own; for Java on loopback as well."""
 
 import os
 import signal
@@ -83,7 +83,8 @@ class Server:
                     )
                     break
                 except subprocess.CalledProcessError:
-                    # The workers of one that was killed take a moment to notice, and hold its memory until then.
+                    # The workers of one that was killed take a moment to notice, and hold its memory until
+                    # then.
                     PostgresServer._instances.pop(self.folder, None)
                     if not tries_left:
                         raise

@@ -1,7 +1,7 @@
 """The jars of Iceberg's own REST catalog, which Iceberg publishes for tests, and of what it runs on.
 
-Spark's packages cannot name a jar with a classifier, so Spark's Ivy is asked itself. The jars are kept beside lakesmith's
-in the user's cache, in a folder that is filled beside and renamed into place under a lock.
+Spark's packages cannot name a jar with a classifier, so Spark's Ivy is asked itself. The jars are kept beside
+lakesmith's in the user's cache, in a folder that is filled beside and renamed into place under a lock.
 """
 
 import hashlib

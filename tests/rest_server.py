@@ -1,7 +1,9 @@
-"""An Iceberg REST catalog for tests: Iceberg's own, as a process of its own on loopback, over SQLite and files on S3.
+"""An Iceberg REST catalog for tests: Iceberg's own, as a process of its own on loopback, over SQLite and
+files on S3.
 
-The parts are those of Iceberg's ``RESTCatalogServer``: its servlet, its adapter of any catalog, Jetty. That program listens
-on all interfaces and has no setting for it, so the parts are put together here, over py4j, as it does it.
+The parts are those of Iceberg's ``RESTCatalogServer``: its servlet, its adapter of any catalog, Jetty. That
+program listens on all interfaces and has no setting for it, so the parts are put together here, over py4j, as
+it does it.
 """
 
 import os
@@ -36,7 +38,7 @@ class Server:
         self._port = 0
 
     def start(self) -> None:
-        """Starts it and waits until it answers. After an end it knows its tables, and has the port that it had."""
+        """Starts it and waits until it answers. After a stop it has its tables and its port again."""
         options = [self._java.executable, *_MEMORY, _QUIET, "-cp", ":".join(map(str, rest_jars(self._java)))]
         gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
         self.process.start([*options, *gateway], {**os.environ, **self._s3.environ})
@@ -103,7 +105,8 @@ def _serve(jvm: Any, port: int, backend: Mapping[str, str]) -> int:
     context.addServlet(jetty.ee10.servlet.ServletHolder(servlet), "/*")
     server = jetty.server.Server(jvm.java.net.InetSocketAddress("127.0.0.1", port))
     server.setHandler(context)
-    # Clients up to Iceberg 1.10 part the names of a namespace by %1F, as the specification has it, and Jetty refuses that by itself.
+    # Clients up to Iceberg 1.10 part the names of a namespace by %1F, as the specification has it, and Jetty
+    # refuses that by itself.
     context.getServletHandler().setDecodeAmbiguousURIs(True)
     http = server.getConnectors()[0].getConnectionFactory("HTTP/1.1").getHttpConfiguration()
     http.setUriCompliance(jetty.http.UriCompliance.UNSAFE)

@@ -1,6 +1,7 @@
 """S3 and Glue for tests: moto as a process of its own on loopback, which keeps everything in its memory.
 
-Its Glue refuses an update of another version than the table has, as AWS's does (moto_server_with_glue_versions.py).
+Its Glue refuses an update of another version than the table has, as AWS's does
+(moto_server_with_glue_versions.py).
 """
 
 import os
@@ -49,7 +50,7 @@ class Server:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The variables by which clients know who they are and where; not the endpoint, which each is told by its settings."""
+        """Variables of credentials and region; the endpoint is given to each client by its settings."""
         return {
             "AWS_ACCESS_KEY_ID": KEY_ID,
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -77,7 +78,7 @@ class Server:
 
     @contextmanager
     def asked(self, word: str = "") -> Iterator[list[str]]:
-        """What it is asked within the block, there when that ends: lines such as ``GET /bucket/key? bytes=0-99``, those with ``word`` in them."""
+        """Lists the block's requests once it ended, as ``GET /bucket/key? bytes=0-99``; ``word``: filter."""
         before, lines = self._written_down(), list[str]()
         yield lines
         lines += [line for line in self._written_down()[len(before) :] if word in line]
@@ -98,7 +99,7 @@ class Server:
 
     @property
     def file_io(self) -> dict[str, str]:
-        """The properties of Iceberg's own S3FileIO for files here; who it is, it is told by the environment."""
+        """Properties of Iceberg's own S3FileIO for files here; credentials come from the environment."""
         return {
             "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
             "s3.endpoint": self.endpoint,

@@ -1,4 +1,4 @@
-"""A server of the tests as a process of its own: it logs to its folder, tells its port there, and ends with whoever started it."""
+"""A test's server as a process: it logs to its folder, tells its port there, and ends with its parent."""
 
 import socket
 import subprocess
@@ -42,7 +42,7 @@ class ServerProcess:
             )
 
     def wait_for(self, answer: Callable[[], T | None]) -> T:
-        """What ``answer`` gives at last, asked until it is not None; an error with the end of the log if the process ends or takes too long."""
+        """Waits until ``answer`` is not None; fails with the end of the log if that takes too long."""
         assert self._process is not None, "it was not started"
         until = time.monotonic() + PATIENCE
         while (found := answer()) is None:

@@ -1,6 +1,8 @@
-"""A standalone Spark cluster for tests: a master and workers of one core each, as processes of their own on loopback.
+"""A standalone Spark cluster for tests: a master and workers of one core each, as processes of their own on
+loopback.
 
-The executors are started by the workers in folders of their own, and share nothing with the driver but the network.
+The executors are started by the workers in folders of their own, and share nothing with the driver but the
+network.
 """
 
 import os
@@ -22,7 +24,7 @@ _SMALL: Final = ("-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _ENDING_WITH_ITS_PARENT: Final = (
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 )
-"""Java's daemons read no input: the kernel is asked to kill them when the process that started them is gone."""
+"""Java's daemons read no input: the kernel kills them when the process that started them is gone."""
 EXECUTOR_MEMORY: Final = "700m"
 
 
@@ -99,7 +101,7 @@ def _made(folder: Path) -> Path:
 
 
 def _environ(java: JavaRuntime) -> Mapping[str, str]:
-    """Nothing of this process' own but where programs are: an executor finds no settings that a driver should have sent it."""
+    """No variable of this process but PATH: executors find no settings that the driver should send."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     return kept | {
         "JAVA_HOME": str(java.home),

@@ -1,12 +1,13 @@
 """Cases by turns: what the suite of one commit runs of its long tail of cases, so that it answers in minutes.
 
-Most end-to-end cases hold one value, one kind of file or one order of events that once went wrong. They are marked ``in_turn``.
-A commit runs one part of them, chosen by its hash, besides all that is not marked; ``LAKESMITH_PART=all`` (``make test-all``)
-runs them all, and so does a call that names files. Each part is the same wherever the commit is tested.
+Most end-to-end cases hold one value, one kind of file or one order of events that once went wrong. They are
+marked ``in_turn``. A commit runs one part of them, chosen by its hash, besides all that is not marked;
+``LAKESMITH_PART=all`` (``make test-all``) runs them all, and so does a call that names files. Each part is
+the same wherever the commit is tested.
 
     pytestmark = pytest.mark.in_turn                  # case by case
     pytestmark = pytest.mark.in_turn("file")          # cases that share a lake: the file as a whole
-    @pytest.mark.always                                                    # one of such a file that each commit runs
+    @pytest.mark.always  # one of such a file that each commit runs
 """
 
 import subprocess
@@ -36,10 +37,11 @@ def part_of(environment: Mapping[str, str], root: Path) -> int | None:
 
 
 def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
-    """Which of the marked cases (pytest's ids, in their order; True: with all cases of its file) are run with this part.
+    """Which of the marked cases (pytest's ids, in their order; True: with all cases of its file) are run with
+    this part.
 
-    The cases of a file are dealt out one after the other, so that parts have as many of each file as they can; each file begins with
-    another part.
+    The cases of a file are dealt out one after the other, so that parts have as many of each file as they
+    can; each file begins with another part.
     """
     dealt: Counter[str] = Counter()
     found = []

@@ -1,4 +1,4 @@
-"""Rows that are counted while they go by, where executors are lost with what they had counted: each counts once."""
+"""Rows counted while they are written are counted once each, also where executors are lost in between."""
 
 import json
 import os
@@ -35,7 +35,8 @@ def slow(number):
     return number
 
 seen = RowCounts()
-counts = (F.count(F.lit(1)).alias("rows"), F.sum("id").alias("sum"), F.collect_list(F.col("id") % 250).alias("some"))
+some = F.collect_list(F.col("id") % 250).alias("some")
+counts = (F.count(F.lit(1)).alias("rows"), F.sum("id").alias("sum"), some)
 rows = seen.observe(spark.range(0, 1000, 1, 4).toDF("id"), *counts)
 groups = rows.groupBy((F.col("id") % 50).alias("part")).count()
 found = groups.select(slow("part").alias("part"), "count").collect()

@@ -1,4 +1,4 @@
-"""The examples on a cluster of two workers, with tables and files in S3, against the same examples on this machine."""
+"""The examples on a cluster of two workers, with all files in S3, equal the same on one machine."""
 
 import os
 from pathlib import Path

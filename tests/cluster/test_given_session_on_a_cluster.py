@@ -1,4 +1,4 @@
-"""A session of the caller's on the cluster: worked in by a child, with Python tables, upserts, refreshes and replays."""
+"""A caller's own session on a cluster: a child process, Python tables, upserts, refreshes and replays."""
 
 import json
 import os
@@ -59,7 +59,8 @@ limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART = 1e9
 
 def land(name, *rows):
     body = "id,city,amount,at\\n" + "".join(",".join(map(str, row)) + "\\n" for row in rows)
-    boto3.client("s3").put_object(Bucket=bucket.removeprefix("s3://"), Key=f"orders/{name}.csv", Body=body.encode())
+    key = f"orders/{name}.csv"
+    boto3.client("s3").put_object(Bucket=bucket.removeprefix("s3://"), Key=key, Body=body.encode())
 
 def rows(shop, table):
     return sorted([list(row.values()) for row in shop.table(table).arrow().to_pylist()])

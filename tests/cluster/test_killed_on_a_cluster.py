@@ -1,4 +1,4 @@
-"""Executors and drivers that are killed in the middle of a batch on a cluster: each row is in each table once after the next run."""
+"""Executors and drivers killed during a batch on a cluster: after the next run each row is there once."""
 
 import os
 import random
@@ -96,7 +96,7 @@ def test_what_is_there_after_all_of_it(machines: Machines) -> None:
 
 
 def _kill_now_and_then(run: RunProcess, cluster: spark_cluster_server.Cluster) -> int:
-    """An executor each few seconds, while the run goes on; how many. (A standalone master gives an application up after ten that fell.)"""
+    """Kills an executor every few seconds while the run goes on. Returns how many (the master allows ten)."""
     chance, killed = random.Random(), 0
     for _ in range(5):
         wait_until(

@@ -1,4 +1,4 @@
-"""Bad rows brought back on a cluster, whose executors are killed in the middle of it: each is in the table or in quarantine, once."""
+"""A replay on a cluster whose executors are killed: each row is in the table or in quarantine, once."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def _ids(start: int, end: int) -> Counter[int]:
 
 
 def _whereabouts(root: Path) -> tuple[Counter[int], Counter[int]]:
-    """The orders in the table and those in quarantine, as PyIceberg reads what is published; a file's last 50 lines begin with its first id."""
+    """Returns the orders in the table and in quarantine. A file's last 50 lines begin with its first id."""
     table = _table(root, str(ORDERS))
     head = table.metadata.snapshot_by_id(table.metadata.refs["main"].snapshot_id)
     pin = json.loads(head.summary.additional_properties["lakesmith.record"])["sidecars"]["quarantine"]

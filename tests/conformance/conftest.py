@@ -55,7 +55,7 @@ def place(request: pytest.FixtureRequest) -> places.Place:
 def known_s3(
     s3: s3_server.Server, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> s3_server.Server:
-    """S3, with credentials where clients look for them that no setting tells: in the environment, and in Java's properties."""
+    """S3 with credentials in the environment and in Java's properties, for clients without settings."""
     properties: Any = session.spark._jvm.java.lang.System  # type: ignore[union-attr]
     properties.setProperty("aws.accessKeyId", s3.environ["AWS_ACCESS_KEY_ID"])
     properties.setProperty("aws.secretAccessKey", s3.environ["AWS_SECRET_ACCESS_KEY"])

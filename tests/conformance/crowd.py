@@ -1,6 +1,8 @@
-"""A crowd at work on one lake at the same time: writers, a compactor and an eraser, each a loop of commands as processes, while files land.
+"""A crowd at work on one lake at the same time: writers, a compactor and an eraser, each a loop of commands
+as processes, while files land.
 
-What refuses one of them is a code that they know what to do about, and they call again. At the end every row that landed is accounted for.
+What refuses one of them is a code that they know what to do about, and they call again. At the end every row
+that landed is accounted for.
 """
 
 import random
@@ -45,7 +47,8 @@ rules: |
   Rules = [ ColumnValues "amount" > 0 ]
 query: SELECT order_id, customer, amount FROM bronze.orders
 """,
-    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM silver.good GROUP BY customer\n",
+    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM silver.good"
+    " GROUP BY customer\n",
     "tables/gold/paid.sql": (
         "SELECT p.payment_id, o.order_id, o.customer, o.amount, p.paid "
         "FROM silver.newest o JOIN bronze.payments p ON p.order_id = o.order_id\n"
@@ -91,7 +94,7 @@ class Landed:
 
 @dataclass
 class Crowd:
-    """``shared``: each has a folder of its own, as machines have that share nothing but the target; otherwise all are in one."""
+    """``shared``: each member has a folder of its own, as machines have; otherwise all are in one folder."""
 
     work: Path
     place: Place
@@ -176,7 +179,7 @@ class Crowd:
         self.over.wait(self._random.uniform(0, 2))
 
     def _compactor(self) -> None:
-        """Again and again; it lets everybody go before its next piece, so it is told to end where that takes too long."""
+        """Maintains again and again. It yields before each piece, so it is told to end if that is long."""
         if not self._has_run():
             return
         with RunProcess.start(self.root_of("compactor"), None, ("maintain",)) as process:
@@ -231,7 +234,7 @@ class Crowd:
         return Ended(process.process.returncode, output)
 
     def land(self) -> None:
-        """A file in each folder: new orders, newer versions, some that go or break a rule, and a line that is none."""
+        """Lands a file in each folder: new orders, newer versions, deletes, bad rows, a line without one."""
         number, self._files = self._files, self._files + 1
         orders = [self._order(number, each) for each in range(6)] + self._again(number)
         bad = f"{1000 * number + 999},{self._random.choice(STAYING)},many,1"

@@ -28,7 +28,7 @@ class Accounts:
         self._catalog = self._opened()
 
     def require_all(self) -> None:
-        """Every row that landed is in the tables, once; or its person was erased; or it is in quarantine, once."""
+        """Every row that landed is in the tables once, or in quarantine once, or its person was erased."""
         good = [order for order in self._orders if order.amount > 0]
         bad = [order for order in self._orders if order.amount <= 0]
         assert self._rows("bronze.orders", *Order._fields) == sorted(self._orders)
@@ -46,7 +46,7 @@ class Accounts:
         assert raw == sorted(self._crowd.landed.bad)
 
     def require_nothing_of_the_erased(self, copy: Path) -> None:
-        """No file of the lake or of a member has a name of theirs in it; what receipts call removed is. ``copy``: for files in S3."""
+        """No file of the lake or a member has an erased name. ``copy``: where files in S3 are copied to."""
         words = tuple(self._crowd.landed.erased)
         places = [self._crowd.root_of("eraser").parent.parent, self._fetched(copy)]
         found = [f"{place}/{file}" for place in places for file in mentions(place, words)]

@@ -1,4 +1,4 @@
-"""Machines that share nothing but a target: a folder each with the same project, whose commands are processes of their own."""
+"""Machines that share a target alone: each has a folder of the same project, and its own processes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ QUICKLY = {"spark.sql.codegen.wholeStage": False, "spark.sql.codegen.factoryMode
 
 @dataclass(frozen=True)
 class Machines:
-    """The project on ``place``, in as many folders below ``work`` as are asked for. ``spark``: settings of Spark, of a cluster say."""
+    """The project on ``place``, in ``count`` folders below ``work``. ``spark``: settings of Spark."""
 
     work: Path
     place: Place
@@ -55,7 +55,7 @@ class Machines:
         self.place.s3.client().put_object(Bucket=bucket, Key=key, Body=csv(*rows))
 
     def check(self) -> None:
-        """Every row that landed is there exactly once, in every table; nothing that counts is left of those that died."""
+        """Every row that landed is in every table exactly once; dead processes left nothing that counts."""
         assert self._rows("bronze.orders") == sorted(self.landed)
         assert self._rows("silver.lines") == lines(self.landed)
         assert self._rows("silver.newest") == newest(self.landed)

@@ -1,4 +1,4 @@
-"""The catalogs that one suite is run over, each as a target of a project: what its settings are, and where its files land."""
+"""The catalogs that the suite is run over, each as a target: its settings, and where its files land."""
 
 import json
 import uuid
@@ -15,7 +15,8 @@ EMBEDDED, JDBC, REST, GLUE = KINDS = ("embedded", "jdbc", "rest", "glue")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a project runs. ``catalog``: its target's settings; ``landing``: where files land, a folder of the project or a URL.
+    """Where a project runs. ``catalog``: its target's settings; ``landing``: where files land, a folder of
+    the project or a URL.
 
     ``prefix``: what its namespaces begin with, in a catalog that other projects share.
     """

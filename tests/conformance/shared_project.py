@@ -1,4 +1,4 @@
-"""Projects on any catalog in the shared JVM: as ``harness``, with landing files where the place has them, and the commands."""
+"""Projects on any catalog in the shared JVM: as ``harness``, with landing in S3, and the commands."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +38,7 @@ class Said(NamedTuple):
 
 @dataclass
 class SharedProject(ProjectHarness):
-    """A project on ``place``; ``call`` runs a command in this process. Its landing files are named as below ``landing/``."""
+    """A project on ``place``; ``call`` runs a command here. Landing files are named below ``landing/``."""
 
     place: Place = field(default_factory=lambda: Place("embedded", {}))
     call: Callable[..., Said] = field(default=lambda *_: Said(2, "", ""))
@@ -107,7 +107,7 @@ class SharedProject(ProjectHarness):
         return said
 
     def sql(self, text: str) -> list[Any]:
-        """A statement of another tool: Spark without lakesmith. ``{bronze.orders}`` is that table's name for Spark."""
+        """Runs a statement as another tool does, by Spark alone. ``{bronze.orders}`` is that table."""
         names = {str(name): physical(name) for name in self._names()}
         for name, here in names.items():
             text = text.replace("{" + name + "}", here)
@@ -138,7 +138,7 @@ class SharedProject(ProjectHarness):
 
 
 Make = Callable[..., SharedProject]
-"""What the fixture ``make`` is: called with a project's files, it makes the project on the place of the test."""
+"""Type of the fixture ``make``: called with a project's files, it makes the project on the test's place."""
 
 
 def grown(make: Make, files: Files, *batches: Iterable[Order]) -> SharedProject:

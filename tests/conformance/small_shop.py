@@ -1,4 +1,4 @@
-"""A small project with a table of each kind, the orders that land in it, and what its tables must hold: plain Python."""
+"""A small project with a table of each kind, its orders, and what its tables must hold, in plain Python."""
 
 import json
 from collections import Counter, defaultdict
@@ -55,7 +55,8 @@ PYTHON: Final = {
         """,
 }
 SUMS: Final = {
-    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM bronze.orders GROUP BY customer\n"
+    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM bronze.orders"
+    " GROUP BY customer\n"
 }
 SHOP: Final = ORDERS | LINES | NEWEST
 

@@ -1,7 +1,7 @@
 """A REST catalog whose answers come late, twice, with an error or not at all, each at each commit of a batch.
 
-Whatever it says, what it did counts: the run goes on or ends, the next one puts everything right, nothing is lost or doubled, and no file
-that a commit needs is deleted.
+Whatever it says, what it did counts: the run goes on or ends, the next one puts everything right, nothing is
+lost or doubled, and no file that a commit needs is deleted.
 """
 
 from collections import Counter
@@ -87,7 +87,8 @@ def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: s
     shop.land("orders/1.csv", csv(*SECOND))
     known = FAULTS[fault]
     arranged = proxy.at(Fault(COMMITS[commit], known.answer, known.after, known.twice, known.seconds))
-    # It is looked up what became of the ledger and of the publish; with others the batch is done anew, in the same run.
+    # It is looked up what became of the ledger and of the publish; with others the batch is done anew, in the
+    # same run.
     shop.must_run()
     assert arranged.met == 1
     proxy.clear()

@@ -1,4 +1,4 @@
-"""On every shared catalog: other engines read the tables of both examples by the text that ``lakesmith connect`` prints, in both formats."""
+"""On every shared catalog, other engines read both examples' tables by what ``lakesmith connect`` prints."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def example(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(params=[2, 3])
 def shop(request: pytest.FixtureRequest, make: Make, place: Place, example: Path) -> SharedProject:
-    """The example, whose files come one after the other, so that rows are updated and deleted; its tables in one format."""
+    """The example, its files landed one by one, so that rows change and go; tables in one format."""
     if not place.is_remote:
         pytest.skip("test_connect has the embedded catalog")
     kept = [path for folder in ("tables", "schemas") for path in sorted((example / folder).rglob("*.*"))]
@@ -39,7 +39,7 @@ def shop(request: pytest.FixtureRequest, make: Make, place: Place, example: Path
 
 
 def text_for(shop: SharedProject, engine: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What ``connect`` prints; the variables that it names in place of secrets are set, as a reader would do it."""
+    """Returns what ``connect`` prints; the variables that it names in place of secrets are set."""
     text = shop.must("connect", engine).out
     secrets = {
         f"local_{key}": value for key, value in shop.place.catalog.items() if re.search(r"key|password", key)

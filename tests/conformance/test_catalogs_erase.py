@@ -55,7 +55,7 @@ def test_nothing_is_left_of_them(make: Make) -> None:
 
 
 def left_behind(shop: SharedProject, table: str, path: str, name: str) -> str:
-    """A second file of the same bytes, as a writer leaves one that is killed before its commit; where it is."""
+    """Writes a second file of the same bytes, as a killed writer leaves one. Returns its path."""
     files = shop.outside(table).io
     there = f"{path.rpartition('/')[0]}/{name}"
     with files.new_input(path).open() as found, files.new_output(there).create() as made:
@@ -70,7 +70,8 @@ def test_what_killed_writers_left_is_looked_into(make: Make) -> None:
     of_lines = dict(shop.sql("SELECT order_id, _file FROM {silver.lines}"))
     files = dict(shop.sql("SELECT order_id, _file FROM {bronze.orders}"))
     manifest, manifest_list = shop.sql(
-        "SELECT path, snapshots.manifest_list FROM {bronze.orders}.all_manifests JOIN {bronze.orders}.snapshots"
+        "SELECT path, snapshots.manifest_list FROM {bronze.orders}.all_manifests"
+        " JOIN {bronze.orders}.snapshots"
         " ON reference_snapshot_id = snapshot_id ORDER BY committed_at LIMIT 1"
     )[0]
     of_silver = shop.sql("SELECT file_path FROM {silver.newest}.all_data_files")[0][0]

@@ -1,4 +1,4 @@
-"""Objects whose keys Hadoop would read as patterns, as other names, or not at all: read as what they are, each row naming its own."""
+"""Objects whose keys Hadoop takes for patterns or other names: read as they are, and named by each row."""
 
 import pytest
 from shared_project import Make

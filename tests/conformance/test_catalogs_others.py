@@ -1,4 +1,4 @@
-"""On every shared catalog: tables of others as inputs, in the target's own catalog and in one that is another, read and never written."""
+"""On every shared catalog: external tables as inputs, in the target's catalog and another, never written."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,8 @@ REPORTS = {
         delete_when: "amount = -1"
         query: SELECT order_id, customer, amount, version FROM shop.orders
         """,
-    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM shop.orders GROUP BY customer\n",
+    "tables/gold/sums.sql": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM shop.orders"
+    " GROUP BY customer\n",
 }
 
 
@@ -36,7 +37,7 @@ def shop(make: Make, place: Place) -> SharedProject:
 
 
 def reports(make: Make, shop: SharedProject, at: Place, catalog: Place | None = None) -> SharedProject:
-    """A project at ``at`` that reads the shop's orders: in its own catalog, or in ``catalog`` as another one."""
+    """A project at ``at`` that reads the shop's orders: in its own catalog, or in ``catalog``."""
     said: dict[str, Any] = {"table": f"{shop.place.prefix}bronze.orders"}
     more: dict[str, Any] = {}
     if catalog is not None:
@@ -53,7 +54,7 @@ def is_right(made: SharedProject, *landed: Order) -> None:
 
 
 def follow(made: SharedProject, shop: SharedProject) -> None:
-    """Reads what there is, what comes, and what is taken away, each as any input is; the shop stays as it is."""
+    """Existing, new and deleted rows are read as those of any input; the shop stays as it is."""
     assert {record.kind for record in made.must_run().published.values()} == {"full"}
     is_right(made, *FIRST)
     shop.take("orders/1.csv", csv(*SECOND))

@@ -1,4 +1,4 @@
-"""On every shared catalog: another machine publishes the same batch in the middle of one, as it may when a lease has run out under its holder."""
+"""On every shared catalog: another machine publishes the same batch during one, after a lease ran out."""
 
 from typing import Any
 

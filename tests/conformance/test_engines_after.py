@@ -1,5 +1,5 @@
-"""After every operation that living tables go through, other engines read the same rows: DuckDB and PyIceberg after each, a Spark that knows
-nothing of lakesmith at the end.
+"""After every operation that living tables go through, other engines read the same rows: DuckDB and PyIceberg
+after each, a Spark that knows nothing of lakesmith at the end.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""After an erasure nothing below the project, its caches and the folders of its sessions tells of the person: all bytes and names are looked at."""
+"""After an erasure no bytes or names in the project, its caches and session folders tell of the person."""
 
 import gzip
 import json
@@ -35,7 +35,8 @@ FILES = {
           files: {path: landing/visits/, pattern: "*.json.gz", format: json, on_erase: remove}
         columns: {email: string, page: string}
         """,
-    "tables/gold/pages.sql": "SELECT v.page, p.city, count(*) AS n FROM bronze.visits v JOIN silver.people p ON v.email = p.email GROUP BY ALL\n",
+    "tables/gold/pages.sql": "SELECT v.page, p.city, count(*) AS n FROM bronze.visits v JOIN silver.people p"
+    " ON v.email = p.email GROUP BY ALL\n",
 }
 Person = tuple[int, str, str]
 ROWS: dict[str, list[Person]] = {

@@ -1,7 +1,9 @@
-"""Two machines run one project on one shared target, again and again while files land, and one of them is killed.
+"""Two machines run one project on one shared target, again and again while files land, and one of them is
+killed.
 
-At the end every row that landed is in each table once, whatever died where. With a lease the other one waits until it runs out; without,
-both are at the same work at once, which the compare-and-swap of each publish settles. The suite has one kill, a soak draws some on each catalog.
+At the end every row that landed is in each table once, whatever died where. With a lease the other one waits
+until it runs out; without, both are at the same work at once, which the compare-and-swap of each publish
+settles. The suite has one kill, a soak draws some on each catalog.
 """
 
 import random
@@ -106,7 +108,7 @@ def test_two_that_are_killed_again_and_again(
 
 
 def _ended(one: RunProcess, two: RunProcess, fault: str, told: list[str]) -> None:
-    """Both have ended, and the one that was left alone well. (The killed one may have had nothing left to do at its point.)"""
+    """Both have ended, the surviving one well. (The killed one may have had nothing left to do.)"""
     first, second = one.end(), two.end()
     told.append(f"--- {fault}: {first.code}\n{first.output}\n--- the other: {second.code}\n{second.output}")
     assert first.code in (0, 1, -9), "\n".join(told)

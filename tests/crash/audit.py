@@ -1,8 +1,8 @@
 """Holds a lake against the oracle and against its own records. Reads it with PyIceberg, not with lakesmith.
 
-What is checked of every published table, whatever happened to the runs: it equals its definition over its inputs at the
-positions its record names (law 1); its records are one unbroken chain whose accounts add up (law 3); its sidecars, at the
-versions the record pins, hold what they must and nothing twice (law 2).
+What is checked of every published table, whatever happened to the runs: it equals its definition over its
+inputs at the positions its record names (law 1); its records are one unbroken chain whose accounts add up
+(law 3); its sidecars, at the versions the record pins, hold what they must and nothing twice (law 2).
 """
 
 import json
@@ -61,7 +61,7 @@ class Published:
         return next(iter(self.records.values()))
 
     def rows(self, snapshot: int | None = None) -> Rows:
-        """All rows, at the head or at a snapshot; read once, as reading them takes longer the more batches there were."""
+        """Returns all rows, at the head or at a snapshot. They are read once: the table has many batches."""
         at = snapshot or self.head
         if at not in self._read:
             self._read[at] = self.table.scan(snapshot_id=at).to_arrow().to_pylist()
@@ -71,8 +71,9 @@ class Published:
 class Audit:
     """One look at a shop's lake.
 
-    ``expired``: others have expired snapshots, so the oldest records may be gone. ``rewritten``: the tables whose rows
-    others have changed, so that a batch need not have begun with the rows that the one before it left.
+    ``expired``: others have expired snapshots, so the oldest records may be gone. ``rewritten``: the tables
+    whose rows others have changed, so that a batch need not have begun with the rows that the one before it
+    left.
     """
 
     def __init__(self, shop: Shop, expired: bool = False, rewritten: frozenset[str] = frozenset()) -> None:
@@ -180,7 +181,7 @@ def _tuples(rows: Rows, *columns: str) -> Counter[tuple[object, ...]]:
 
 
 def _check_chain(name: str, published: Published, audit: Audit) -> None:
-    """Nothing but compaction came after the newest record; each continues the one before it; each account adds up."""
+    """Only compaction follows the newest record; each record continues the last; each account adds up."""
     records = list(published.records.values())
     assert published.above <= {"replace"}, f"{name}: {published.above} after the newest record"
     oldest = records[-1]
@@ -237,7 +238,7 @@ def _check_attempts(audit: Audit, published: Published, lines: Rows) -> None:
 
 
 def _check_bronze_quarantine(audit: Audit, published: Published, newest: dict[str, Any]) -> None:
-    """Bad rows of files that were replaced since stay on record: only those of the newest versions are compared."""
+    """Bad rows of replaced files stay on record: only those of the newest versions are compared."""
     attempts = {line["attempt"] for line in newest.values()}
     bad = [
         row for row in audit.sidecar(published, "quarantine", "bronze.orders") if row["attempt"] in attempts

@@ -1,4 +1,5 @@
-"""A project to be killed, the files that land in it, and what its tables must hold, worked out in plain Python.
+"""A project to be killed, the files that land in it, and what its tables must hold, worked out in plain
+Python.
 
 The oracle knows the definitions in ``FILES`` and the landing files, and nothing of lakesmith.
 """
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILES = {
-    # Queries are not compiled, which takes a third of the time on a few rows: what is killed here is the same.
-    "lakesmith.yaml": "name: shop\ntargets: {local: {spark: {spark.sql.codegen.wholeStage: false, spark.sql.codegen.factoryMode: NO_CODEGEN}}}\n",
+    # Queries are not compiled, which takes a third of the time on a few rows: what is killed here is the
+    # same.
+    "lakesmith.yaml": "name: shop\ntargets: {local: {spark: {spark.sql.codegen.wholeStage: false,"
+    " spark.sql.codegen.factoryMode: NO_CODEGEN}}}\n",
     "tables/bronze/orders.yaml": (
         "source:\n"
         '  files: {path: landing/orders/, pattern: "*.csv", format: csv, on_changed_file: replace}\n'
@@ -55,7 +58,7 @@ ROWS = 40
 
 
 class Order(NamedTuple):
-    """A row of a file that parses. ``batch`` is the batch that took it, where that is known; a position counts from 1."""
+    """A row of a file that parses. ``batch`` took it, where that is known; ``position`` counts from 1."""
 
     order_id: int | None
     customer: str | None
@@ -93,7 +96,7 @@ class Shop:
         (self.root / "landing/orders").mkdir(parents=True, exist_ok=True)
 
     def land(self) -> str:
-        """A new file, with bad rows, deletes, late versions, and rows of the file before once more; returns its path."""
+        """Lands a file with bad rows, deletes, late versions and rows of the last file. Returns its path."""
         again = self._random.sample(self._lines, min(3, len(self._lines)))
         lines = [self._line() for _ in range(ROWS)]
         # The same version of the same order by another customer: the one that arrives later wins.
@@ -102,7 +105,7 @@ class Shop:
         return self._write(f"landing/orders/{len(self.landed):05}.csv", [*lines, *again, *ties])
 
     def replace(self) -> str:
-        """Changes a file in place: another content under the same name. Its rows are all good, and tie with no others."""
+        """Changes a file in place: same name, other content. Its rows are all good, and tie with none."""
         path = self._random.choice(sorted(self.landed))
         return self._write(path, [self._line(always_good=True) for _ in range(ROWS // 2)])
 
@@ -167,7 +170,7 @@ def bronze(files: dict[str, str]) -> Parsed:
 
 
 class Silver(NamedTuple):
-    """What a derived table makes of rows. ``gone`` maps the keys that are deleted to the version that deleted them."""
+    """What a derived table makes of rows. ``gone`` maps deleted keys to the version that deleted them."""
 
     rows: Counter[tuple[object, ...]]
     bad: Counter[tuple[object, ...]]

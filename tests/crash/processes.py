@@ -27,7 +27,7 @@ class Ended:
 
 @dataclass
 class RunProcess:
-    """A run that is under way in the project in ``root``. Leaving its ``with`` block kills it, if it is still there."""
+    """A run under way in the project in ``root``. Leaving its ``with`` block kills it if it still runs."""
 
     root: Path
     process: subprocess.Popen[str]
@@ -103,7 +103,7 @@ def holder_of(root: Path) -> dict[str, object] | None:
 
 
 def status(pid: int) -> str:
-    """The state of a process in a letter, as ``/proc`` tells it: T is stopped, Z ended; empty: there is none."""
+    """Returns a process's state as a letter of ``/proc``: T stopped, Z ended; empty: it does not exist."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

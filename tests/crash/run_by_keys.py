@@ -1,7 +1,8 @@
-"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them changes, and maintained after a few
-batches, as others are after hundreds.
+"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them
+changes, and maintained after a few batches, as others are after hundreds.
 
-``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after a kill; with 0 it keeps nobody out.
+``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after
+a kill; with 0 it keeps nobody out.
 """
 
 import os

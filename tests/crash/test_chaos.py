@@ -1,4 +1,5 @@
-"""The retail example under load, while its parts are killed: at the end all that was acknowledged is there once, and each table is right.
+"""The retail example under load, while its parts are killed: at the end all that was acknowledged is there
+once, and each table is right.
 
 The suite has a short one; a soak (``make soak``) has one of a minute for each of its histories.
 """
@@ -128,7 +129,8 @@ def test_whatever_dies_nothing_acknowledged_is_lost(shop: Shop) -> None:
     chance = random.Random(seed)
     shop.start()
     till = subprocess.Popen(
-        [*LAKESMITH, "send", "--url", f"http://127.0.0.1:{PORT}", "--rate", str(RATE), "--seconds", str(SECONDS),
+        [*LAKESMITH, "send", "--url", f"http://127.0.0.1:{PORT}", "--rate", str(RATE), "--seconds",
+            str(SECONDS),
          "--duplicate", "0.1", "--late", "0.1", "--bad", "0.05", "--patience", "120", "--json"],
         cwd=shop.root, env=shop.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
@@ -141,7 +143,8 @@ def test_whatever_dies_nothing_acknowledged_is_lost(shop: Shop) -> None:
             continue
         with suppress(psycopg.OperationalError):  # it is coming up again
             shop.postgres.do(
-                f"UPDATE products SET category = 'moved {len(struck)}' WHERE product_id = {chance.randrange(1, 41)}"
+                f"UPDATE products SET category = 'moved {len(struck)}'"
+                f" WHERE product_id = {chance.randrange(1, 41)}"
             )
     said, _ = till.communicate(timeout=300)
     told = f"seed {seed}, {struck}\n{said}\n{shop.log()[-3000:]}"

@@ -1,4 +1,4 @@
-"""An erasure that is killed: Python, its JVM, or both. Other commands go on, and the same call again ends it: nothing is left of the person."""
+"""An erasure whose Python, JVM or both are killed: other commands go on, and the same call again ends it."""
 
 import json
 import sys

@@ -1,7 +1,9 @@
-"""Batches that fail at every point of the way, in one process: what is published stays right, and the next run goes on.
+"""Batches that fail at every point of the way, in one process: what is published stays right, and the next
+run goes on.
 
-At each point the source fails first; in the next run it goes on, and all kinds of silver fail; in the next these go on, and
-gold fails, which goes on at the next point. After every run each table is compared with its definition.
+At each point the source fails first; in the next run it goes on, and all kinds of silver fail; in the next
+these go on, and gold fails, which goes on at the next point. After every run each table is compared with its
+definition.
 """
 
 from collections.abc import Iterator
@@ -129,5 +131,6 @@ def _failed(project: ProjectHarness) -> set[str]:
     assert result.code == 1
     failed = {str(event.table): event for event in result.events if type(event).__name__ == "TableFailed"}
     for event in failed.values():
-        assert ["arranged by a test" in problem.what for problem in event.problems] == [True], event  # type: ignore[attr-defined]
+        (problem,) = event.problems  # type: ignore[attr-defined]
+        assert "arranged by a test" in problem.what, event
     return set(failed)

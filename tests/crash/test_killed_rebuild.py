@@ -1,4 +1,4 @@
-"""A rebuild after an edit whose processes are killed with the new rows written: readers have the old ones, the next run the new."""
+"""A rebuild killed after its rows are written: readers have the old rows, the next run publishes the new."""
 
 import pytest
 from harness import MakeShop

@@ -1,8 +1,9 @@
-"""Whole runs that are killed: Python, its JVM, or both, at every boundary of a batch and in the middle of a commit.
+"""Whole runs that are killed: Python, its JVM, or both, at every boundary of a batch and in the middle of a
+commit.
 
-One project goes through all of it: before each run something lands, each run dies somewhere else, and after each death
-everything that is published must be right as far as it goes. The last runs are left alone, and everything must be there.
-One death is there at each commit, the others take turns.
+One project goes through all of it: before each run something lands, each run dies somewhere else, and after
+each death everything that is published must be right as far as it goes. The last runs are left alone, and
+everything must be there. One death is there at each commit, the others take turns.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""A machine that is out of order: a full disk, a warehouse that may not be written, a catalog that others keep locked."""
+"""A machine out of order: a full disk, a warehouse that cannot be written, a catalog that others lock."""
 
 import subprocess
 import sys
@@ -111,7 +111,8 @@ def test_a_disk_that_is_full_in_the_middle_of_a_batch(
 
 
 def test_a_warehouse_that_may_not_be_written(tmp_path: Path, session: SessionHandle) -> None:
-    # Not the whole of .lakesmith: the session keeps the catalog's file open, and a busy disk cannot be made read-only.
+    # Not the whole of .lakesmith: the session keeps the catalog's file open, and a busy disk cannot be made
+    # read-only.
     where = ".lakesmith/warehouse"
     shop = Shop(tmp_path / "shop", seed=23)
     with disk(shop.root / where, SMALL):
@@ -176,7 +177,7 @@ def test_a_catalog_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path, ses
 def test_a_catalog_that_stays_locked(
     tmp_path: Path, session: SessionHandle, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is said who is in the way, not that Spark failed; and nothing counts. (With less patience than in real life.)"""
+    """The error names who is in the way, not Spark; nothing counts. (With little patience.)"""
     shop = Shop(tmp_path / "shop", seed=31)
     shop.land()
     project = impatient(ProjectHarness(shop.root, session, FILES), monkeypatch)
@@ -229,7 +230,8 @@ MACHINES_FILES = {
           files: {path: landing/, format: csv}
         columns: {id: bigint, name: string, at: timestamp}
         """,
-    "tables/silver/names.sql": "SELECT id, upper(name) AS upper, lower(name) AS lower, initcap(name) AS initcap FROM bronze.people",
+    "tables/silver/names.sql": "SELECT id, upper(name) AS upper, lower(name) AS lower, initcap(name) AS"
+    " initcap FROM bronze.people",
     "tables/silver/times.yaml": "deterministic: true",
     "tables/silver/times.py": """
         from datetime import datetime

@@ -1,5 +1,5 @@
-"""Maintenance that is killed: Python, its JVM, or both, between two pieces and in the middle of one. What is published stays right, and the next
-call goes on.
+"""Maintenance that is killed: Python, its JVM, or both, between two pieces and in the middle of one. What is
+published stays right, and the next call goes on.
 """
 
 import json

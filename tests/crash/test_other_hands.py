@@ -1,4 +1,4 @@
-"""What other tools do to tables between batches and in the middle of them: rollbacks, drops, compaction, expiry, writes."""
+"""What other tools do to tables between and during batches: rollbacks, drops, compaction, expiry, writes."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ from harness import ProjectHarness, RunResult, refresh_by_keys
 from killed_shop import FILES, Shop
 
 from lakesmith.execute import faults
+from lakesmith.execute.events import TableRedone
 from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
@@ -120,7 +121,7 @@ def at_first(point: str, table: str, action: Callable[[], None]) -> None:
 
 def redone(result: RunResult, table: str) -> list[str]:
     """Why the table's batch was done again."""
-    return [event.reason for event in result.of(table) if type(event).__name__ == "TableRedone"]  # type: ignore[attr-defined]
+    return [event.reason for event in result.of(table) if isinstance(event, TableRedone)]
 
 
 # Rollbacks
@@ -164,7 +165,7 @@ def test_a_rollback_of_every_table(lake: Lake) -> None:
 
 @pytest.mark.parametrize("table", [BRONZE, KEYED, PLAIN])
 def test_a_rollback_into_the_middle_of_a_batch_doubles_nothing(lake: Lake, table: str) -> None:
-    """Main is set to a snapshot that has a batch's rows and not yet its record: a point lakesmith never publishes."""
+    """Main is set to a snapshot with a batch's rows but no record yet, which lakesmith never does."""
     state = lake.project.state(table)
     middle = next(snapshot for snapshot in state.ancestors(lake.head(table)) if snapshot.record is None)
     lake.roll_back(table, middle.snapshot_id)
@@ -209,7 +210,8 @@ def test_a_table_that_is_created_again_in_the_middle_of_a_batch(own_lake: Lake, 
         own_lake.sql(f"DROP TABLE lake.{KEYED} PURGE")
         own_lake.sql(
             f"CREATE TABLE lake.{KEYED} (order_id bigint, customer string, amount bigint, op string, "
-            "changed_at timestamp) USING iceberg TBLPROPERTIES ('format-version' = '3', 'lakesmith.project' = 'shop')"
+            "changed_at timestamp) USING iceberg TBLPROPERTIES ('format-version' = '3', 'lakesmith.project'"
+            " = 'shop')"
         )
 
     at_first(point, KEYED, again)

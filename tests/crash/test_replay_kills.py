@@ -31,7 +31,7 @@ POINTS = (
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten orders, four of them over the limit and in quarantine; then the limit is set so that all but one are good."""
+    """Ten orders, four of them in quarantine by a limit; then a limit by which all but one are good."""
     root = tmp_path_factory.mktemp("replay") / "shop"
     (root / "tables" / "bronze").mkdir(parents=True)
     (root / "landing").mkdir()
@@ -77,7 +77,7 @@ def test_no_row_is_lost_or_doubled_by_a_replay_that_is_killed(root: Path, fault:
 
 
 def test_a_replay_after_those_that_died_has_nothing_left_to_do(root: Path) -> None:
-    """The last one that was killed had published its batch: nine rows are in the table, the tenth stays bad."""
+    """The last killed replay had published its batch: nine rows are in the table, the tenth stays bad."""
     again = run(root, None, REPLAY)
     assert again.code == 0, again.output
     assert whereabouts(root) == (ids(1, 10), ids(10, 11))

@@ -1,4 +1,4 @@
-"""A file that is skipped without a JVM, by a process that is killed: it is skipped on record or it is not, and nothing else moves."""
+"""Files skipped without a JVM by a process that is killed: skipped on record or not, nothing in between."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ def heads(shop: Shop) -> dict[str, int]:
     ],
 )
 def test_a_writer_that_goes_on_after_another_has_published_changes_nothing(shop: Shop, fault: str) -> None:
-    """The JVM is stopped with a write or a whole commit before it; Python, which holds the lock, is killed."""
+    """The JVM is stopped with a write or a whole commit to go; Python, which holds the lock, is killed."""
     shop.land()
     with RunProcess.start(shop.root, fault) as stopped:
         jvm = stopped.wait_for_jvm()

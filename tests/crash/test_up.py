@@ -1,4 +1,4 @@
-"""A project that is kept alive: events are posted, processes are killed, and every acknowledged event is in the lake once."""
+"""A project under ``up``: events are posted, processes are killed, every acknowledged event is there once."""
 
 import json
 import os
@@ -22,7 +22,8 @@ FILES = {
     "tables/bronze/sales_raw.yaml": "source:\n  http: {path: /sales, tokens: [SALES_TOKEN]}\n"
     "columns: {price: 'decimal(10,2)', sale_time: timestamp, product_id: {type: bigint, required: true}}\n",
     "tables/silver/sales.sql": "SELECT product_id, price, sale_time FROM bronze.sales_raw",
-    "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS total, count(*) AS sales"
+    "tables/gold/by_minute.sql": "SELECT window(sale_time, '1 minute').start AS window_start, sum(price) AS"
+    " total, count(*) AS sales"
     " FROM silver.sales GROUP BY window(sale_time, '1 minute')",
 }
 TOKEN = "till-7-secret"
@@ -230,7 +231,8 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins", kept)
     wait_until(lambda: "  silver.sales: " in kept.log(), "a table's line is there when its batch is", kept)
 
-    # An intake that is killed meanwhile does not wait for the batch: it is replaced, and what is sent waits for it.
+    # An intake that is killed meanwhile does not wait for the batch: it is replaced, and what is sent waits
+    # for it.
     before = kept.intake()
     os.kill(before, signal.SIGKILL)
     kept.sell(2)

@@ -1,4 +1,4 @@
-"""Spark that a command in a terminal leaves behind: the next command has it, and whatever becomes of it costs a cold start, nothing else."""
+"""Spark kept warm by a command in a terminal: the next one has it; losing it costs a cold start at most."""
 
 import os
 import pty

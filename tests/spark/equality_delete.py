@@ -9,7 +9,7 @@ from lakesmith.spark.iceberg.commits import JavaTables
 
 
 def delete_equal(shop: ProjectHarness, table: str, city: str) -> None:
-    """Deletes the rows of a ``city`` as a streaming engine does: by a file that says so, without looking at the rows."""
+    """Deletes the rows of a ``city`` as a streaming engine does: by an equality delete."""
     iceberg = JavaTables(shop.spark).load(TableName.parse(table))
     jvm: Any = shop.spark._jvm
     package = jvm.org.apache.iceberg
@@ -28,7 +28,7 @@ def delete_equal(shop: ProjectHarness, table: str, city: str) -> None:
 
 
 def equality_writer(jvm: Any, table: Any, fields: tuple[Any, Any], output: Any, partition: Any) -> Any:
-    """Iceberg's writer of such a file in a partition; ``fields``: the ids of the columns that have to be equal, and their schema."""
+    """Iceberg's writer of equality deletes in a partition. ``fields``: the columns' ids, and their schema."""
     package, (ids, schema) = jvm.org.apache.iceberg, fields
     if jvm.org.apache.iceberg.IcebergBuild.version().startswith("1.10."):
         older = package.data.GenericAppenderFactory(table.schema(), table.spec(), ids, schema, None)

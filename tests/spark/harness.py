@@ -1,12 +1,14 @@
-"""Whole projects in tests: folders made by the test, run in-process on the shared JVM, each with a lake of its own.
+"""Whole projects in tests: folders made by the test, run in-process on the shared JVM, each with a lake of
+its own.
 
     project = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": "..."})
     project.land("landing/orders/1.csv", "id,city\\n1,Oslo\\n")
     assert project.run().code == 0
     assert project.rows("bronze.orders", "id", "city") == [(1, "Oslo")]
 
-Each harness has a Spark session of its own in the shared JVM (a session has its own catalogs), whose catalog ``lake`` lies
-in the project's ``.lakesmith``, where a real run has it. Whatever the commands read without a JVM is therefore there too.
+Each harness has a Spark session of its own in the shared JVM (a session has its own catalogs), whose catalog
+``lake`` lies in the project's ``.lakesmith``, where a real run has it. Whatever the commands read without a
+JVM is therefore there too.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 from lakesmith.spark.start.settings import drafts_conf
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Spark then walks through expressions instead of compiling each query: on a few rows that takes a third less time."""
+"""Spark then interprets expressions instead of compiling them: a third less time on a few rows."""
 
 
 def refresh_by_keys(patch: pytest.MonkeyPatch) -> None:
@@ -86,10 +88,11 @@ def _table_of(event: Event) -> object:
 
 @dataclass
 class ProjectHarness:
-    """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if there is none.
+    """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if
+    there is none.
 
-    ``compiled``: its session compiles queries, as users' do. What each kind of table gives is tested so, and by all tests that
-    start processes of their own. ``approves``: whatever its runs would lose may go.
+    ``compiled``: its session compiles queries, as users' do. What each kind of table gives is tested so, and
+    by all tests that start processes of their own. ``approves``: whatever its runs would lose may go.
     """
 
     root: Path
@@ -133,7 +136,7 @@ class ProjectHarness:
         self.write({f"tables/{table.replace('.', '/')}.sql": query for table, query in queries.items()})
 
     def land(self, name: str, content: str | bytes, modified_ns: int | None = None) -> Path:
-        """Writes a landing file as it is; ``modified_ns`` sets its modification time (nanoseconds since the epoch)."""
+        """Writes a landing file as it is. ``modified_ns``: its time of change, in ns since the epoch."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -154,7 +157,7 @@ class ProjectHarness:
     def run(
         self, *patterns: str, full: Iterable[str] = (), parallel: int = 2, approve: Iterable[str] = ()
     ) -> RunResult:
-        """What ``lakesmith run PATTERNS --full-refresh FULL --approve APPROVE`` does, but for the start of the JVM."""
+        """Does what ``run PATTERNS --full-refresh FULL --approve APPROVE`` does, on the shared JVM."""
         project, graph = self.load()
         lake = Lake.open(project)
         approve = map(str, graph.order) if self.approves else approve
@@ -256,11 +259,12 @@ class ProjectHarness:
 
 
 MakeShop = Callable[..., ProjectHarness]
-"""What the fixture ``make_shop`` is: called with the files and options of a ``ProjectHarness``, it makes the test's own."""
+"""Type of the fixture ``make_shop``: called with files and options of a ``ProjectHarness``, it makes one."""
 
 
 def _texts(frame: DataFrame) -> Counter[tuple[str, ...]]:
-    """Rows as the bytes of Spark's own texts: they tell signs of zeros, invalid UTF-8 and dates that Python lacks.
+    """Rows as the bytes of Spark's own texts: they tell signs of zeros, invalid UTF-8 and dates that Python
+    lacks.
 
     Columns are in the order of their names.
     """

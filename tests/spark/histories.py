@@ -1,4 +1,4 @@
-"""Histories of a lake: what lands, what other tools do, what fails. Steps are frozen data; a history prints as what it is."""
+"""Histories of a lake: what lands, what other tools do, what fails. Steps are printable frozen data."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -34,7 +34,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Land:
-    """Files with versions (key, seq) of a table's rows: new, late and deleting ones as they come, in ``files`` parts; maybe none."""
+    """Lands versions (key, seq) of a table's rows in ``files`` files: new, late, deleting ones, or none."""
 
     table: str
     versions: tuple[tuple[int | str, int], ...] = ()
@@ -111,7 +111,7 @@ class Expire:
         if not lake.is_there(self.table) or (
             self.table.startswith("bronze") and not lake.is_published(self.table)
         ):
-            return  # What a sourced table has consumed could not be told any more: that is for test_other_hands.
+            return  # A sourced table would not know what it has consumed: that is for test_other_hands.
         lake.call(
             "expire_snapshots", self.table, "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
         )
@@ -120,7 +120,7 @@ class Expire:
 
 @dataclass(frozen=True)
 class RollBack:
-    """Sets a table back to an earlier batch, ``back`` ones ago: by Spark's own procedure, or as ``lakesmith rollback`` does, with or without those below."""
+    """Rolls a table back by ``back`` batches: by Spark, or as the command does, alone or with those below."""
 
     table: str
     back: int = 1
@@ -250,7 +250,7 @@ _WRITTEN_IN_SQL = [name for name, shape in BY_NAME.items() if name.startswith("g
 
 
 def steps(derived: tuple[str, ...]) -> st.SearchStrategy[Step]:
-    """Any step on a lake with these derived tables, but for ``AddColumn``, after which most tables are computed as a whole."""
+    """Any step on a lake with these derived tables but ``AddColumn``, after which most tables are rebuilt."""
     table, above = st.sampled_from(TABLES), st.sampled_from(derived)
     anywhere = st.one_of(table.map(lambda name: f"bronze.{name}"), above)
     nth = st.integers(0, 20)

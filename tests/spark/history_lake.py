@@ -1,6 +1,7 @@
 """A lake that goes through histories, and what its tables must hold, worked out in plain Python and DuckDB.
 
-The model knows what landed and what others did to the bronze tables; nothing in it knows how lakesmith or Spark refresh.
+The model knows what landed and what others did to the bronze tables; nothing in it knows how lakesmith or
+Spark refresh.
 """
 
 import math
@@ -21,6 +22,7 @@ from shapes import with_inputs
 from lakesmith.catalog.record import Account
 from lakesmith.errors import StateError
 from lakesmith.execute import faults
+from lakesmith.execute.events import TableFailed, TableRedone, TableStarted
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.past import roll_back
@@ -32,7 +34,8 @@ Rows = Counter[Row]
 class Lake:
     """A project with these shapes (and what they read) and its model.
 
-    ``refreshed``: by what strategies tables were, where any other would have been wrong. ``accounts``: of their last batches.
+    ``refreshed``: by what strategies tables were, where any other would have been wrong. ``accounts``: of
+    their last batches.
     """
 
     def __init__(
@@ -115,7 +118,7 @@ class Lake:
         return tuple(shape for shape in self.shapes if shape.name in wanted)
 
     def disturb(self, *tables: str) -> None:
-        """These tables, and all that live on rows that are only added to them, may be refreshed by any means next time."""
+        """Allows any strategy for the next refresh of these tables, and of those that append from them."""
         self.loose.update(tables)
         for shape in self.shapes:
             if shape.kinds == APPEND and shape.inputs & self.loose:
@@ -181,9 +184,9 @@ class Lake:
             assert not wrong, "\n".join(wrong)
 
     def _run_well(self, names: Sequence[str]) -> RunResult:
-        """A run. Where it cannot be told any more what a derived table has consumed (LS501), it is built anew, as is advised."""
+        """Runs. Tables whose consumed input is unknown (LS501) are rebuilt, as the message advises."""
         result = self.project.run(*names)
-        lost = [str(event.table) for event in result.events if type(event).__name__ == "TableFailed"]  # type: ignore[union-attr]
+        lost = [str(event.table) for event in result.events if isinstance(event, TableFailed)]
         if result.code and {problem.code for problem in result.problems} == {"LS501"}:
             assert not [table for table in lost if table.startswith("bronze")]
             self.disturb(*lost)
@@ -194,7 +197,7 @@ class Lake:
     def run_disturbed(
         self, shapes: Sequence[Shape], point: str, nth: int, action: Callable[[str], None]
     ) -> None:
-        """A run in which ``action`` is done when the ``nth`` table first comes by ``point``. It may fail by that alone."""
+        """Runs, and does ``action`` when the ``nth`` table first passes ``point``, which may make it fail."""
         names = [*self.sourced_and_keyed(), *(shape.name for shape in shapes)]
         table = names[nth % len(names)]
         left, before = [action], {name: self._attempt(name) for name in self.bronze}
@@ -231,7 +234,8 @@ class Lake:
                 )
 
     def _check_accounts(self, result: RunResult, also: frozenset[str] = frozenset()) -> None:
-        """What each batch added and took leads from the rows that the one before it left to those that it left.
+        """What each batch added and took leads from the rows that the one before it left to those that it
+        left.
 
         ``also``: what others may have changed besides the loose ones.
         """
@@ -274,7 +278,7 @@ class Lake:
         return Counter(zip(*(_plain(column.to_pylist()) for column in rows.columns), strict=True))
 
     def _in_order(self, table: str, there: Sequence[str]) -> list[str]:
-        """The columns as the definition gives them: a table that was edited keeps those it had where they are."""
+        """The columns as the definition gives them: an edited table keeps those it had where they are."""
         analysis = self.project.load()[1].node(TableName.parse(table)).analysis
         given = (analysis and analysis.output_columns) or ()
         return [*given, *(name for name in there if name not in given)]
@@ -307,8 +311,10 @@ class Lake:
 
 
 def _reason(result: RunResult, name: str) -> str:
-    said = [event for event in result.of(name) if type(event).__name__ in ("TableStarted", "TableRedone")]
-    return "; ".join(str(getattr(event, "reason", None) or event.step.reason) for event in said)  # type: ignore[union-attr]
+    said = [event for event in result.of(name) if isinstance(event, TableStarted | TableRedone)]
+    return "; ".join(
+        event.reason if isinstance(event, TableRedone) else str(event.step.reason) for event in said
+    )
 
 
 def _plain(values: list[Any]) -> list[Any]:
@@ -361,7 +367,8 @@ def _files() -> list[tuple[str, str]]:
         files += [
             (
                 f"tables/bronze/{name}.yaml",
-                f"source:\n  files: {{path: landing/{name}/, format: csv, on_new_column: evolve}}\ncolumns: {{{declared}}}\n",
+                f"source:\n  files: {{path: landing/{name}/, format: csv, on_new_column: evolve}}\n"
+                f"columns: {{{declared}}}\n",
             ),
             *Newest().files(name).items(),
         ]

@@ -1,6 +1,8 @@
-"""The rows that go through histories, the bronze tables they land in, and the keyed tables above those, in plain Python.
+"""The rows that go through histories, the bronze tables they land in, and the keyed tables above those, in
+plain Python.
 
-Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie is open.
+Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie
+is open.
 """
 
 import random
@@ -19,7 +21,8 @@ FOREIGN = 1000
 
 COLUMNS = {
     "orders": {
-        "id": "int", "seq": "int", "op": "string", "customer": "int", "item": "string", "amount": "decimal(10,2)",
+        "id": "int", "seq": "int", "op": "string", "customer": "int", "item": "string",
+        "amount": "decimal(10,2)",
         "sold": "timestamp",
     },
     "customers": {"id": "int", "seq": "int", "op": "string", "city": "string"},
@@ -37,7 +40,7 @@ OWN_COLUMNS = "_source_file, _source_position, _source_modified_at, _ingested_at
 
 
 def row_of(table: str, key: int | str, seq: int) -> Row:
-    """The version ``seq`` of a row, in the table's columns and, from ``ADDED`` on, with a note. Every fifth deletes."""
+    """The version ``seq`` of a row, from ``ADDED`` on with a note. Every fifth version is a delete."""
     dice = random.Random(f"{table} {key} {seq}")
     op = "D" if seq % 5 == 4 else dice.choice("IU")
     values = _VALUES[table](dice) if op != "D" else (None,) * (len(COLUMNS[table]) - 3)
@@ -107,7 +110,7 @@ class Newest:
 
 @dataclass
 class Bronze:
-    """What a bronze table holds: its rows, and the files it has taken; as it was at the snapshots of before."""
+    """A bronze table's rows and ingested files, now and at its earlier snapshots."""
 
     name: str
     landed: dict[str, tuple[Row, ...]] = field(default_factory=dict)

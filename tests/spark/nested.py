@@ -1,4 +1,4 @@
-"""What the tests of types within types share: sources with nested columns, files for them, and what a run made of those."""
+"""Helpers of the tests of nested types: sources with nested columns, files for them, results of runs."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _SOURCE = """
 
 
 def source(name: str, format_: str, policy: str, columns: dict[str, str]) -> dict[str, str]:
-    """The file of the table ``bronze.NAME``, with an ``id`` and these columns, which takes what is in ``landing/NAME``."""
+    """The file of the table ``bronze.NAME``, with ``id`` and these columns, which reads ``landing/NAME``."""
     lines = "".join(f"  {json.dumps(column)}: {json.dumps(kind)}\n    " for column, kind in columns.items())
     text = _SOURCE.format(name=name, format=format_, policy=policy, columns=lines)
     return {f"tables/bronze/{name}.yaml": text}
@@ -37,7 +37,7 @@ def json_lines(*rows: Any) -> str:
 
 
 def land_parquet(shop: ProjectHarness, name: str, rows: list[dict[str, Any]], schema: Any = None) -> None:
-    """A Parquet file ``landing/NAME.parquet`` of Arrow's making, of types that it infers if there is no ``schema``."""
+    """Lands ``landing/NAME.parquet``, written by Arrow, of inferred types if there is no ``schema``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,7 +1,8 @@
-"""What keyed tables must hold, said once more in plain Python: nothing here knows how lakesmith or Spark get there.
+"""What keyed tables must hold, said once more in plain Python: nothing here knows how lakesmith or Spark get
+there.
 
-A history is a list of *arrivals*: rows as they came, each with its batch, file and position. The state of a keyed table
-after any prefix of it is decided key by key by the greatest version, and by nothing else.
+A history is a list of *arrivals*: rows as they came, each with its batch, file and position. The state of a
+keyed table after any prefix of it is decided key by key by the greatest version, and by nothing else.
 """
 
 import csv
@@ -34,7 +35,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Keyed:
-    """A keyed table's settings, as functions and names. ``by_arrival``: False where only values can settle ties. ``newest``: nulls are."""
+    """A keyed table's settings. ``by_arrival``: False if only values settle ties. ``newest``: nulls are."""
 
     key: tuple[str, ...]
     latest_by: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class Keyed:
 
 @dataclass(frozen=True)
 class State:
-    """The state a history leads to: the rows by key, the deleted keys with the version that deleted them, the bad rows."""
+    """The state after a history: rows by key, deleted keys with the deleting version, number of bad rows."""
 
     rows: Mapping[tuple[Any, ...], Row]
     deleted: Mapping[tuple[Any, ...], tuple[Any, ...]]
@@ -133,7 +134,7 @@ class LandingFile:
 
 
 def random_history(seed: int, batches: int) -> list[list[LandingFile]]:
-    """A history of ``batches`` batches with several files each. Few keys and versions, so that everything collides."""
+    """A history of ``batches`` batches of several files. Few keys and versions: everything collides."""
     chance = random.Random(seed)
     seen: list[Row] = []
     return [_random_batch(chance, batch, seen) for batch in range(batches)]

@@ -1,4 +1,5 @@
-"""What tables that keep versions must hold, in plain Python: nothing here knows how lakesmith or Spark get there.
+"""What tables that keep versions must hold, in plain Python: nothing here knows how lakesmith or Spark get
+there.
 
 A key's past is told from its beginning, one version after the other, as a person would.
 """
@@ -12,7 +13,7 @@ from oracle import Arrival, Keyed, Row
 
 @dataclass(frozen=True)
 class Kept:
-    """A row: the newest version it stands for, and the time it holds. ``until`` None of a row that is closed: no time is known."""
+    """A row: its newest version, and when it holds. A closed row whose ``until`` is None has no known end."""
 
     row: Row
     since: Any

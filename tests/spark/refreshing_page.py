@@ -1,4 +1,4 @@
-"""The page on refreshing, in parts: the tables on it, by their files, and what it shows ``explain`` to say of them."""
+"""The page on refreshing, in parts: its tables, by their files, and the ``explain`` that it shows of them."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ SHOWN: Final = dict(re.findall(r"^```console\n\$ lakesmith explain (\S+)\n(.*?)^
 
 
 def strategies() -> dict[str, str]:
-    """What each table that is shown is refreshed by, in the page's order. Raises AssertionError where none is shown."""
+    """Returns the strategy of each table shown, in the page's order. Fails where a table shows none."""
     found = {table: re.search(r"^  (\w+):", shown, re.MULTILINE) for table, shown in SHOWN.items()}
     assert all(found.values()), found
     return {table: match[1] for table, match in found.items() if match}

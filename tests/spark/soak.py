@@ -1,4 +1,4 @@
-"""How much of what is random or slow is tested: a little in the suite, and far more of it in a soak (``make soak``)."""
+"""How much of the random or slow tests runs: a little in the suite, far more in a soak (``make soak``)."""
 
 import os
 import random
@@ -12,7 +12,7 @@ Case = TypeVar("Case")
 
 
 def seeds(first: int) -> list[int]:
-    """The seed of the suite's one history; in a soak as many more as it draws. A test's name says its seed."""
+    """Returns the seed of the suite's history, in a soak as many more as it draws. Tests are named by it."""
     return [first, *(random.randrange(10**9) for _ in range(SOAK))]
 
 

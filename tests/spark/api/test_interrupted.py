@@ -1,4 +1,4 @@
-"""Ctrl-C while a run or a query is under way in the Python API: raised soon, nothing published, and the next call works."""
+"""Ctrl-C during a run or a query of the Python API: raised soon, nothing published, the next call works."""
 
 import signal
 import threading

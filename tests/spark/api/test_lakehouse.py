@@ -75,7 +75,7 @@ def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:
 def test_once_it_is_warm_small_inputs_are_looked_at_as_well(
     shop: lakesmith.Lakehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command of its own would compute the table as a whole; what ``plan`` says is what ``run`` does, in both."""
+    """A command of its own computes the table in full; what ``plan`` says is what ``run`` does."""
     monkeypatch.setattr(limits, "SUMMED_WHOLE_WARM_BELOW_BYTES", 0)
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
     shop.run()

@@ -1,6 +1,8 @@
-"""The examples of docs/orchestrators.md as they stand: in a Jupyter kernel, as Dagster's assets, as Airflow's tasks.
+"""The examples of docs/orchestrators.md as they stand: in a Jupyter kernel, as Dagster's assets, as Airflow's
+tasks.
 
-``make orchestrators`` installs Jupyter's kernel and Dagster. Airflow is large: without it, two classes stand in for its own.
+``make orchestrators`` installs Jupyter's kernel and Dagster. Airflow is large: without it, two classes stand
+in for its own.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def example(title: str) -> dict[str, Any]:
 
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
-    """The project ``shop`` in the working folder, with one file landed, on the session that all tests share."""
+    """The project ``shop`` in the working folder, with one file landed, on the shared session."""
     project = ProjectHarness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n3,Oslo\n")
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)

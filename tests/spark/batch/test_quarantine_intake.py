@@ -1,4 +1,4 @@
-"""What would be lost in silence at intake: columns spelt otherwise than declared, and files without a header."""
+"""Silent losses at intake: columns spelt otherwise than declared, and files without a header."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables set back to a point of their past: progress goes back with the rows, and what is made from them follows."""
+"""Tables rolled back: progress goes back with the rows, and the tables made from them follow."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

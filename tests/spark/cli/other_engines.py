@@ -1,4 +1,4 @@
-"""The texts of ``lakesmith connect``, run: by engines that know nothing of lakesmith, with what this machine has in place of downloads."""
+"""Runs the texts of ``lakesmith connect`` by engines without lakesmith, with local packages for downloads."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def _utc(value: Any) -> Any:
 
 
 def by_duckdb(text: str, names: Iterable[str], catalog: str = "") -> dict[str, pa.Table]:
-    """The text itself; extensions are loaded from their packages, as there is no network here to install them from."""
+    """The text itself, but that extensions are loaded from their packages: there is no network here."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     connection.execute("SET TimeZone = 'UTC'")
     for name in ("avro", "httpfs", "iceberg"):
@@ -65,7 +65,7 @@ def by_pyiceberg(text: str) -> dict[str, pa.Table]:
 
 
 def by_spark(text: str, names: Iterable[str], folder: Path, jars: Sequence[str]) -> dict[str, pa.Table]:
-    """A process that knows nothing of lakesmith; its jars are those that the text names, from where they were fetched already."""
+    """Runs a process without lakesmith. The jars that the text names come from where they were fetched."""
     names = list(names)
     packages = re.search(r'"spark.jars.packages": "(.*)"', text)
     assert packages is not None

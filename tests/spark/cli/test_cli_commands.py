@@ -1,4 +1,4 @@
-"""The example ``customer-orders`` through the command line, in this process, on the shared JVM: what each command says."""
+"""The example ``customer-orders`` through the command line, in this process: what each command says."""
 
 import csv
 import io
@@ -353,7 +353,7 @@ POISON = "not,the,columns,of,it,all\n1,2,3,4,5,6\n"
 
 @pytest.fixture
 def past(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """A table with two batches, and a file that is in its way; no command but ``run`` and ``query`` may start a JVM."""
+    """A table with two batches, and a file in its way. Only ``run`` and ``query`` may start a JVM."""
     for hour in ("20240531_22", "20240531_23"):
         shop.arrive(hour)
         shop.must("run", "bronze.orders")
@@ -382,7 +382,8 @@ def test_a_file_that_was_never_taken_is_skipped_and_forgotten_without_a_jvm(past
     assert record.parent == state.head.record.attempt  # type: ignore[union-attr]
     assert (after.columns, after.uuid, after.properties) == (state.columns, state.uuid, state.properties)
     assert set(after.refs) == {"main", "lakesmith_record"}
-    # What Iceberg itself makes of it: the rows, by whatever way, the history, and the ids that rows have for good.
+    # What Iceberg itself makes of it: the rows, by whatever way, the history, and the ids that rows have for
+    # good.
     spark = past.harness.spark
     assert past.harness.rows("bronze.orders") == before
     assert past.harness.frame("bronze.orders", as_of=after.refs["main"]).count() == 20
@@ -400,7 +401,8 @@ def test_a_file_that_was_never_taken_is_skipped_and_forgotten_without_a_jvm(past
     assert len({row[0] for row in rows}) == len(rows) == past.harness.count("bronze.orders") > 20
     assert set(ids) <= {row[0] for row in rows}
     spark.sql(
-        "CALL lake.system.expire_snapshots(table => 'bronze.orders', older_than => TIMESTAMP '2999-01-01', retain_last => 1)"
+        "CALL lake.system.expire_snapshots(table => 'bronze.orders', older_than => TIMESTAMP '2999-01-01',"
+        " retain_last => 1)"
     ).collect()
     assert past.harness.count("bronze.orders") == past.harness.frame("bronze.orders").count() == len(rows)
     past.must("run", "bronze.orders")
@@ -445,7 +447,8 @@ def test_a_skip_without_a_jvm_gives_way_to_other_writers(past: Shop) -> None:
     spark, done = past.harness.spark, []
 
     def interfere() -> None:
-        # First something that leaves main where it is, then something that moves it: the batch goes on from both.
+        # First something that leaves main where it is, then something that moves it: the batch goes on from
+        # both.
         done.append(len(done))
         if len(done) == 1:
             spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('theirs' = 'kept')").collect()

@@ -1,4 +1,4 @@
-"""The printed snippets, run: other engines read the same rows of the examples as ``lakesmith query``, deletion vectors included."""
+"""The printed snippets, run: other engines read the same rows as ``lakesmith query``, deletes included."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A project's folder that was copied or moved: nothing is written to the original's tables, and `relocate` makes the files here its own."""
+"""A copied or moved project never writes to the original's tables; `relocate` makes its files its own."""
 
 import json
 import shutil
@@ -22,8 +22,10 @@ FILES = {
         rules: |
           Rules = [ ColumnValues "at" > 0 ]
         """,
-    "tables/silver/vectors.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\ndelete_when: \"op = 'D'\"\n",
-    "tables/silver/positions.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\nformat_version: 2\npartition_by: [op]\n",
+    "tables/silver/vectors.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\n"
+    "delete_when: \"op = 'D'\"\n",
+    "tables/silver/positions.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\nformat_version: 2\n"
+    "partition_by: [op]\n",
     "tables/gold/number.sql": "SELECT count(*) AS n, max(at) AS at FROM silver.vectors\n",
 }
 TABLES = ("bronze.orders", "silver.vectors", "silver.positions", "gold.number")

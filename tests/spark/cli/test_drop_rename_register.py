@@ -1,4 +1,4 @@
-"""Tables that are dropped, renamed, and entered again after the catalog was lost, on real tables: what was taken is not taken twice."""
+"""Real tables dropped, renamed, and registered after the catalog was lost: no row is ingested twice."""
 
 import json
 import shutil
@@ -33,7 +33,8 @@ FILES = {
         rules: |
           Rules = [ ColumnValues "at" > 0 ]
         """,
-    "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\ndelete_when: \"op = 'D'\"\n",
+    "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\n"
+    "delete_when: \"op = 'D'\"\n",
     "tables/gold/number.sql": "SELECT count(*) AS n, max(at) AS at FROM silver.orders\n",
 }
 

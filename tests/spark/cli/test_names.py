@@ -1,4 +1,4 @@
-"""Whatever a YAML file can name works: words of SQL, of YAML, blanks, dots and other alphabets; on real tables."""
+"""Whatever a YAML file can name works on real tables: words of SQL and YAML, blanks, dots, alphabets."""
 
 import pytest
 from harness import MakeShop, refresh_by_keys
@@ -62,7 +62,8 @@ partition_by: ["bucket(2, `a.b`)", "`it's`"]
 """
 
 KEYED = """
-query: SELECT `select`, `from`, `null`, `order date`, `a.b`, `1st`, `Größe`, `it's`, `lateral`, `#` FROM `values`.`select`
+query: SELECT `select`, `from`, `null`, `order date`, `a.b`, `1st`, `Größe`, `it's`, `lateral`, `#`
+  FROM `values`.`select`
 key: ["a.b"]
 latest_by: ["order date"]
 delete_when: "`from` = 'gone'"

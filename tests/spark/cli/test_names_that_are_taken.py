@@ -1,4 +1,4 @@
-"""Columns that only a run finds and that no table can have: refused with their name, before anything is made."""
+"""Columns that only a run finds and that no table can have: refused by name, before anything is made."""
 
 import pytest
 from harness import MakeShop

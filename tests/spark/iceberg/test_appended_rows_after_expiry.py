@@ -1,4 +1,4 @@
-"""The rows that were appended since a snapshot, where the snapshots in between have left: told by ids and by when rows were written."""
+"""Rows appended since a snapshot are found by row ids and sequence numbers where snapshots have expired."""
 
 from pyspark.sql import SparkSession
 
@@ -8,7 +8,7 @@ from lakesmith.spark.iceberg.snapshots import read_appended
 
 
 def test_rows_that_got_other_ids_by_a_compaction_were_not_appended(spark: SparkSession) -> None:
-    """Up to Iceberg 1.10 a commit that takes a file out of a manifest, and merges that with others, gives all other rows in it new ids."""
+    """Up to Iceberg 1.10 a commit that drops a file from a merged manifest gives the other rows new ids."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.after")
     spark.sql("DROP TABLE IF EXISTS lake.after.t")
     spark.sql(
@@ -20,7 +20,8 @@ def test_rows_that_got_other_ids_by_a_compaction_were_not_appended(spark: SparkS
     name = TableName("after", "t")
     start = int(JavaTables(spark).load(name).currentSnapshot().snapshotId())
     spark.sql(
-        "CALL lake.system.rewrite_data_files(table => 'after.t', where => \"part = 'a'\", options => map('rewrite-all', 'true'))"
+        "CALL lake.system.rewrite_data_files(table => 'after.t', where => \"part = 'a'\", options =>"
+        " map('rewrite-all', 'true'))"
     )
     between = int(JavaTables(spark).load(name).currentSnapshot().snapshotId())
     spark.sql("INSERT INTO lake.after.t VALUES (5, 'b')")

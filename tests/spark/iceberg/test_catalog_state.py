@@ -22,7 +22,7 @@ NAMESPACE = "catalog_state"
 
 
 class Lake:
-    """The namespace of these tests: SQL on one side, our own reading on the other. ``{t}`` in SQL is the table."""
+    """The namespace of these tests: SQL on one side, our own reading on the other. ``{t}`` is the table."""
 
     def __init__(self, spark: SparkSession, catalog: LocalCatalog) -> None:
         self.spark = spark
@@ -46,7 +46,8 @@ class Lake:
         """A procedure of Iceberg's, with arguments in SQL."""
         listed = ", ".join(f"{key} => {value}" for key, value in arguments.items())
         self.sql(
-            f"CALL lake.system.{procedure}(table => '{NAMESPACE}.{self.table}'{', ' if listed else ''}{listed})"
+            f"CALL lake.system.{procedure}(table =>"
+            f" '{NAMESPACE}.{self.table}'{', ' if listed else ''}{listed})"
         )
 
     def state(self) -> TableState:
@@ -66,7 +67,7 @@ class Lake:
         return loader.loadIcebergTable(self.spark._jsparkSession, f"lake.{NAMESPACE}.{self.table}")
 
     def publish(self, batch: int, change: str) -> int:
-        """One batch as the engine makes it: change and record on a branch, then one commit that moves main and the tag."""
+        """Makes a batch as the engine does: change and record on a branch, then one commit to main."""
         table = self.java_table()
         table.manageSnapshots().createBranch("work").commit()
         self.sql(change.replace("{t}", "{t}.branch_work"))
@@ -152,7 +153,8 @@ def assert_live_rows(lake: Lake, state: TableState) -> None:
 
 
 TYPES = (
-    "id bigint NOT NULL COMMENT 'the key', flag boolean, small int, real float, precise double, price decimal(9,2),"
+    "id bigint NOT NULL COMMENT 'the key', flag boolean, small int, real float, precise double, price"
+    " decimal(9,2),"
     " day date, local timestamp_ntz, instant timestamp, text string, raw binary,"
     " address struct<City: string, at: struct<lat: double, lon: double>>, tags array<string>,"
     " prices map<string, decimal(38,10)>, deep array<map<string, struct<a: array<int>>>>"
@@ -170,7 +172,7 @@ def test_columns_of_every_type(lake: Lake, version: int, more: str) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_busy_past(lake: Lake, version: int) -> None:
-    """Appends, merge-on-read deletes (deletion vectors on v3), branches, tags, columns, compaction, rollback, expiry."""
+    """Appends, merge-on-read deletes, branches, tags, columns, compaction, rollback and expiry."""
     lake.new(f"busy{version}", "id bigint, name string", version)
     lake.sql("INSERT INTO {t} SELECT id, concat('n', id) FROM range(0, 100, 1, 1)")
     lake.sql("ALTER TABLE {t} CREATE TAG start")
@@ -322,7 +324,8 @@ def test_what_is_appended_only(lake: Lake) -> None:
         "DELETE FROM {t} WHERE id >= 0",
         "UPDATE {t} SET name = 'z' WHERE id = 3",
         "INSERT OVERWRITE {t} SELECT 3, 'z'",
-        "MERGE INTO {t} t USING (SELECT 3 AS id, 'z' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+        "MERGE INTO {t} t USING (SELECT 3 AS id, 'z' AS name) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET *",
         "TRUNCATE TABLE {t}",
     ],
 )

@@ -1,10 +1,10 @@
-"""The change feed: after any operation of any engine, what went and what came is what differs, and nothing else."""
+"""The change feed: after any operation of any engine, removed and added rows are exactly what differs."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +53,7 @@ class Table:
         return self.call("rewrite_data_files", "options => map('rewrite-all', 'true')")
 
     def delete_equal(self, column: str, value: int | str, part: str) -> int:
-        """Deletes the rows of a partition with this value as a streaming engine does: by a file that says so."""
+        """Deletes a partition's rows with this value as a streaming engine does: by an equality delete."""
         iceberg, jvm = self.java(), self.spark._jvm
         package: Any = jvm.org.apache.iceberg  # type: ignore[union-attr]
         schema = iceberg.schema().select(jvm.java.util.List.of(column))  # type: ignore[union-attr]
@@ -109,7 +109,8 @@ def table(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Table
     made = Table(spark, f"t{random.randrange(10**9)}")
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
     made.spark.sql(
-        f"CREATE TABLE lake.feed.{made.name} (id int, part string, val int) USING iceberg PARTITIONED BY (part)"
+        f"CREATE TABLE lake.feed.{made.name} (id int, part string, val int)"
+        " USING iceberg PARTITIONED BY (part)"
         f" TBLPROPERTIES ('format-version' = '{version}', {modes})"
     )
     made.sql(
@@ -123,8 +124,10 @@ UPDATE = "UPDATE {t} SET val = val + 100 WHERE id IN (1, 2)"
 DELETE = "DELETE FROM {t} WHERE id = 3"
 INSERT = "INSERT INTO {t} VALUES (20, 'a', 20), (21, 'c', 21)"
 MERGE = (
-    "MERGE INTO {t} t USING (SELECT * FROM VALUES (1, 'a', 7), (4, 'a', 4), (30, 'b', 30) AS s(id, part, val)) s"
-    " ON t.id = s.id WHEN MATCHED AND s.id = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    "MERGE INTO {t} t USING (SELECT * FROM VALUES (1, 'a', 7), (4, 'a', 4), (30, 'b', 30) AS s(id, part,"
+    " val)) s"
+    " ON t.id = s.id WHEN MATCHED AND s.id = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET *"
+    " WHEN NOT MATCHED THEN INSERT *"
 )
 
 
@@ -230,10 +233,9 @@ def test_reading_leaves_no_files_behind(table: Table) -> None:
     start = table.head()
     end = table.sql(DELETE)
     location = table.java().location().removeprefix("file:")
-    before = {os.path.join(folder, file) for folder, _, files in os.walk(location) for file in files}  # noqa: PTH118
+    before = set(Path(location).rglob("*"))
     table.changes(start, end)
-    after = {os.path.join(folder, file) for folder, _, files in os.walk(location) for file in files}  # noqa: PTH118
-    assert after == before
+    assert set(Path(location).rglob("*")) == before
 
 
 def test_deletes_by_equality(table: Table) -> None:
@@ -260,7 +262,7 @@ def test_a_delete_by_equality_of_equal_rows(table: Table) -> None:
 
 @pytest.mark.parametrize("seed", [7, *(random.randrange(10**9) for _ in range(SOAK))])
 def test_any_two_snapshots_of_any_history(table: Table, seed: int) -> None:
-    """Every snapshot against some other; equal rows in both are not reported where rows have no ids (see ``by_value``)."""
+    """Every snapshot against some other; without row ids equal rows in both cancel out (see ``by_value``)."""
     dice = random.Random(seed)
     snapshots = [table.head()]
     for _ in range(6 if not SOAK else 15):
@@ -283,7 +285,8 @@ def _step(table: Table, dice: random.Random) -> int:
                 f"DELETE FROM {{t}} WHERE {ids} AND val > {value}",
                 "DELETE FROM {t} WHERE part = 'c'",
                 MERGE,
-                f"CALL lake.system.rewrite_data_files(table => 'feed.{table.name}', options => map('rewrite-all', 'true'))",
+                f"CALL lake.system.rewrite_data_files(table => 'feed.{table.name}', options =>"
+                " map('rewrite-all', 'true'))",
             ]
         )
     )
@@ -321,9 +324,10 @@ def test_zeros_cancel_only_with_zeros_of_their_sign(spark: SparkSession) -> None
 
 
 def test_rows_without_ids_whose_values_cannot_be_compared(spark: SparkSession) -> None:
-    """Files from before a table's upgrade have no ids for their rows, and of variants there is no equality."""
+    """Files from before a table's upgrade have no row ids, and variants cannot be compared."""
     reading = spark.newSession()
-    # What docs/cluster.md says of Iceberg 1.10, which fails on files with variants when it reads their other columns otherwise.
+    # What docs/cluster.md says of Iceberg 1.10, which fails on files with variants when it reads their other
+    # columns otherwise.
     reading.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
     made = Table(reading, f"t{random.randrange(10**9)}")
     made.create("id int", version=2)

@@ -1,4 +1,4 @@
-"""Columns that another engine drops, adds again or renames: values that were read under a name may be others now."""
+"""Columns that another engine drops, adds again or renames: a name may stand for other values now."""
 
 import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
@@ -130,7 +130,7 @@ NEWEST = "key: [id]\nlatest_by: [day]\ndelete_when: op = 'D'\nquery: SELECT id, 
 
 
 def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: ProjectHarness) -> None:
-    """They are in the sidecar under columns of the same names and types, which are others than those of before."""
+    """The sidecar has them under columns of the same names and types, which are not the earlier columns."""
     shop.write({"tables/bronze/d.yaml": DELETES, "tables/silver/now.yaml": NEWEST.format(day="day")})
     names = ("bronze.d", "silver.now")
     shop.take("landing/d/1.csv", "id,day,op\n1,1,I\n2,5,D\n", *names)
@@ -146,7 +146,10 @@ def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: 
 
 
 def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness) -> None:
-    evolving = "source:\n  files: {path: landing/e/, format: csv, on_new_column: evolve}\ncolumns: {id: int, x: int}\n"
+    evolving = (
+        "source:\n  files: {path: landing/e/, format: csv, on_new_column: evolve}\n"
+        "columns: {id: int, x: int}\n"
+    )
     query = "SELECT id, x * 2 AS total, total + 1 AS more FROM bronze.e"
     shop.write({"tables/bronze/e.yaml": evolving, "tables/silver/more.sql": query})
     shop.take("landing/e/1.csv", "id,x\n1,10\n2,20\n", "bronze.e", "silver.more")
@@ -170,7 +173,8 @@ def test_a_column_that_no_grouping_names_comes_at_no_cost(
 def test_columns_in_another_order(shop: ProjectHarness) -> None:
     queries = {
         "silver.joined": f"SELECT id, concat_ws('-', *) AS all FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p)",
-        "silver.both": f"SELECT * EXCEPT ({OWN}) FROM bronze.p UNION ALL SELECT * EXCEPT ({OWN}) FROM bronze.p",
+        "silver.both": f"SELECT * EXCEPT ({OWN}) FROM bronze.p UNION ALL SELECT * EXCEPT ({OWN})"
+        " FROM bronze.p",
         "silver.named": f"SELECT a, c FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p) AS t(a, b, c)",
     }
     shop.define(queries)
@@ -225,7 +229,7 @@ def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHa
 def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_is_read(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Iceberg knows what a file has by the present names, and would leave out files by another column's values."""
+    """Iceberg knows a file's columns by their present names, and would skip files by others' values."""
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
     queries = {
         "gold.few": "SELECT id, x FROM silver.s WHERE x > 50",

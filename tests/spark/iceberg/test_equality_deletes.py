@@ -1,4 +1,4 @@
-"""Equality deletes, which only other engines write: no summary tells how many rows they hide, and no batch fails on them."""
+"""Equality deletes of other engines: no summary counts the rows they hide, and no batch fails on them."""
 
 import pytest
 from equality_delete import delete_equal

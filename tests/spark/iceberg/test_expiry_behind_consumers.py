@@ -1,4 +1,4 @@
-"""Snapshots that expire while a table below has not read them: nothing is lost, and it is computed as a whole once at most."""
+"""Snapshots that expire before a consumer read them: nothing is lost, at the cost of one full refresh."""
 
 import pytest
 from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
@@ -13,7 +13,8 @@ FILES = {
           files: {path: landing/orders/, format: csv}
         columns: {id: int, at: int, city: string, amount: int}
         """,
-    "tables/silver/orders.yaml": "query: SELECT id, at, city, amount FROM bronze.orders\nkey: [id]\nlatest_by: [at]\n",
+    "tables/silver/orders.yaml": "query: SELECT id, at, city, amount FROM bronze.orders\nkey: [id]\n"
+    "latest_by: [at]\n",
     "tables/gold/by_city.sql": "SELECT city, avg(amount) AS mean FROM silver.orders GROUP BY city",
 }
 BELOW = ("bronze.orders", "silver.orders")
@@ -42,7 +43,8 @@ def _fall_behind(shop: ProjectHarness) -> None:
 
 def _expire(shop: ProjectHarness) -> None:
     shop.spark.sql(
-        "CALL lake.system.expire_snapshots(table => 'silver.orders', older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
+        "CALL lake.system.expire_snapshots(table => 'silver.orders', older_than => TIMESTAMP '2100-01-01',"
+        " retain_last => 1)"
     ).collect()
 
 

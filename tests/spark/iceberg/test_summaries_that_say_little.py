@@ -13,7 +13,8 @@ from lakesmith import limits
 pytestmark = pytest.mark.in_turn
 
 FILES = {
-    "tables/bronze/a.yaml": "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: int, k: string}\n",
+    "tables/bronze/a.yaml": "source:\n  files: {path: landing/, format: csv}\n"
+    "columns: {id: int, k: string}\n",
     "tables/gold/rows.sql": "SELECT id, k FROM bronze.a",
     "tables/gold/groups.sql": "SELECT k, count(*) AS c FROM bronze.a GROUP BY k",
     "tables/gold/keyed.yaml": "from: bronze.a\nkey: [id]\n",

@@ -1,4 +1,4 @@
-"""Two snapshots of one table in one session: Spark keeps frames and reuses parts of plans, and must never take one for the other."""
+"""Two snapshots of one table in one session: Spark, which reuses plans, never takes one for the other."""
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession

@@ -40,7 +40,8 @@ FILES = {
         key: [product]
         latest_by: [sale]
         """,
-    "tables/gold/by_name.sql": "SELECT name, sum(price) AS total, count(*) AS sales FROM silver.enriched GROUP BY name",
+    "tables/gold/by_name.sql": "SELECT name, sum(price) AS total, count(*) AS sales FROM silver.enriched"
+    " GROUP BY name",
 }
 TABLES = (
     "bronze.sales",

@@ -1,4 +1,4 @@
-"""An event that was acknowledged is a row or in quarantine, whatever is in it and whatever became of the definition since: it stops no batch."""
+"""An acknowledged event is a row or in quarantine, whatever it holds and the definition became."""
 
 from harness import MakeShop, ProjectHarness
 from out_of_quarantine import replay
@@ -37,7 +37,7 @@ def tables(fields: str = "a:int", who: str = "who: string") -> dict[str, str]:
 
 
 def acknowledge(shop: ProjectHarness, *events: str) -> None:
-    """A segment of these events in each table, as the intake would have made it, or an earlier release or another definition."""
+    """Writes a segment of these events for each table, as the intake, or an earlier release, would have."""
     for name in POLICIES:
         segments = Segments(shop.root / f".lakesmith/intake/bronze.{name}/http")
         segments.open()
@@ -104,7 +104,7 @@ def test_no_event_stops_a_batch_and_the_way_back_is_open(make_shop: MakeShop) ->
 
 
 def test_an_event_that_is_put_right_is_no_duplicate(make_shop: MakeShop) -> None:
-    """Neither where its type was wrong nor where it broke a rule, which only the batch can find; also not after a restart."""
+    """Neither a wrong type nor a broken rule, which only the batch can find, not even after a restart."""
     columns = 'columns: {id: string, n: "decimal(10,2)"}'
     rules = 'rules: Rules = [ ColumnValues "n" > 0 ]'
     source = "source: {http: {path: /a, event_id: [id]}}"

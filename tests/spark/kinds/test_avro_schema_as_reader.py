@@ -1,4 +1,4 @@
-"""A declared Avro schema is the reader's: its aliases, defaults and promotions count, for files of every format."""
+"""A declared Avro schema is the reader's: aliases, defaults and promotions count in files of every format."""
 
 import csv
 import io
@@ -11,7 +11,8 @@ import fastavro
 from harness import MakeShop, in_order
 from nested import json_lines, land_parquet, notes
 
-POINT = {"type": "record", "name": "point", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "int", "default": 7}]}  # fmt: skip
+POINT = {"type": "record", "name": "point", "fields": [{"name": "x", "type": "int"},
+    {"name": "y", "type": "int", "default": 7}]}  # fmt: skip
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
 READER: dict[str, Any] = {
     "type": "record",
@@ -20,7 +21,8 @@ READER: dict[str, Any] = {
         {"name": "id", "type": "long"},
         {"name": "name", "type": ["null", "string"], "default": None, "aliases": ["title", "full"]},
         {"name": "ratio", "type": "double"},
-        {"name": "colour", "type": {"type": "enum", "name": "colour", "symbols": ["RED", "OTHER"], "default": "OTHER"}},
+        {"name": "colour", "type": {"type": "enum", "name": "colour", "symbols": ["RED", "OTHER"],
+            "default": "OTHER"}},
         {"name": "city", "type": "string", "default": "O'slo \\ø"},
         {"name": "note", "type": ["null", "string"], "default": None},
         {"name": "open", "type": "boolean", "default": True},
@@ -80,7 +82,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def as_the_specification_has_it() -> list[tuple[Any, ...]]:
-    """What fastavro reads of the files, by the reader's schema, and the defaults (which it gives as they are in JSON)."""
+    """Returns what fastavro reads by the reader's schema, and the defaults, as they are in JSON."""
     rows: list[Any] = []
     for fields, content in WRITERS:
         missing = {name: value for name, value in DEFAULTS.items() if name not in fields}
@@ -101,7 +103,10 @@ def test_a_declared_schema_is_the_readers(make_shop: MakeShop) -> None:
     shop.write({"schemas/flat.avsc": json.dumps(flat)})
     for name in ("avro", "json", "parquet", "csv"):
         schema = "flat" if name == "csv" else "row"
-        table = f"source:\n  files: {{path: landing/{name}/, format: {name}}}\navro_schema: schemas/{schema}.avsc\n"
+        table = (
+            f"source:\n  files: {{path: landing/{name}/, format: {name}}}\n"
+            f"avro_schema: schemas/{schema}.avsc\n"
+        )
         shop.write({f"tables/bronze/{name}.yaml": table})
     for number, (fields, rows) in enumerate(WRITERS):
         shop.land(f"landing/avro/{number}.avro", avro(fields, rows))

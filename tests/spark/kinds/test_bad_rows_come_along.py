@@ -1,4 +1,4 @@
-"""Bad rows reach the quarantine with the pass that writes the good ones; where they are many or long, only their files are read again."""
+"""Bad rows are written in the pass of the good ones; many or long ones have their files read again."""
 
 from collections.abc import Collection
 
@@ -76,7 +76,7 @@ def test_bad_rows_are_kept_alike_whichever_way_they_come(
 def test_wide_files_are_planned_in_time_that_grows_with_the_columns(
     make_shop: MakeShop, declared: bool
 ) -> None:
-    """With 300 columns and a bad row Spark never got to an end of planning; the suite's time limit would tell."""
+    """With 300 columns and a bad row Spark never finished planning; the suite's time limit would tell."""
     kinds = ("bigint", "double", "timestamp", "string", "decimal(10,2)")
     texts = ("7", "1.5", "2024-05-31 22:00:00", "a", "2.25")
     names = [f"c{n}" for n in range(300)]

@@ -17,7 +17,8 @@ TABLE = """
     """
 OPTIONS = {"csv": "format: csv, date_format: dd.MM.yyyy", "bare": "format: csv, header: false"}
 LAID_OUT: list[tuple[str, tuple[Any, ...]]] = [
-    ("dt=2024-05-01/station=7/city=S%C3%A3o%20Paulo%2F+x/price=1.50", (date(2024, 5, 1), 7, "São Paulo/+x", Decimal("1.50"))),
+    ("dt=2024-05-01/station=7/city=S%C3%A3o%20Paulo%2F+x/price=1.50",
+        (date(2024, 5, 1), 7, "São Paulo/+x", Decimal("1.50"))),
     ("dt=__HIVE_DEFAULT_PARTITION__/STATION=8/x=1/city=100%/price=2", (None, 8, "100%", Decimal("2.00"))),
     ("city=in/dt=2024-02-29/station=1/station=9", (date(2024, 2, 29), 9, "in", None)),
     ("plain", (None, None, None, None)),

@@ -24,7 +24,8 @@ VALUES: list[dict[str, Any]] = [
     }
 ]
 TYPED = {
-    "n": "date", "l": "array<struct<q:bigint>>", "s": "struct<b:bigint,a:string>", "o": "struct<x:array<double>>",
+    "n": "date", "l": "array<struct<q:bigint>>", "s": "struct<b:bigint,a:string>",
+    "o": "struct<x:array<double>>",
 }  # fmt: skip
 
 
@@ -56,7 +57,8 @@ def test_a_column_of_nulls_waits_for_a_type(make_shop: MakeShop) -> None:
     ]
     # Where nothing may come in later, a text holds whatever comes.
     assert types(shop, "bronze.closed") == {
-        "n": "string", "l": "array<string>", "s": "struct<b:bigint>", "o": "struct<x:string>", "ever": "string",
+        "n": "string", "l": "array<string>", "s": "struct<b:bigint>", "o": "struct<x:string>",
+        "ever": "string",
     }  # fmt: skip
 
     land_parquet(shop, "nulls_first/2", VALUES)

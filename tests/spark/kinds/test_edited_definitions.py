@@ -1,4 +1,4 @@
-"""Definitions that are edited: what makes no work, what rebuilds and is named, and readers while it is rebuilt."""
+"""Edited definitions: what makes no work, what rebuilds and is named, what readers see meanwhile."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -38,7 +38,8 @@ FILES = {
         def called(orders):
             return orders.select("id", F.concat("city", F.lit("!")).alias("name"))
         """,
-    "tables/gold/by_city.sql": "SELECT city, count(*) AS n, sum(amount) AS total FROM silver.orders GROUP BY city",
+    "tables/gold/by_city.sql": "SELECT city, count(*) AS n, sum(amount) AS total FROM silver.orders"
+    " GROUP BY city",
 }
 
 Row = tuple[int, int, str, str | None, int | None]
@@ -151,7 +152,8 @@ def by_city(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         ),
         (
             "tables/silver/names.py",
-            "from lib.names import called  # by us\n\n\ndef names( bronze__orders ):\n    return (called(bronze__orders))\n",
+            "from lib.names import called  # by us\n\n\ndef names( bronze__orders ):\n"
+            "    return (called(bronze__orders))\n",
         ),
         (MODULE, "# Names.\n" + FILES[MODULE].replace("        ", "").replace('"!"', "'!'")),
     ],

@@ -1,4 +1,4 @@
-"""Files each of which is the whole table: what each changed, held against plain Python, whatever order they come in."""
+"""Files each of which is the whole table: what each changed, compared with plain Python, in any order."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

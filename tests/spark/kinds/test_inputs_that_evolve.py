@@ -13,7 +13,8 @@ BRONZE = """
 FILES = {
     "tables/bronze/orders.yaml": BRONZE.format(price="float"),
     "tables/silver/as_text.sql": "SELECT id, CAST(price AS string) AS text FROM bronze.orders",
-    "tables/silver/whole.sql": "SELECT id, size(map_keys(from_json(to_json(struct(*), map('ignoreNullFields', 'false')),"
+    "tables/silver/whole.sql": "SELECT id, size(map_keys(from_json(to_json(struct(*),"
+    " map('ignoreNullFields', 'false')),"
     " 'map<string,string>'))) AS columns FROM bronze.orders",
     "tables/silver/copy.sql": "SELECT id, price FROM bronze.orders",
 }

@@ -92,7 +92,7 @@ def decided(shop: ProjectHarness, name: str) -> object:
 
 
 def test_json(shop: ProjectHarness, server: Server) -> None:
-    """Values are as exact as those of files; what is no such object is in quarantine as it came; a tombstone deletes its key."""
+    """Values are as exact as in files; what does not parse is in quarantine as it came; tombstones delete."""
     for topic in ("clicks", "bare", "framed"):
         server.make(topic, 2)
     first = '{"id": 1, "price": 0.10, "page": "\\u00e9"}'
@@ -125,7 +125,7 @@ def test_json(shop: ProjectHarness, server: Server) -> None:
 
 
 def test_json_behind_the_number_of_a_schema(shop: ProjectHarness, server: Server) -> None:
-    """What a registry's clients put before a value is no part of it; with `schema_ids` other numbers, and none, are refused."""
+    """A registry's prefix is no part of a value; with `schema_ids`, other and missing numbers are refused."""
     server.make("tagged")
     values = [
         b'\0\0\0\0\7{"id": 1}',
@@ -177,7 +177,7 @@ def test_killed_between_intent_and_publishing(shop: ProjectHarness, server: Serv
 
 
 def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
-    """New partitions are told; records that are gone, and a topic that was made again, stop the table until somebody chooses."""
+    """New partitions are reported; lost records and a recreated topic stop the table until a choice."""
     server.make("moving", 1)
     server.send("moving", [(None, '{"id": 1}')])
     shop.write({"tables/bronze/moving.yaml": table("moving")})
@@ -185,7 +185,8 @@ def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
     server.add_partitions("moving", 2)
     server.send("moving", [(None, '{"id": 2}')], partition=1)
     step = decided(shop, "bronze.moving")
-    assert step.notes == ("source 'kafka': partition 1 is new and taken from its beginning",)  # type: ignore[attr-defined]
+    (note,) = step.notes  # type: ignore[attr-defined]
+    assert note == "source 'kafka': partition 1 is new and taken from its beginning"
     shop.must_run("bronze.moving")
 
     server.send("moving", [(None, f'{{"id": {number}}}') for number in (3, 4, 5)])
@@ -211,7 +212,7 @@ def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
 
 @pytest.mark.in_turn
 def test_transactions(shop: ProjectHarness, server: Server) -> None:
-    """What was given up is not taken, and offsets without a record are told; so is where a table began at the end."""
+    """Abandoned records are not ingested; missing offsets, and a start at the end, are reported."""
     server.make("paid", 1)
     shop.write({"tables/bronze/paid.yaml": table("paid", "start: latest")})
     server.send("paid", [(None, '{"id": 1}')])
@@ -246,7 +247,7 @@ def avro(order: int, name: str | None, sold: int, cents: int) -> bytes:
 
 
 def test_avro(shop: ProjectHarness, server: Server) -> None:
-    """Bare, and behind the number of a schema; what is of no such schema goes to quarantine, and nothing is read as something else."""
+    """Bare, and behind a schema's number; other bytes go to quarantine, none are read as something else."""
     sold = 1_700_000_000_123_456
     good, plain = avro(2**62, "né\u2028", sold, -(10**19)), avro(1, None, 0, 5)
     server.send("bare", [("a", good), (None, plain), (None, b"\xff"), (None, b""), ("d", None)])
@@ -305,7 +306,7 @@ def test_what_is_kept_of_a_topic(
 
 @pytest.mark.in_turn
 def test_ways_back(shop: ProjectHarness, server: Server) -> None:
-    """Out of quarantine without the topic, key and headers too; and a rolled back table takes again what it has not any more."""
+    """Replayed without the topic, key and headers too; a rolled-back table ingests again what it lost."""
     server.make("back")
     server.send("back", [("k", '{"page": "a"}'), (None, "{}")], headers=[("h", b"1")])
     shop.write({"tables/bronze/back.yaml": table("back")})

@@ -20,9 +20,12 @@ FILES: list[list[dict[str, Any]]] = [
     [{"n": 1, "UserUPN": "a"}, {"n": 2, "UserUpn": "b"}, {"n": 3, "s": {"City": "Oslo"}}],
     [{"n": 4, "UserUpn": "c"}, {"n": 5, "userupn": "d", "s": {"city": "Bern"}}],
     [{"N": 6, "UserUPN": None, "UserUpn": "e"}, {"n": 7, "UserUpn": "f", "USERUPN": "g"}],
-    [{"n": 8, "full_name": "new", "name": "old"}, {"n": 9, "name": "old"}, {"n": 10, "Name": "x", "name": "y"}],
-    [{"n": 11, "FULL_NAME": None, "name": "z"}, {"n": 12, "s": {"list": [{"SKU": 1}, {"sku": 2, "Sku": None}, None]}}],
-    [{"n": 13, "s": {"CITY": "no", "city": "way"}}, {"n": 14, "s": None}, {"n": 15, "s": {"list": [{"SKU": 1, "sku": 2}]}}],
+    [{"n": 8, "full_name": "new", "name": "old"}, {"n": 9, "name": "old"},
+        {"n": 10, "Name": "x", "name": "y"}],
+    [{"n": 11, "FULL_NAME": None, "name": "z"}, {"n": 12,
+        "s": {"list": [{"SKU": 1}, {"sku": 2, "Sku": None}, None]}}],
+    [{"n": 13, "s": {"CITY": "no", "city": "way"}}, {"n": 14, "s": None},
+        {"n": 15, "s": {"list": [{"SKU": 1, "sku": 2}]}}],
 ]  # fmt: skip
 
 

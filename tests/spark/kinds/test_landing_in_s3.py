@@ -1,4 +1,4 @@
-"""Files that land in S3 are taken as those in a folder are: odd keys, every format, blocks of large files, objects that change."""
+"""Files in S3 are ingested as those in a folder: odd keys, every format, large files, changed objects."""
 
 import bz2
 import gzip

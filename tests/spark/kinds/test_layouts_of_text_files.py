@@ -1,4 +1,4 @@
-"""Text files as people and services write them: every record is taken once or refused, whatever the layout."""
+"""Text files as people and services write them: every record is ingested once or refused."""
 
 import gzip
 import json
@@ -91,13 +91,16 @@ CSV_FILES: list[tuple[str, str, bytes, list[tuple[object, ...]], list[tuple[int,
     (
         "with_values_over_lines",
         "delimiter: ';', skip_lines: 3, skip_last: 1, comment: '#', multiline: true, encoding: windows-1252",
-        (TITLES + '1;"a\r\n#é"\n2;"b\nc"\r# no row\r\n\n3;€\r\n"4;5";"\n;\n"\nTotal;"\n').encode("windows-1252"),
+        (TITLES + '1;"a\r\n#é"\n2;"b\nc"\r# no row\r\n\n3;€\r\n"4;5";"\n;\n"\nTotal;"\n').encode(
+            "windows-1252"),
         [(1, "a\r\n#é", 1), (2, "b\nc", 2), (3, "€", 3)],
         [(4, "id: not a bigint: '4;5'")],
     ),
-    ("wide", "encoding: UTF-16, multiline: true", 'id,s\r\n1,"Ċ\r\nഊ"\n2,"b\nc"\r\n'.encode("utf-16"), [(1, "Ċ\r\nഊ", 1), (2, "b\nc", 2)], []),
+    ("wide", "encoding: UTF-16, multiline: true", 'id,s\r\n1,"Ċ\r\nഊ"\n2,"b\nc"\r\n'.encode("utf-16"),
+     [(1, "Ċ\r\nഊ", 1), (2, "b\nc", 2)], []),
     ("blanks_first", "{}", b"\n  \r\nid,s\n1,a\n", [(1, "a", 1)], []),
-    ("an_index", "on_new_column: ignore", b",id,s,\n0,1,a,\n1,2,b,\n,id,s,\n", [(1, "a", 1), (2, "b", 2)], [(3, "the header again")]),
+    ("an_index", "on_new_column: ignore", b",id,s,\n0,1,a,\n1,2,b,\n,id,s,\n", [(1, "a", 1), (2, "b", 2)],
+     [(3, "the header again")]),
     ("no_header", "header: false, skip_lines: 1, comment: '-'", b"a;b;c\n--\n1,a\n", [(1, "a", 1)], []),
     ("nothing_left", "skip_last: 3", b"id,s\n1,a\n", [], []),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Changes that would lose something: they wait until somebody approves, the table stays as it is until then, and plan says what it is."""
+"""Changes that would lose something wait until they are approved; until then the table stays as it is."""
 
 from typing import Any
 
@@ -93,7 +93,8 @@ def test_a_narrower_type_waits_and_text_does_not(shop: ProjectHarness) -> None:
 def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: ProjectHarness) -> None:
     shop.write(
         {
-            SILVER: "SELECT CAST(amount AS string) AS amount, upper(city) AS town, city, id FROM bronze.orders\n"
+            SILVER: "SELECT CAST(amount AS string) AS amount, upper(city) AS town, city, id"
+            " FROM bronze.orders\n"
         }
     )
     shop.must_run()
@@ -149,7 +150,8 @@ def test_values_as_of_arrival_are_not_looked_up_anew_unasked(make_shop: MakeShop
         "tables/silver/places.yaml": "key: [city]\nlatest_by: [v]\n",
         "tables/silver/places.sql": "SELECT city, country, v FROM bronze.places\n",
         "tables/silver/orders.yaml": "lookups: {silver.places: {as_of: arrival}}\n",
-        SILVER: "SELECT o.id, o.city, p.country FROM bronze.orders o LEFT JOIN silver.places p ON o.city = p.city\n",
+        SILVER: "SELECT o.id, o.city, p.country FROM bronze.orders o LEFT JOIN silver.places p"
+        " ON o.city = p.city\n",
     }
     shop = make_shop(files)
     (shop.root / "landing").mkdir()

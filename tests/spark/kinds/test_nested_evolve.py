@@ -21,13 +21,15 @@ DECLARED = {
     "deep": "array<map<string,array<struct<p:string>>>>",
 }
 BROUGHT = {
-    "s": "struct<list:array<struct<q:double>>,sub:struct<y:struct<w:array<string>,z:bigint>,x:double>,b:bigint,zip:string>",
+    "s": "struct<list:array<struct<q:double>>,sub:struct<y:struct<w:array<string>,z:bigint>,x:double>,"
+    "b:bigint,zip:string>",
     "parts": "array<struct<sku:string,n:bigint>>",
     "m": "map<string,struct<d:double,e:array<bigint>>>",
     "deep": "array<map<string,array<struct<p:string,r:boolean>>>>",
 }
 EVOLVED = {
-    "s": "struct<b:bigint,sub:struct<x:double,y:struct<w:array<string>,z:bigint>>,list:array<struct<q:double>>,zip:string>",
+    "s": "struct<b:bigint,sub:struct<x:double,y:struct<w:array<string>,z:bigint>>,"
+    "list:array<struct<q:double>>,zip:string>",
     "parts": "array<struct<n:bigint,sku:string>>",
     "m": "map<string,struct<d:double,e:array<bigint>>>",
     "deep": "array<map<string,array<struct<p:string,r:boolean>>>>",
@@ -73,7 +75,7 @@ LATE: list[dict[str, Any]] = [
 
 
 def _shaped(value: Any, like: Any) -> Any:
-    """A value of JSON as a row of the table has it. ``like``: a struct's fields, or a list or a map of one of these."""
+    """A value of JSON as a row has it. ``like``: a struct's fields, or a list or a map of one of these."""
     if value is None or like is None:
         return value
     if isinstance(like, list):

@@ -1,4 +1,4 @@
-"""Where Spark knows that there are no rows it leaves the counting out of its plan: the account is zeros, not an error."""
+"""Where Spark knows that no rows come it leaves the counting out of its plan: the account is zeros."""
 
 from harness import MakeShop
 
@@ -24,12 +24,13 @@ ALL_BAD = {
     "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
     "columns: {id: bigint, price: int}\n",
     "tables/silver/keyed.sql": "SELECT id, price FROM bronze.orders",
-    "tables/silver/keyed.yaml": 'key: [id]\nlatest_by: [price]\nrules: |\n  Rules = [ ColumnValues "price" > 10 ]\n',
+    "tables/silver/keyed.yaml": "key: [id]\nlatest_by: [price]\nrules: |\n"
+    '  Rules = [ ColumnValues "price" > 10 ]\n',
 }
 
 
 def test_batches_of_nothing_but_bad_rows(make_shop: MakeShop) -> None:
-    """Spark looks at a stage's rows when it has them, and leaves what would read none out of the rest of the plan."""
+    """Spark looks at a finished stage's rows, and drops what would read none from the rest of the plan."""
     shop = make_shop(ALL_BAD)
     first = shop.take("landing/orders/1.csv", "id,price\n1,2\n3,4\n").published["silver.keyed"].account
     assert (first.read, first.quarantined, first.rows_after) == (2, 2, 0)

@@ -1,6 +1,8 @@
-"""What users of other tools reported in public as lost, doubled or changed data, rebuilt here in small: each has to come out right.
+"""What users of other tools reported in public as lost, doubled or changed data, rebuilt here in small: each
+has to come out right.
 
-One project holds a table for each report and runs it through its batches; the expected rows are written out by hand.
+One project holds a table for each report and runs it through its batches; the expected rows are written out
+by hand.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ NOON = datetime(2024, 5, 1, 12)
 
 @dataclass(frozen=True)
 class Report:
-    """A reported loss: where it was reported, its tables, its files batch by batch, and the rows that are right."""
+    """A reported loss: where it was reported, its tables, its files by batch, and the rows that are right."""
 
     source: str
     tables: Mapping[str, str]
@@ -83,29 +85,36 @@ REPORTS = {
     ),
     "behind_the_cursor": Report(
         "dlt 2479: a change whose time lies before the newest time seen was never applied",
-        {**bronze("behind_the_cursor", "csv", CHANGES), "silver/behind_the_cursor.yaml": KEYED.format("behind_the_cursor")},
+        {**bronze("behind_the_cursor", "csv", CHANGES),
+            "silver/behind_the_cursor.yaml": KEYED.format("behind_the_cursor")},
         (
             {"a.csv": lines("id,city,op,at", "1,Oslo,U,2024-05-01 00:00", "2,Rome,U,2024-05-09 00:00")},
             {"b.csv": lines("id,city,op,at", "1,Bergen,U,2024-05-02 00:00")},
         ),
-        {"silver.behind_the_cursor": [(1, "Bergen", "U", datetime(2024, 5, 2)), (2, "Rome", "U", datetime(2024, 5, 9))]},
+        {"silver.behind_the_cursor": [(1, "Bergen", "U", datetime(2024, 5, 2)),
+            (2, "Rome", "U", datetime(2024, 5, 9))]},
     ),
     "null_in_key": Report(
         "dbt-core 7873, PostHog 75601: NULL in one column of a key made a new row at every load",
-        {**bronze("null_in_key", "csv", "a: int, b: int, n: int"), "silver/null_in_key.yaml": "from: bronze.null_in_key\nkey: [a, b]\n"},
+        {**bronze("null_in_key", "csv", "a: int, b: int, n: int"),
+            "silver/null_in_key.yaml": "from: bronze.null_in_key\nkey: [a, b]\n"},
         ({"a.csv": lines("a,b,n", "1,,1", "1,2,1")}, {"b.csv": lines("a,b,n", "1,,2", "1,2,2")}),
         {"silver.null_in_key": [(1, 2, 2)]},
         {"silver.null_in_key": ["key column b is null"] * 2},
     ),
     "null_stays_null": Report(
         "Iceberg 9555: a merge turned the NULL time of rows it did not match into 1970-01-01",
-        {**bronze("null_stays_null", "csv", "id: int, at: timestamp_ntz"), "silver/null_stays_null.yaml": "from: bronze.null_stays_null\nkey: [id]\n"},
-        ({"a.csv": lines("id,at", "1,2024-05-01 12:00", "6,")}, {"b.csv": lines("id,at", "1,2024-05-01 13:00")}),
+        {**bronze("null_stays_null", "csv", "id: int, at: timestamp_ntz"),
+            "silver/null_stays_null.yaml": "from: bronze.null_stays_null\nkey: [id]\n"},
+        ({"a.csv": lines("id,at", "1,2024-05-01 12:00", "6,")},
+            {"b.csv": lines("id,at", "1,2024-05-01 13:00")}),
         {"silver.null_stays_null": [(1, datetime(2024, 5, 1, 13)), (6, None)]},
     ),
     "deleted_and_back": Report(
         "dbt-core 11949, 5867: a deleted row that came back left rows of NULLs and ended before it began",
-        {**bronze("deleted_and_back", "csv", CHANGES), "silver/deleted_and_back.yaml": KEYED.format("deleted_and_back") + "history: type2\ntrack: [city]\n"},
+        {**bronze("deleted_and_back", "csv", CHANGES),
+            "silver/deleted_and_back.yaml": KEYED.format("deleted_and_back")
+            + "history: type2\ntrack: [city]\n"},
         (
             {"a.csv": lines("id,city,op,at", "1,Oslo,U,2024-05-01 12:00", "2,Rome,U,2024-05-01 12:00")},
             {"b.csv": lines("id,city,op,at", "1,,D,2024-05-02 12:00")},
@@ -120,15 +129,19 @@ REPORTS = {
     "unchanged_stays_current": Report(
         "dbt-databricks 1281: rows that did not change were closed when others were deleted",
         {
-            "bronze/unchanged_stays_current.yaml": "source:\n  files: {path: landing/unchanged_stays_current/, format: csv, snapshot: {column: day}}\n"
+            "bronze/unchanged_stays_current.yaml": "source:\n  files: {path:"
+                                                   " landing/unchanged_stays_current/, format: csv,"
+                                                   " snapshot: {column: day}}\n"
             "columns: {id: int, name: string, day: date}\n",
-            "silver/unchanged_stays_current.yaml": "from: bronze.unchanged_stays_current\nkey: [id]\nhistory: type2\ntrack: [name]\n",
+            "silver/unchanged_stays_current.yaml": "from: bronze.unchanged_stays_current\nkey: [id]\n"
+                                                   "history: type2\ntrack: [name]\n",
         },
         (
             {"a.csv": lines("id,name,day", *(f"{at},n{at},2024-05-01" for at in range(1, 6)))},
             {"b.csv": lines("id,name,day", *(f"{at},n{at},2024-05-02" for at in (1, 2, 5)))},
         ),
-        {"silver.unchanged_stays_current(id,is_current)": [(1, True), (2, True), (3, False), (4, False), (5, True)]},
+        {"silver.unchanged_stays_current(id,is_current)": [
+            (1, True), (2, True), (3, False), (4, False), (5, True)]},
     ),
 }  # fmt: skip
 

@@ -167,7 +167,8 @@ TEXTS = {
     ),
     "JSON lines": (
         "1.json",
-        '{"id": 3000000000, "n": {"a": [1.10, null]}}\n{"id": "x"}\n{"id": 4, "n": {"a": [1.1234]}}\nnothing\n',
+        '{"id": 3000000000, "n": {"a": [1.10, null]}}\n{"id": "x"}\n{"id": 4, "n": {"a": [1.1234]}}\n'
+        "nothing\n",
         source("json", 'id: int, n: "struct<a: array<decimal(5,2)>>"'),
         source("json", 'id: bigint, n: "struct<a: array<decimal(5,2)>>"'),
     ),
@@ -203,7 +204,10 @@ def test_rows_with_types_come_back_exactly(tmp_path: Path, session: SessionHandl
 
 
 def write_parquet(shop: ProjectHarness) -> None:
-    nested = "array(named_struct('at', timestamp'2024-01-02 03:04:05.000001', 'sums', map(7, 1.234BD, 8, NULL)), NULL)"
+    nested = (
+        "array(named_struct('at', timestamp'2024-01-02 03:04:05.000001', 'sums', map(7, 1.234BD, 8,"
+        " NULL)), NULL)"
+    )
     values = [
         f"{number} AS id, {double} AS d, 123456789012345.12345BD AS price, timestamp'{at}' AS at,"
         f" timestamp_ntz'{at}' AS local, date'1582-10-10' AS day, X'00FF' AS bytes, {name} AS name,"
@@ -223,7 +227,7 @@ def write_parquet(shop: ProjectHarness) -> None:
 
 
 def require_same(replayed: ProjectHarness, direct: ProjectHarness, right: str) -> None:
-    """``replayed`` took its files as they were declared before; ``direct`` has taken none of the same files yet."""
+    """``replayed`` took its files as they were declared before; ``direct`` has taken none of them yet."""
     for shop in (replayed, direct):
         shop.write({"tables/bronze/orders.yaml": right})
     account = replay(replayed).published["bronze.orders"].account
@@ -245,7 +249,8 @@ def test_bytes_that_were_no_text_stay(make_shop: MakeShop) -> None:
     record = replay(shop).published["bronze.orders"]
     assert (record.account.read, record.account.quarantined) == (1, 1)
     assert record.notes == (
-        "1 row stays, because it cannot be read from quarantine: its bytes were no valid text, or its source is gone",
+        "1 row stays, because it cannot be read from quarantine: its bytes were no valid text, or its source"
+        " is gone",
     )
     assert shop.quarantine("bronze.orders")[0]["reasons"] == ["not valid UTF-8"]
 
@@ -327,7 +332,10 @@ def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
 
 def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(make_shop: MakeShop) -> None:
     table = """
-        source: {files: {path: landing/, format: json, on_inexact: POLICY, timestamp_format: "dd.MM.yyyy HH:mm:ss.SSSSSSSSS"}}
+        source:
+          files:
+            {path: landing/, format: json, on_inexact: POLICY,
+             timestamp_format: "dd.MM.yyyy HH:mm:ss.SSSSSSSSS"}
         columns: {id: int, price: "decimal(10,2)", at: timestamp, n: "struct<d:double>"}
         """
     shop = make_shop({"tables/bronze/t.yaml": table.replace("POLICY", "quarantine")})
@@ -341,7 +349,10 @@ def test_rounded_values_are_counted_and_said_and_so_are_those_of_a_replay(make_s
         ]
     ]
     shop.write({"tables/bronze/t.yaml": table.replace("POLICY", "round")})
-    more = '{"id": 1, "price": 1.5, "at": "01.01.2024 10:00:00.1"}\n{"id": 2, "price": 2.999, "n": {"d": 1e-400}}\n{"id": "x", "price": 2.999}\n'
+    more = (
+        '{"id": 1, "price": 1.5, "at": "01.01.2024 10:00:00.1"}\n'
+        '{"id": 2, "price": 2.999, "n": {"d": 1e-400}}\n{"id": "x", "price": 2.999}\n'
+    )
     result = shop.take("landing/2.json", more)
     assert "rounded (on_inexact: round): price in 1 row, n in 1 row" in notes(result, "bronze.t")
     account = shop.record("bronze.t").account

@@ -1,4 +1,4 @@
-"""Law 3 is checked: a batch whose account does not balance is not published, however its table is refreshed."""
+"""Law 3 is checked: a batch whose row counts do not balance is not published, in any strategy."""
 
 from dataclasses import replace
 
@@ -21,7 +21,8 @@ FILES = {
     "tables/silver/log.sql": "SELECT id, upper(city) AS city FROM bronze.orders WHERE amount > 0",
     "tables/silver/orders.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [at]\n",
     "tables/silver/past.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [at]\nhistory: type2\n",
-    "tables/gold/summed.sql": "SELECT city, count(*) AS n, sum(amount) AS total FROM silver.orders GROUP BY city",
+    "tables/gold/summed.sql": "SELECT city, count(*) AS n, sum(amount) AS total FROM silver.orders"
+    " GROUP BY city",
     "tables/gold/averaged.sql": "SELECT city, avg(amount) AS mean FROM silver.orders GROUP BY city",
     "tables/gold/whole.sql": "SELECT count(*) AS n, max(amount) AS most FROM silver.orders",
 }
@@ -35,7 +36,7 @@ KINDS = {
     "gold.whole": "full",
 }
 MISCOUNTS = ("inserted", "read")
-"""What is one too many: rows that are not there, and, where a batch places its rows one by one, a row that went nowhere."""
+"""What is one too many: rows that do not exist, and, where rows are placed one by one, a lost row."""
 
 
 def test_a_batch_that_miscounts_is_not_published(
@@ -62,7 +63,7 @@ def _places_rows(shop: ProjectHarness, table: str) -> bool:
 
 
 def _refused(shop: ProjectHarness, table: str, miscount: str) -> list[str]:
-    """The codes of what a run of the table fails by, whose batch counts one too many; main stays where it is."""
+    """Returns the codes by which a run fails whose batch counts one too many; main stays where it is."""
     head = shop.state(table).head
     right = batch.checked_account
 

@@ -1,4 +1,4 @@
-"""Segments of events whose lines have left the ledger: each of their events stays in the table once, whatever happens."""
+"""Segments of events without lines in the ledger: each event stays in the table once, in any case."""
 
 import shutil
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ FILES = {
 
 @dataclass
 class Till:
-    """Sends events as the server beside ``up`` would, and tidies up as ``up`` does. ``backup``: a copy of each segment."""
+    """Sends events as the server of ``up`` would, and tidies up as it does. ``backup``: copies segments."""
 
     shop: ProjectHarness
     backup: Path

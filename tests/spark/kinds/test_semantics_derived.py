@@ -1,4 +1,4 @@
-"""Tables without a key, of every kind of query: what each is after each run, how it was refreshed, and why."""
+"""Tables without a key, of every kind of query: their rows after each run, the strategy and the reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,8 @@ FILES = {
         """,
     "tables/silver/copy.yaml": "from: bronze.orders\n",
     "tables/silver/copy_of_copy.yaml": "from: silver.copy\n",
-    "tables/silver/big.sql": "SELECT id, upper(city) AS city, amount * 2 AS twice FROM bronze.orders WHERE amount > 10",
+    "tables/silver/big.sql": "SELECT id, upper(city) AS city, amount * 2 AS twice FROM bronze.orders"
+    " WHERE amount > 10",
     "tables/silver/bigger.sql": "SELECT id, twice FROM silver.big WHERE twice > 40",
     PYTHON.format("py_rows"): """
         from pyspark.sql import functions as F

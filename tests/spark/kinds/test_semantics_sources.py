@@ -1,4 +1,4 @@
-"""What comes from files: every format and name, columns that come and go, files that change after they were taken."""
+"""What comes from files: every format and name, columns that come and go, files that change later."""
 
 import bz2
 import gzip
@@ -74,7 +74,7 @@ def test_every_format_and_name(tmp_path: Path, session: SessionHandle) -> None:
 
 
 def _inferred_once(shop: ProjectHarness) -> None:
-    """Types are inferred from the first files and pinned: what does not fit later is a bad row, not another type."""
+    """Types are inferred from the first files and pinned: what does not fit later is a bad row."""
     types = [(column.name, column.type) for column in shop.state("bronze.inferred").columns][:3]
     assert dict(types)["when"] == "date"
     shop.land("landing/inferred/b.csv", "when,id,name\n2024-05-03,3,Bo\nsoon,4,Cy\n")
@@ -194,7 +194,7 @@ def test_files_that_change_after_they_were_taken(make_shop: MakeShop) -> None:
 
 
 def test_odd_columns_and_nested_values(make_shop: MakeShop) -> None:
-    """Names that are no identifiers, names that the engine might want for itself, structs, lists and maps, keyed below."""
+    """Names that are no identifiers or the engine's own, structs, lists and maps, with a key below."""
     shop = make_shop(
         {
             "tables/bronze/odd.yaml": """

@@ -1,4 +1,4 @@
-"""What a table's file says of its columns, texts and partitions changes with the publish of a batch, or not at all."""
+"""Columns, comments and partitions of a table's file change with the publish of a batch, or not at all."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -130,7 +130,7 @@ def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHand
 def test_a_run_with_nothing_new_makes_what_is_declared(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
-    """Without Spark, and with it, where partitions change or the metadata has what only Iceberg knows: both to the same."""
+    """Without Spark, and with it where partitions change or only Iceberg knows the metadata: to the same."""
     people = ProjectHarness(tmp_path / "people", session, FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("bronze.people")

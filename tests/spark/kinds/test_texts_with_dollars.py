@@ -1,4 +1,4 @@
-"""``${...}`` in names and texts is what it is: Spark fills nothing in, neither in our SQL nor in that of users."""
+"""``${...}`` in names and texts stays as it is: Spark replaces nothing in our SQL or in users' SQL."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""``on_type_change``: values that are not of their column's type, and what only rows have that do not get in."""
+"""``on_type_change``: values that do not have their column's type, and what rejected rows alone have."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Types of files that Spark has none for: nanoseconds are read exactly or set aside, other columns are refused by their names."""
+"""Types that Spark lacks: nanoseconds are read exactly or set aside, other columns are refused by name."""
 
 import json
 from datetime import UTC, datetime, time
@@ -173,7 +173,8 @@ def test_strings_that_are_no_text(make_shop: MakeShop) -> None:
 def test_nanoseconds_of_avro(make_shop: MakeShop) -> None:
     table = SOURCE.format("a", "avro", "fail", "columns: {at: timestamp}")
     shop = make_shop({"tables/bronze/a.yaml": table})
-    schema = {"type": "record", "name": "r", "fields": [{"name": "at", "type": {"type": "long", "logicalType": "timestamp-nanos"}}]}  # fmt: skip
+    schema = {"type": "record", "name": "r", "fields": [{"name": "at",
+        "type": {"type": "long", "logicalType": "timestamp-nanos"}}]}  # fmt: skip
     text = json.dumps(schema).encode()
 
     def number(value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""``lakesmith maintain``: the same rows in fewer files and snapshots, every consumer goes on, and what needs nothing is left alone."""
+"""``lakesmith maintain``: the same rows in fewer files and snapshots; every consumer goes on."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Maintenance beside runs, and maintenance that fails at any of its points: no run fails, and the table is right at each of them."""
+"""Maintenance beside runs, and failing at any point: no run fails, and the table is right at each point."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -88,7 +88,8 @@ def test_a_folder_that_is_not_the_tables_own_is_left_alone(make_shop: MakeShop) 
     lines = {name: FILES[name] for name in ("tables/bronze/sales.yaml", "tables/silver/lines.sql")}
     shop = grown(make_shop(lines), 0)
     shop.spark.sql(
-        f"CREATE TABLE lake.silver.inner (a int) USING iceberg LOCATION '{shop.state('bronze.sales').location}/inner'"
+        "CREATE TABLE lake.silver.inner (a int) USING iceberg LOCATION"
+        f" '{shop.state('bronze.sales').location}/inner'"
     )
     failed = maintained(shop, Orders(remove_orphans=True))["bronze.sales"]
     assert isinstance(failed, NotMaintained)

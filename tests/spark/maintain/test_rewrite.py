@@ -1,4 +1,4 @@
-"""``lakesmith rewrite``: old files into the partitioning and order of now, in pieces; the same rows, and consumers read nothing again."""
+"""``lakesmith rewrite``: old files into today's partitions and order, by pieces; no row is read again."""
 
 import pytest
 from harness import MakeShop, ProjectHarness

@@ -75,7 +75,7 @@ def test_a_window_is_there_once_the_watermark_has_passed_it(shop: ProjectHarness
 
 
 def test_an_event_ahead_of_its_arrival_closes_no_window(shop: ProjectHarness) -> None:
-    """Not the year 9999, nor an hour: the windows of the others are there as if it had not come, and by a rebuild too."""
+    """Neither the year 9999 nor an hour: the other windows are as if it had not come, in a rebuild too."""
     soon = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%d %H:%M:%S}"
     shop.land("landing/ahead.csv", f"at,price\n9999-12-31 23:59:30,100\n{soon},200\n")
     assert sell(shop, ("00:10", 1), ("01:20", 2)) == {}
@@ -127,7 +127,8 @@ def test_a_time_without_zone_is_not_ahead_because_of_its_zone(tmp_path: Path, se
 def test_what_cannot_be_is_told_at_its_line(shop: ProjectHarness) -> None:
     shop.write(
         {
-            "tables/gold/by_minute.yaml": "emit: {closed: window_end, watermark: bronze.sales.at, delay: soon}\n"
+            "tables/gold/by_minute.yaml": "emit: {closed: window_end, watermark: bronze.sales.at, delay:"
+            " soon}\n"
         }
     )
     with pytest.raises(ProjectError) as caught:
@@ -201,7 +202,8 @@ def test_a_source_that_is_quiet_holds_no_window_open(
     two.minutes_after("bronze.till", 5)
     assert two.windows() == {"08:01": 1, "08:03": 4, "08:05": 2}
     assert not two.shop.must_run().published
-    # It comes back, before what the web has passed: what is there stays, and is corrected, and it holds again.
+    # It comes back, before what the web has passed: what is there stays, and is corrected, and it holds
+    # again.
     two.minutes_after("bronze.till", 1)
     two.sell("till", "04:10", 16)
     two.sell("web", "07:10", 32)

@@ -1,4 +1,4 @@
-"""Tables of others as inputs: another project's bronze, or one by its metadata file, read as they were planned and never written."""
+"""External tables as inputs, of another project or by a metadata file: read as planned, never written."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rows keep what was looked up for them when they arrived, in a real PostgreSQL; a lookup as of now is an input like any other."""
+"""Rows keep what was looked up when they arrived, in a real PostgreSQL; ``as_of: now`` is any input."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,7 +22,8 @@ FILES = {
         columns: {sale_id: bigint, product_id: bigint, price: "decimal(10,2)"}
         """,
     "tables/bronze/products.yaml": """
-        source: {postgres: {connection: SHOP_DATABASE, table: products, key: [product_id], refresh: 0 seconds}}
+        source:
+          postgres: {connection: SHOP_DATABASE, table: products, key: [product_id], refresh: 0 seconds}
         columns: {product_id: bigint, name: string, weight: "decimal(12,3)", since: timestamp}
         """,
     "tables/silver/products.yaml": """
@@ -47,7 +48,8 @@ FILES = {
         """,
     "tables/gold/as_they_are.yaml": """
         query: |
-          SELECT s.sale_id, p.name FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id
+          SELECT s.sale_id, p.name
+          FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id
         lookups: {silver.products: {as_of: now}}
         """,
 }
@@ -66,7 +68,8 @@ def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) ->
         postgres,
         "DROP TABLE IF EXISTS products",
         "CREATE TABLE products (product_id bigint PRIMARY KEY, name text, weight numeric, since timestamptz)",
-        "INSERT INTO products VALUES (1, 'pen', 0.015, '2024-05-01 12:00+02'), (2, 'ink \"blue\"', 1.5, NULL)",
+        "INSERT INTO products VALUES (1, 'pen', 0.015, '2024-05-01 12:00+02'), (2, 'ink \"blue\"', 1.5,"
+        " NULL)",
     )
     monkeypatch.setenv("SHOP_DATABASE", postgres)
     return make_shop(FILES)
@@ -131,7 +134,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
 
 @pytest.mark.in_turn
 def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str) -> None:
-    """It is held against what was current when the row arrived, not against any name that the product ever had."""
+    """It is compared with what was current at the row's arrival, not with any name the product ever had."""
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n")
     do(postgres, "UPDATE products SET name = 'quill' WHERE product_id = 1")
     shop.must_run()
@@ -198,7 +201,7 @@ HEALED = {
 def test_a_table_behind_it_heals_what_was_unknown(
     shop: ProjectHarness, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The recipe of the page: what was known stays, what was not is filled in when it appears, by the keys that changed."""
+    """The page's recipe: known values stay, unknown ones are filled in when they appear, by changed keys."""
     refresh_by_keys(monkeypatch)
     shop.write(HEALED)
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n", "+silver.healed")
@@ -219,7 +222,8 @@ def test_a_table_behind_it_heals_what_was_unknown(
 
 STARS = """
     WITH sold AS (SELECT sale_id, product_id AS of FROM bronze.sales),
-         named AS (SELECT *, upper(name) AS loud FROM sold LEFT JOIN silver.products p ON p.product_id = sold.of)
+         named AS (SELECT *, upper(name) AS loud
+            FROM sold LEFT JOIN silver.products p ON p.product_id = sold.of)
     SELECT * FROM named WHERE sale_id < 3
     """
 
@@ -228,7 +232,8 @@ def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
     query = "".join(f"  {line}\n" for line in STARS.strip().splitlines())
     shop.write(
         {
-            "tables/silver/enriched.yaml": f"query: |\n{query}lookups: {{silver.products: {{as_of: arrival}}}}\n"
+            "tables/silver/enriched.yaml": f"query: |\n{query}lookups: {{silver.products: {{as_of:"
+            " arrival}}\n"
         }
     )
     shop.land("landing/sales/1.csv", HEADER + "1,1,2.00\n2,8,3.00\n3,9,4.00\n")
@@ -249,7 +254,8 @@ def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
             "silver.products is not joined by the whole of its key",
         ),
         (
-            "SELECT p.name, count(*) AS n FROM bronze.sales s LEFT JOIN silver.products p ON p.product_id = s.product_id GROUP BY 1",
+            "SELECT p.name, count(*) AS n FROM bronze.sales s LEFT JOIN silver.products p"
+            " ON p.product_id = s.product_id GROUP BY 1",
             "more than rows",
         ),
         (
@@ -285,7 +291,8 @@ def test_a_row_that_is_ahead_of_time_is_said_and_hides_no_change(shop: ProjectHa
         "INSERT INTO dated VALUES (1, now() - interval '3 days'), (2, '2056-01-01'), (3, 'infinity')",
     )
     dated = """
-        source: {postgres: {connection: SHOP_DATABASE, table: dated, key: [id], growing: at, refresh: 0 seconds}}
+        source:
+          postgres: {connection: SHOP_DATABASE, table: dated, key: [id], growing: at, refresh: 0 seconds}
         columns: {id: bigint, at: timestamp}
         """
     shop.write({"tables/bronze/dated.yaml": dated})

@@ -1,4 +1,4 @@
-"""Queries that can be read and that Spark refuses all the same: told at their line in the project. And what `query` does not hand to Spark."""
+"""Queries that Spark refuses: reported at their line in the project; and what `query` refuses itself."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -19,7 +19,8 @@ FILES = {
         columns: {id: bigint, city: string}
         """,
     # Of a keyed table, whose query is given more columns to carry along.
-    "tables/silver/misnamed.yaml": "key: [id]\nquery: |\n  SELECT id,\n    ctiy AS city\n  FROM bronze.orders\n",
+    "tables/silver/misnamed.yaml": "key: [id]\nquery: |\n  SELECT id,\n    ctiy AS city\n "
+    " FROM bronze.orders\n",
     "tables/silver/misordered.sql": "SELECT city\nFROM bronze.orders\nGROUP BY city\nWHERE city = 'Oslo'\n",
     "tables/silver/mistyped.sql": "SELECT id\nFROM bronze.orders\nWHERE array(id) > 5\n",
 }
@@ -119,7 +120,8 @@ def test_years_that_python_has_not_are_shown_as_texts(session: SessionHandle) ->
     late, old = "DATE '0001-01-01' + 4000000", "DATE '0001-01-01' - 1"
     sql = f"""
         SELECT {late} AS a, {old} AS b, DATE '2024-05-01' AS b, CAST(NULL AS DATE) AS c,
-            timestamp_micros(-62167219200000000) AS d, timestamp_micros(-62167219200000000)::timestamp_ntz AS e,
+            timestamp_micros(-62167219200000000) AS d,
+            timestamp_micros(-62167219200000000)::timestamp_ntz AS e,
             array({late}, DATE '2024-05-01', NULL) AS f, map({old}, timestamp_micros(0)) AS g,
             named_struct('x', {old}, 'y', 1) AS h, CAST(NULL AS struct<x: date>) AS i, 'text' AS j
         """

@@ -1,4 +1,4 @@
-"""``query --as-of``: at each point of a table's past, the columns, types and rows that readers saw when it was the present."""
+"""``query --as-of``: at each point of a table's past, the columns, types and rows that readers saw."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,8 +20,10 @@ STEPS = {
     "at first": "SELECT id, price, note FROM bronze.orders",
     "a column changes its type": "SELECT id, CAST(price AS string) AS price, note FROM bronze.orders",
     "it changes again": "SELECT id, price > 5 AS price, note FROM bronze.orders",
-    "a column changes its type and another goes": "SELECT id, CAST(price AS string) AS price FROM bronze.orders",
-    "a column widens and one comes": "SELECT CAST(id AS bigint) AS id, CAST(price AS string) AS price, 1 AS n FROM bronze.orders",
+    "a column changes its type and another goes": "SELECT id, CAST(price AS string) AS price"
+    " FROM bronze.orders",
+    "a column widens and one comes": "SELECT CAST(id AS bigint) AS id, CAST(price AS string) AS price, 1 AS"
+    " n FROM bronze.orders",
     "a column goes": "SELECT CAST(id AS bigint) AS id, CAST(price AS string) AS price FROM bronze.orders",
 }
 PRESENT = "SELECT * FROM silver.orders"
@@ -78,7 +80,8 @@ def test_names_in_the_query_find_the_table_as_it_was(shop: ProjectHarness) -> No
             points = {name: shop.state(name).head for name in ("silver.orders", "bronze.orders")}
     as_of = {name: head.snapshot_id for name, head in points.items() if head is not None}
     joined = (
-        "SELECT silver.orders.price AS was, b.price FROM silver.orders JOIN bronze.orders b ON b.id = orders.id"
+        "SELECT silver.orders.price AS was, b.price FROM silver.orders JOIN bronze.orders b"
+        " ON b.id = orders.id"
         " WHERE orders.price = '5'"
     )
     assert ask(shop, joined, as_of) == (("was", "price"), ("string", "int"), [("5", 5)])
@@ -107,7 +110,7 @@ def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(sho
 
 
 def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness) -> None:
-    """Iceberg knows what a file has by the present names, and would leave out files by another column's values."""
+    """Iceberg knows a file's columns by their present names, and would skip files by others' values."""
     shop.must_run("bronze.orders")
     head = shop.state("bronze.orders").head
     assert head is not None
@@ -125,7 +128,8 @@ def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by
     first, seen = see(shop)
     shop.write(
         {
-            "tables/silver/orders.sql": "SELECT id, price, note, upper(note) AS part, id + 1 AS next FROM bronze.orders",
+            "tables/silver/orders.sql": "SELECT id, price, note, upper(note) AS part, id + 1 AS next"
+            " FROM bronze.orders",
             "tables/silver/orders.yaml": "partition_by: [part]\n",
         }
     )

@@ -52,17 +52,23 @@ ROWS = {
 QUERIES = [
     "SELECT id, orders.city, bronze.orders.s.x FROM bronze.orders WHERE bronze.orders.id > 1",
     "SELECT bronze.orders.*, 'bronze.orders' AS t -- bronze.orders\r\nFROM `bronze`.orders",
-    "SELECT bronze.orders.city, silver.orders.price FROM bronze.orders JOIN silver.orders ON bronze.orders.id = silver.orders.id",
+    "SELECT bronze.orders.city, silver.orders.price FROM bronze.orders JOIN silver.orders"
+    " ON bronze.orders.id = silver.orders.id",
     "SELECT o.id, c.country FROM bronze.orders o LEFT JOIN silver.cities AS c USING (city)",
-    "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.orders s WHERE s.id = bronze.orders.id AND price > 10)",
-    "SELECT id FROM bronze.orders WHERE NOT EXISTS (SELECT 1 FROM silver.orders WHERE silver.orders.id = bronze.orders.id)",
-    "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.cities AS orders WHERE orders.city = bronze.orders.city)",
+    "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.orders s"
+    " WHERE s.id = bronze.orders.id AND price > 10)",
+    "SELECT id FROM bronze.orders WHERE NOT EXISTS (SELECT 1 FROM silver.orders"
+    " WHERE silver.orders.id = bronze.orders.id)",
+    "SELECT id FROM bronze.orders WHERE EXISTS (SELECT 1 FROM silver.cities AS orders"
+    " WHERE orders.city = bronze.orders.city)",
     "SELECT orders.id, orders.s.x, orders.city FROM bronze.orders"
     " WHERE EXISTS (SELECT 1 FROM silver.orders WHERE orders.id = bronze.orders.id AND orders.price > 10)",
     "SELECT id FROM bronze.orders"
     " WHERE EXISTS (WITH orders AS (SELECT 1 AS id) SELECT 1 FROM orders WHERE orders.id = bronze.orders.id)",
-    "WITH orders AS (SELECT city FROM bronze.orders) SELECT orders.city, count(*) AS n FROM orders GROUP BY ALL",
-    "WITH `bronze.orders` AS (SELECT id FROM silver.orders) SELECT * FROM `bronze.orders` UNION ALL SELECT id FROM bronze.orders",
+    "WITH orders AS (SELECT city FROM bronze.orders) SELECT orders.city, count(*) AS n FROM orders"
+    " GROUP BY ALL",
+    "WITH `bronze.orders` AS (SELECT id FROM silver.orders) SELECT * FROM `bronze.orders`"
+    " UNION ALL SELECT id FROM bronze.orders",
     "SELECT id, x FROM bronze.orders LATERAL VIEW explode(bronze.orders.items) e AS x",
     "SELECT * FROM (SELECT id, city FROM bronze.orders) PIVOT (count(id) FOR city IN ('Oslo', 'Rome'))",
     "SELECT transform(items, i -> i + orders.id) AS t FROM bronze.orders",
@@ -71,15 +77,18 @@ QUERIES = [
     "FROM bronze.orders |> WHERE bronze.orders.id > 2 |> SELECT id",
     "SELECT id, rank() OVER (PARTITION BY bronze.orders.city ORDER BY id) AS r FROM bronze.orders",
     "SELECT /*+ BROADCAST(orders) */ 'ü😀' AS `naïve`, id FROM bronze.orders TABLESAMPLE (100 PERCENT)",
-    "SELECT city, (SELECT max(price) FROM silver.orders) AS top FROM bronze.orders WHERE city IN (SELECT city FROM silver.cities)",
-    "SELECT a.id FROM bronze.orders a, LATERAL (SELECT price FROM silver.orders WHERE silver.orders.id = a.id)",
-    "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city, window(timestamp_seconds(bronze.orders.id), '1 minute')",
+    "SELECT city, (SELECT max(price) FROM silver.orders) AS top FROM bronze.orders"
+    " WHERE city IN (SELECT city FROM silver.cities)",
+    "SELECT a.id FROM bronze.orders a, LATERAL (SELECT price FROM silver.orders"
+    " WHERE silver.orders.id = a.id)",
+    "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city,"
+    " window(timestamp_seconds(bronze.orders.id), '1 minute')",
 ]
 
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession) -> Iterator[SparkSession]:
-    """The same rows twice: as tables of the current catalog under their logical names, and as views to splice in."""
+    """The same rows twice: as tables of the current catalog, and as views to splice in."""
     before = spark.catalog.currentCatalog()
     spark.sql("SET CATALOG lake")
     # Iceberg 1.10 fails on files with variants otherwise (docs/cluster.md).
@@ -183,7 +192,7 @@ def _function_groups(spark: SparkSession) -> dict[str, str]:
 
 
 def test_every_nondeterministic_function_of_this_spark_is_known(spark: SparkSession) -> None:
-    """A function without arguments that Spark itself calls nondeterministic, or that it fills in per query."""
+    """Whether Spark calls a function without arguments nondeterministic, or fills it in per query."""
     for name in sorted(words.SCALARS):
         text = f"SELECT {name}() AS x"
         if nondeterministic(text, tokenize(text)):

@@ -1,4 +1,4 @@
-"""The intake and the batch judge events alike: what is acknowledged as good is a row, with the value that the intake took it for."""
+"""The intake and the batch validate alike: an event acknowledged as good is a row with the same values."""
 
 import json
 from dataclasses import replace

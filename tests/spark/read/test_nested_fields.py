@@ -1,4 +1,4 @@
-"""Fields inside columns: what a file has and a declared type does not name is told as a new column is, at any depth."""
+"""Fields inside columns: what a declared type does not name is reported as a new column is, at any depth."""
 
 import pytest
 from harness import MakeShop
@@ -30,7 +30,8 @@ def test_fields_of_json_that_no_type_names(make_shop: MakeShop) -> None:
     first = shop.must_run()
     assert not any("left out" in note for policy in policies for note in notes(first, f"bronze.{policy}"))
 
-    # Each only in one line, some beside lines that do not parse or hold no struct there; a bad row's text stays anyway.
+    # Each only in one line, some beside lines that do not parse or hold no struct there; a bad row's text
+    # stays anyway.
     more = json_lines(
         {"id": 4, "address": {"city": "y", "zip": "1", "geo": {"lat": 2.5, "lon": 3.5}}},
         {"id": 5, "address": "no struct", "parts": [{"n": 2}, {"n": 3, "sku": "s"}]},
@@ -54,7 +55,8 @@ def test_fields_of_json_that_no_type_names(make_shop: MakeShop) -> None:
         "`odd 'name'`.`c``d`.element.element.y",
     ]
     assert result.code == 1
-    # A key beside one that differs from it in case only is another key, but no table has both: the others could be added.
+    # A key beside one that differs from it in case only is another key, but no table has both: the others
+    # could be added.
     assert found(result) == {"fail": ("LS434", ", ".join(left_out)), "evolve": ("LS434", "address.City")}
     assert shop.rows("bronze.fail", "id") == shop.rows("bronze.evolve", "id") == [(1,), (2,), (3,)]
     assert f"left out (on_new_column: ignore): {', '.join(left_out)}" in notes(result, "bronze.ignore")

@@ -1,4 +1,4 @@
-"""Values inside structs, arrays and maps of typed files: what does not fit its declared type is set aside, never made null."""
+"""Nested values of typed files: what does not fit its declared type is set aside, never made null."""
 
 from datetime import date
 from decimal import Decimal
@@ -17,7 +17,8 @@ DECLARED = {
     "grid": "array<array<int>>",
     "m": "map<string,struct<n:int>>",
 }
-# Each column is of one type in the file: texts and wide numbers, of which some fit. Nulls of the file stay nulls.
+# Each column is of one type in the file: texts and wide numbers, of which some fit. Nulls of the file stay
+# nulls.
 IN_FILE = f"""
     SELECT CAST(id AS bigint) AS id,
       from_json(s, 'n string, d decimal(10,4), at timestamp, sub struct<x:string>') AS s,

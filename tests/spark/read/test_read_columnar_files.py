@@ -1,4 +1,4 @@
-"""Parquet and Avro: values of other types than declared are cast where nothing is lost, or their row is bad."""
+"""Parquet and Avro: values of other types than declared are cast without loss, or their row is bad."""
 
 import json
 from datetime import date

@@ -1,4 +1,4 @@
-"""Every row of a CSV file is accounted for: good with the right values, or bad with its text and the reason."""
+"""Every row of a CSV file is accounted for: good with the right values, or bad with text and reason."""
 
 import csv
 import io
@@ -231,7 +231,7 @@ def test_nested_types_are_refused_in_csv(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_numbers_with_a_comma(spark: SparkSession, tmp_path: Path) -> None:
-    """`decimal: ","` takes points and spaces between groups of three digits, and nothing that could mean another number."""
+    """`decimal: ","` accepts points and spaces between groups of three digits, and nothing ambiguous."""
     cases = [
         # text, decimal(12,2), bigint, double
         ("1.234,50", "1234.50", None, 1234.5),

@@ -209,16 +209,19 @@ INFERRED: list[tuple[str, Callable[[SparkSession, Path], ReadRequest], dict[str,
         "csv",
         lambda spark, root: one(
             root,
-            "n,x,zip,b,day,at,mixed,none\n1,1.5,007,true,2024-01-01,2024-01-01 10:00,1,\n-2,2,123,false,2024-02-01,2024-01-02T10:00:00Z,a,\n",
+            "n,x,zip,b,day,at,mixed,none\n1,1.5,007,true,2024-01-01,2024-01-01 10:00,1,\n"
+            "-2,2,123,false,2024-02-01,2024-01-02T10:00:00Z,a,\n",
             ("n", "x", "zip", "b", "day", "at", "mixed", "none"),
             (),
         ),
-        {"n": "bigint", "x": "double", "zip": "string", "b": "boolean", "day": "date", "at": "timestamp", "mixed": "string", "none": "string"},
+        {"n": "bigint", "x": "double", "zip": "string", "b": "boolean", "day": "date", "at": "timestamp",
+            "mixed": "string", "none": "string"},
     ),
     (
         "json",
         lambda spark, root: one(
-            root, '{"n":1,"day":"2024-01-01","o":{"a":1.5,"e":null}}\n{"n":2,"s":"x"}\n', (), (), name="a.json", format_=FileFormat.JSON
+            root, '{"n":1,"day":"2024-01-01","o":{"a":1.5,"e":null}}\n{"n":2,"s":"x"}\n', (), (),
+            name="a.json", format_=FileFormat.JSON
         ),
         {"n": "bigint", "day": "date", "o": "struct<a:double,e:string>", "s": "string"},
     ),
@@ -226,7 +229,8 @@ INFERRED: list[tuple[str, Callable[[SparkSession, Path], ReadRequest], dict[str,
         "numbers of JSON of which a double would lose digits",
         lambda spark, root: one(
             root,
-            '{"id":12345678901234567890,"x":1,"y":-0.5e3}\n{"id":1.5,"x":2.5,"y":1}\n{"id":9007199254740993,"x":9007199254740992,"y":7}\n',
+            '{"id":12345678901234567890,"x":1,"y":-0.5e3}\n{"id":1.5,"x":2.5,"y":1}\n'
+            '{"id":9007199254740993,"x":9007199254740992,"y":7}\n',
             (), (), name="b.json", format_=FileFormat.JSON
         ),
         {"id": "string", "x": "double", "y": "double"},

@@ -1,4 +1,4 @@
-"""No value is changed in silence: one of more digits than its type holds is refused, or rounded and told, in every format."""
+"""No value changes silently: one with too many digits is refused, or rounded and reported."""
 
 import random
 from collections.abc import Iterator
@@ -75,11 +75,15 @@ TEXTS: list[Case] = [
     ("none beyond it", "decimal(38,2)", "1.230", EXACT, "1.23"),
     ("too large", "decimal(4,2)", "123", WRONG, ""),
     ("far too large", "decimal(4,2)", "1e400", WRONG, ""),
-    ("a seventh digit of a second", "timestamp", "2024-01-02 10:00:00.1234567", INEXACT, "2024-01-02 10:00:00.123456"),
-    ("cut, never carried", "timestamp", "2024-01-02T23:59:59.999999999Z", INEXACT, "2024-01-02 23:59:59.999999"),
-    ("zeros beyond microseconds", "timestamp", "2024-01-02 10:00:00.123456000", EXACT, "2024-01-02 10:00:00.123456"),
+    ("a seventh digit of a second", "timestamp", "2024-01-02 10:00:00.1234567", INEXACT,
+        "2024-01-02 10:00:00.123456"),
+    ("cut, never carried", "timestamp", "2024-01-02T23:59:59.999999999Z", INEXACT,
+        "2024-01-02 23:59:59.999999"),
+    ("zeros beyond microseconds", "timestamp", "2024-01-02 10:00:00.123456000", EXACT,
+        "2024-01-02 10:00:00.123456"),
     ("microseconds and a zone", "timestamp", "2024-01-02 10:00:00.12+02:00", EXACT, "2024-01-02 08:00:00.12"),
-    ("a local seventh digit", "timestamp_ntz", "2024-01-02 10:00:00.1234567", INEXACT, "2024-01-02 10:00:00.123456"),
+    ("a local seventh digit", "timestamp_ntz", "2024-01-02 10:00:00.1234567", INEXACT,
+        "2024-01-02 10:00:00.123456"),
     ("no timestamp", "timestamp", "10:00:00.1234567", WRONG, ""),
     ("UTC by its letter", "timestamp", "2024-07-01T12:00:00Z", EXACT, "2024-07-01 12:00:00"),
     ("UTC by name", "timestamp", "2024-07-01 12:00:00 UTC", EXACT, "2024-07-01 12:00:00"),
@@ -87,15 +91,22 @@ TEXTS: list[Case] = [
     ("Greenwich", "timestamp", "2024-07-01 12:00:00GMT", EXACT, "2024-07-01 12:00:00"),
     ("no region", "timestamp", "2024-07-01 12:00:00 Nowhere/Land", WRONG, ""),
     ("a region", "timestamp", "2024-07-01 12:00:00 Europe/Paris", EXACT, "2024-07-01 10:00:00"),
-    ("a region of three parts", "timestamp", "2024-07-01T12:00:00 America/Argentina/Ushuaia", EXACT, "2024-07-01 15:00:00"),
+    ("a region of three parts", "timestamp", "2024-07-01T12:00:00 America/Argentina/Ushuaia", EXACT,
+        "2024-07-01 15:00:00"),
     ("an abbreviation", "timestamp", "2024-07-01 12:00:00 BST", WRONG, ""),
     ("an abbreviation without a space", "timestamp", "2024-07-01 12:00:00.123BST", WRONG, ""),
-    ("a time that never was", "timestamp", "2024-03-10 02:30:00 America/Los_Angeles", INEXACT, "2024-03-10 10:30:00"),
-    ("a time that was twice", "timestamp", "2024-11-03 01:30:00 America/Los_Angeles", INEXACT, "2024-11-03 08:30:00"),
-    ("the instant before the clocks go", "timestamp", "2024-03-10 01:59:59.999999 America/Los_Angeles", EXACT, "2024-03-10 09:59:59.999999"),
-    ("the instant after it", "timestamp", "2024-03-10 03:00:00 America/Los_Angeles", EXACT, "2024-03-10 10:00:00"),
-    ("a day that Samoa never had", "timestamp", "2011-12-30 12:00:00 Pacific/Apia", INEXACT, "2011-12-30 22:00:00"),
-    ("a midnight that never was", "timestamp", "2018-11-04 00:00:00 America/Sao_Paulo", INEXACT, "2018-11-04 03:00:00"),
+    ("a time that never was", "timestamp", "2024-03-10 02:30:00 America/Los_Angeles", INEXACT,
+        "2024-03-10 10:30:00"),
+    ("a time that was twice", "timestamp", "2024-11-03 01:30:00 America/Los_Angeles", INEXACT,
+        "2024-11-03 08:30:00"),
+    ("the instant before the clocks go", "timestamp", "2024-03-10 01:59:59.999999 America/Los_Angeles", EXACT,
+        "2024-03-10 09:59:59.999999"),
+    ("the instant after it", "timestamp", "2024-03-10 03:00:00 America/Los_Angeles", EXACT,
+        "2024-03-10 10:00:00"),
+    ("a day that Samoa never had", "timestamp", "2011-12-30 12:00:00 Pacific/Apia", INEXACT,
+        "2011-12-30 22:00:00"),
+    ("a midnight that never was", "timestamp", "2018-11-04 00:00:00 America/Sao_Paulo", INEXACT,
+        "2018-11-04 03:00:00"),
     ("the year 0", "timestamp", "0000-01-01 00:00:00", WRONG, ""),
     ("the last instant", "timestamp", "9999-12-31 23:59:59.999999", EXACT, "9999-12-31 23:59:59.999999"),
     ("a year beyond by its offset", "timestamp", "9999-12-31 23:59:59 -01:00", WRONG, ""),
@@ -111,7 +122,8 @@ TEXTS: list[Case] = [
     ("zero, however it is written", "double", "0.0e-400", EXACT, "0.0"),
     ("the smallest double", "double", "4.9e-324", EXACT, "4.9E-324"),
     ("the nearest double", "double", "0.12345678901234567890", EXACT, "0.12345678901234568"),
-    ("the nearest double of a whole number", "double", "12345678901234567890", EXACT, "1.2345678901234567E19"),
+    ("the nearest double of a whole number", "double", "12345678901234567890", EXACT,
+        "1.2345678901234567E19"),
     ("overflow", "double", "1e400", WRONG, ""),
     ("underflow of a float", "float", "1e-60", INEXACT, "0.0"),
     ("overflow of a float", "float", "1e60", WRONG, ""),
@@ -148,7 +160,8 @@ TYPED: list[Case] = [
     ("a timestamp of the year 0", "timestamp", "timestamp_micros(-62135596800000001)", WRONG, ""),
     ("a timestamp of a far year", "timestamp", "timestamp_micros(253402300800000000)", WRONG, ""),
     ("a date of the year 0", "date", "date_add(DATE '0001-01-01', -1)", WRONG, ""),
-    ("a text with a seventh digit", "timestamp", "'2024-01-02 10:00:00.1234567'", INEXACT, "2024-01-02 10:00:00.123456"),
+    ("a text with a seventh digit", "timestamp", "'2024-01-02 10:00:00.1234567'", INEXACT,
+        "2024-01-02 10:00:00.123456"),
     ("infinity by name", "float", "'inf'", EXACT, "Infinity"),
 ]  # fmt: skip
 
@@ -206,7 +219,7 @@ def test_a_value_of_more_digits_is_refused_or_rounded_and_told(
 
 
 def right_reason(reasons: list[str], kind: str) -> bool:
-    """One reason, which tells of digits where there are too many, or of a local time, and of none where it is something else."""
+    """One reason: too many digits, or a local time that is none or two; neither for other errors."""
     told = "digits" in reasons[0] or "a local time" in reasons[0]
     return len(reasons) == 1 and told == (kind == INEXACT)
 
@@ -248,7 +261,7 @@ def expected(local: datetime, zone: ZoneInfo) -> tuple[str, bool]:
 
 
 def test_local_times_are_instants_where_their_zone_had_them_once(spark: SparkSession, tmp_path: Path) -> None:
-    """By a region in the text, in a pattern, and by the source's time_zone; what is rounded is what Python makes of it."""
+    """By a region in the text, in a pattern, and by the source's time_zone; rounded as Python rounds."""
     seed = random.randrange(10**6)
     chance, wrong = random.Random(seed), []
     times = {name: list(dict.fromkeys(local_times(ZoneInfo(name), chance))) for name in ZONES}
@@ -287,7 +300,7 @@ def test_local_times_are_instants_where_their_zone_had_them_once(spark: SparkSes
 
 
 def test_times_without_a_zone_are_of_the_source_s(spark: SparkSession, tmp_path: Path) -> None:
-    """In every format: texts, and what files have as local times and dates; what says a zone stays what it says."""
+    """In every format: texts, and files' local times and dates; what names a zone stays as it is."""
     texts = {
         "2024-07-01 12:00:00": "10:00",
         "2024-01-01": "23:00",
@@ -295,7 +308,8 @@ def test_times_without_a_zone_are_of_the_source_s(spark: SparkSession, tmp_path:
         "2024-03-31 02:30:00": None,
     }
     spark.sql(
-        "SELECT id, IF(id < 2, TIMESTAMP_NTZ '2024-07-01 12:00:00', TIMESTAMP_NTZ '2024-03-31 02:30:00') AS at FROM range(1, 3, 1, 1)"
+        "SELECT id, IF(id < 2, TIMESTAMP_NTZ '2024-07-01 12:00:00', TIMESTAMP_NTZ '2024-03-31 02:30:00') AS"
+        " at FROM range(1, 3, 1, 1)"
     ).write.parquet(str(tmp_path / "made"))
     local = next((tmp_path / "made").glob("part-*.parquet")).read_bytes()
     contents = {

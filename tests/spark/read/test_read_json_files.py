@@ -1,4 +1,4 @@
-"""Every line of a JSON file is accounted for: good with the right values, or bad with its text and the reason."""
+"""Every line of a JSON file is accounted for: good with the right values, or bad with text and reason."""
 
 from datetime import date
 from decimal import Decimal
@@ -101,9 +101,11 @@ JSON: list[tuple[str, str, dict[str, object] | str]] = [
     ("single quotes", "{'i': 1}", "not one JSON object"),
 ]
 JSON_COLUMNS: Columns = (
-    ("i", "int"), ("s", "string"), ("d", "decimal(10,2)"), ("f", "double"), ("t", "timestamp"), ("day", "date"),
+    ("i", "int"), ("s", "string"), ("d", "decimal(10,2)"), ("f", "double"), ("t", "timestamp"),
+    ("day", "date"),
     ("n", "struct<x:int,d:decimal(5,1)>"), ("l", "array<int>"),
-    ("a", "array<struct<b:struct<c:int>>>"), ("deep", "struct<m:map<string,struct<x:int>>,s:struct<`odd, one`:int>>"),
+    ("a", "array<struct<b:struct<c:int>>>"), ("deep", "struct<m:map<string,struct<x:int>>,s:struct<`odd,"
+                                                      " one`:int>>"),
     ("w", "struct<s:string>"),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Types of columns that change inside: fields that are declared later, and types that widen, without new data."""
+"""Column types that change inside: fields that are declared later, and types that widen, without new data."""
 
 from datetime import date
 from decimal import Decimal

@@ -27,13 +27,18 @@ FILES = {
         name="sales", columns="id: int, shop: int, amount: int, sold: timestamp", by="days(sold)"
     ),
     "tables/bronze/shops.yaml": SOURCED.format(name="shops", columns="shop: int, city: string", by="shop"),
-    "tables/gold/by_hour.sql": "SELECT date_trunc('hour', sold) AS hour, avg(amount) AS mean FROM bronze.sales"
+    "tables/gold/by_hour.sql": "SELECT date_trunc('hour', sold) AS hour, avg(amount) AS mean"
+    " FROM bronze.sales"
     " GROUP BY date_trunc('hour', sold)",
-    "tables/gold/sliding.sql": f"SELECT {SLIDING}.start AS since, avg(amount) AS mean FROM bronze.sales GROUP BY {SLIDING}",
-    "tables/gold/by_day.sql": "SELECT CAST(sold AS date) AS day, count(*) AS n, sum(amount) AS total FROM bronze.sales"
+    "tables/gold/sliding.sql": f"SELECT {SLIDING}.start AS since, avg(amount) AS mean FROM bronze.sales"
+    f" GROUP BY {SLIDING}",
+    "tables/gold/by_day.sql": "SELECT CAST(sold AS date) AS day, count(*) AS n, sum(amount) AS total"
+    " FROM bronze.sales"
     " GROUP BY CAST(sold AS date)",
-    "tables/gold/of_shops.sql": "SELECT s.id, s.shop, c.city FROM bronze.sales s JOIN bronze.shops c ON s.shop = c.shop",
-    "tables/gold/positive.sql": "SELECT hour, mean > 0 AS is_positive, count(*) AS n FROM gold.by_hour GROUP BY hour, mean > 0",
+    "tables/gold/of_shops.sql": "SELECT s.id, s.shop, c.city FROM bronze.sales s JOIN bronze.shops c"
+    " ON s.shop = c.shop",
+    "tables/gold/positive.sql": "SELECT hour, mean > 0 AS is_positive, count(*) AS n FROM gold.by_hour"
+    " GROUP BY hour, mean > 0",
     "tables/gold/above.sql": "SELECT hour, count(*) AS n FROM gold.positive GROUP BY hour",
 }
 IN_TIME = {"gold.by_hour": "keys", "gold.sliding": "keys", "gold.by_day": "sums"}
@@ -42,7 +47,7 @@ SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
 
 @pytest.fixture
 def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    """Two sales on each of three days, in a shop of their own each; one more of the second day, not taken by the golds yet."""
+    """Two sales on each of three days, each day in a shop of its own."""
     refresh_by_keys(monkeypatch)
     shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]

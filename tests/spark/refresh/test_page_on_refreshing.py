@@ -14,8 +14,8 @@ def test_tables_are_refreshed_as_the_page_says(make_shop: MakeShop, monkeypatch:
     shop = make_shop(TABLES)
     shop.take(
         "landing/sales/1.csv",
-        HEADER
-        + "1,1,tea,150,2024-06-03 10:00:00,I\n2,1,cup,20,2024-06-03 10:20:00,I\n3,2,tea,5,2024-06-03 11:00:00,I\n",
+        HEADER + "1,1,tea,150,2024-06-03 10:00:00,I\n2,1,cup,20,2024-06-03 10:20:00,I\n"
+        "3,2,tea,5,2024-06-03 11:00:00,I\n",
     )
     published = shop.take(
         "landing/sales/2.csv", HEADER + "2,1,cup,200,2024-06-03 12:00:00,U\n3,2,tea,,2024-06-03 12:30:00,D\n"

@@ -17,7 +17,7 @@ def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_that_others_delete_by_equality(make_shop: MakeShop) -> None:
-    """The files that such deletes reach could not be read at both ends: the run failed on a column of Iceberg's own."""
+    """Files with such deletes could not be read at both ends: the run failed on a column of Iceberg's own."""
     files = {"tables/bronze/orders.yaml": BRONZE, "tables/gold/by_city.sql": BY_CITY}
     shop = make_shop(files)
     shop.take("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n3,Rome\n4,\n")

@@ -1,7 +1,8 @@
 """Law 1 over random histories: after each, every table is what DuckDB and plain Python make of what landed.
 
-Here one lake goes through a chain of histories, after each of which some of the shapes are due: what a shape has not seen
-lies behind it in many snapshots. In a soak (``make soak``) each history has a lake of its own, and is shrunk when it fails.
+Here one lake goes through a chain of histories, after each of which some of the shapes are due: what a shape
+has not seen lies behind it in many snapshots. In a soak (``make soak``) each history has a lake of its own,
+and is shrunk when it fails.
 """
 
 import os
@@ -48,16 +49,19 @@ from lakesmith.spark.start.session import SessionHandle
 HISTORIES = 10
 """How many the chain of the suite has, before its last step."""
 PARTS = 5
-"""A batch by keys takes a second whatever its size: after each history of the suite one shape of so many is due."""
+"""A batch by keys takes a second: after each history of the suite one shape of so many is due."""
 
 KINDS = (
-    "silver.log", "silver.sizes", "silver.py_log", "gold.aggregates", "gold.sliding", "gold.log_by_hour", "gold.left_chain",
-    "gold.three_of_a_city", "gold.few_of_both", "gold.running", "gold.never", "gold.so_often", "gold.nested", "gold.regions",
-    "gold.regions_of_customers", "gold.in_all_orders", "gold.newest_of_any", "gold.small", "gold.past_of_customer",
+    "silver.log", "silver.sizes", "silver.py_log", "gold.aggregates", "gold.sliding", "gold.log_by_hour",
+    "gold.left_chain",
+    "gold.three_of_a_city", "gold.few_of_both", "gold.running", "gold.never", "gold.so_often", "gold.nested",
+    "gold.regions",
+    "gold.regions_of_customers", "gold.in_all_orders", "gold.newest_of_any", "gold.small",
+    "gold.past_of_customer",
     "gold.py_of_cities",
 )  # fmt: skip
-"""Shapes that are refreshed each in a way of its own. The rule that the others add is held by ``test_rule_of_keys``; soaks have
-them all, through whole histories."""
+"""Shapes that are refreshed each in a way of its own. The rule that the others add is held by
+``test_rule_of_keys``; soaks have them all, through whole histories."""
 PART = os.environ.get("LAKESMITH_PART", turns.ALL)
 DUE = KINDS if PART == turns.ALL else KINDS[int(PART) % 4 :: 4]
 """A quarter of them goes through the histories of one commit."""
@@ -78,7 +82,7 @@ def _by_keys() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Of how many keys the values are looked at, how many of these are listed, and by how many intervals they are told if not."""
+    """How many keys are looked at, how many of these are listed, how many intervals stand for more."""
 
     looked_at: int = limits.KEYS_LOOKED_AT_UP_TO
     listed: int = limits.KEY_VALUES_IN_A_CONDITION
@@ -101,7 +105,7 @@ def limit_keys(told: Limits) -> None:
 
 
 class Chain:
-    """One lake and the histories it went through. What failed once fails again: the lake is not what it was before."""
+    """One lake and the histories it went through. After a failure it fails again: the lake is broken."""
 
     def __init__(self, root: Path, session: SessionHandle) -> None:
         self.lake = Lake(root, session, SUITE)
@@ -204,7 +208,7 @@ def test_at_its_end_a_column_comes(chain: Chain) -> None:
 
 @pytest.mark.skipif(SOAK > 0, reason="the soak makes a lake for each history")
 def test_every_shape_was_refreshed_by_what_it_is_said_to_be(chain: Chain) -> None:
-    """Where another strategy was no way out. Those that were not, by what happened to them, are due once more."""
+    """Where no other strategy was possible. Shapes that were not refreshed so are due once more."""
     missing = [shape for shape in chain.lake.as_defined(SUITE) if not chain.has_seen(shape)]
     chain.go_on(missing)
     assert [shape.name for shape in missing if not chain.has_seen(shape)] == []

@@ -1,4 +1,4 @@
-"""Tables with a key or rules of their own, refreshed by the keys of changed rows: rows, bad rows and deletes as plain Python has them."""
+"""Tables with a key or rules, refreshed by keys: rows, bad rows and deletes as plain Python has them."""
 
 import json
 import random
@@ -37,7 +37,8 @@ QUERY = "query: SELECT id, seq, seq2, op, val, price FROM bronze.events"
 DELETES = "delete_when: op = 'D'\n"
 RULE = 'rules: |\n  Rules = [ ColumnValues "price" > 0 ]\n'
 JOINED = (
-    "query: SELECT e.id, e.seq, e.seq2, e.op, e.val, e.price FROM bronze.events e JOIN bronze.names n ON e.val = n.val\n"
+    "query: SELECT e.id, e.seq, e.seq2, e.op, e.val, e.price FROM bronze.events e JOIN bronze.names n"
+    " ON e.val = n.val\n"
     "key: [id]\nlatest_by: [seq]\n"
 )
 COUNTED = "query: SELECT seq, count(*) AS n FROM bronze.events GROUP BY seq\n"
@@ -47,7 +48,8 @@ FILES = {
     "tables/silver/now.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}",
     "tables/silver/past.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}history: type2\n",
     "tables/silver/plain.yaml": QUERY,
-    "tables/silver/by_value.yaml": f"inputs: {{events: silver.plain}}\nkey: [id]\nlatest_by: [seq]\n{DELETES}",
+    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\nkey: [id]\nlatest_by: [seq]\n"
+    f"{DELETES}",
     "tables/silver/by_value.py": "def by_value(events):\n"
     "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",
     "tables/silver/joined.yaml": JOINED,
@@ -66,7 +68,8 @@ def _is_good(row: Row) -> bool:
 
 NOW = Keyed(("id",), ("seq", "seq2"), _deletes, _is_good)
 BY_VALUE = Keyed(("id",), ("seq",), _deletes, by_arrival=False)
-KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys", "silver.joined": "keys", "silver.plain": "keys",
+KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys", "silver.joined": "keys",
+    "silver.plain": "keys",
          "silver.joined_past": "keys", "gold.counted": "keys"}  # fmt: skip
 
 
@@ -95,7 +98,7 @@ class Shop:
         self.names += names
 
     def disturb(self) -> None:
-        """Another tool deletes some events, changes others, so that good ones become bad and the other way round, and a name."""
+        """Deletes and updates events as another tool does, some good to bad and back, and deletes a name."""
         some = self.dice.sample(self.arrived, min(4, len(self.arrived)))
         for number, arrival in enumerate(some):
             place = f"_source_file = '{arrival.file}' AND _source_position = {arrival.position}"

@@ -1,6 +1,8 @@
-"""Tables refreshed by the keys of changed rows: what is written, what is refused, and what is computed in full.
+"""Tables refreshed by the keys of changed rows: what is written, what is refused, and what is computed in
+full.
 
-The shapes of queries are in ``shapes.sql``: ``test_rule_of_keys`` and ``test_refresh_histories`` compare them with DuckDB.
+The shapes of queries are in ``shapes.sql``: ``test_rule_of_keys`` and ``test_refresh_histories`` compare them
+with DuckDB.
 """
 
 import random
@@ -27,11 +29,15 @@ ORDERS = (
     "id: int, seq: int, op: string, customer: int, item: string, amount: 'decimal(10,2)', sold: timestamp"
 )
 CUSTOMERS = "id: int, seq: int, op: string, city: string"
-KEYED = "query: SELECT * EXCEPT (_source_file, _source_position, _source_modified_at, _ingested_at, _batch) FROM bronze.{name}\n"
+KEYED = (
+    "query: SELECT * EXCEPT (_source_file, _source_position, _source_modified_at, _ingested_at, _batch)"
+    " FROM bronze.{name}\n"
+)
 KEYED += "key: [id]\nlatest_by: [seq]\ndelete_when: \"op = 'D'\"\n"
 
 GROUPED = (
-    "SELECT customer, count(*) AS n, sum(amount) AS total, min(sold) AS earliest, count(DISTINCT item) AS items"
+    "SELECT customer, count(*) AS n, sum(amount) AS total, min(sold) AS earliest, count(DISTINCT item) AS"
+    " items"
     " FROM silver.orders GROUP BY customer"
 )
 QUERIES = {
@@ -127,10 +133,14 @@ def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(
 
 
 LOST_BY_BOTH_SIDES = {
-    "few_of_both": "SELECT o.customer FROM (SELECT customer FROM silver.orders GROUP BY customer HAVING count(*) < 3) o"
-    " JOIN (SELECT id % 2 AS part FROM silver.customers GROUP BY id % 2 HAVING count(*) < 2) c ON o.customer = c.part",
-    "few_and_old": "SELECT a.customer FROM (SELECT customer FROM silver.orders GROUP BY customer HAVING count(*) < 3) a"
-    " JOIN (SELECT customer FROM silver.orders GROUP BY customer HAVING max(id) < 3) b ON a.customer = b.customer",
+    "few_of_both": "SELECT o.customer FROM (SELECT customer FROM silver.orders GROUP BY customer"
+    " HAVING count(*) < 3) o"
+    " JOIN (SELECT id % 2 AS part FROM silver.customers GROUP BY id % 2 HAVING count(*) < 2) c"
+    " ON o.customer = c.part",
+    "few_and_old": "SELECT a.customer FROM (SELECT customer FROM silver.orders GROUP BY customer"
+    " HAVING count(*) < 3) a"
+    " JOIN (SELECT customer FROM silver.orders GROUP BY customer HAVING max(id) < 3) b"
+    " ON a.customer = b.customer",
     "without_both": "SELECT o.id FROM silver.orders o JOIN silver.customers c ON o.customer = c.id"
     " WHERE NOT EXISTS (SELECT 1 FROM silver.customers x WHERE x.id = o.id + 2)"
     " AND NOT EXISTS (SELECT 1 FROM silver.orders y WHERE y.id = c.id + 2)",
@@ -186,8 +196,8 @@ BY_ITEM = """
 from pyspark.sql import DataFrame, functions as F
 
 def by_item(silver__orders: DataFrame, silver__customers: DataFrame) -> DataFrame:
-    with_city = silver__orders.join(silver__customers.select(F.col("id").alias("customer"), "city"), "customer")
-    return with_city.groupBy("item", "city").agg(F.sum("amount").alias("total"))
+    cities = silver__customers.select(F.col("id").alias("customer"), "city")
+    return silver__orders.join(cities, "customer").groupBy("item", "city").agg(F.sum("amount").alias("total"))
 """
 ELSEWHERE = """
 from pyspark.sql import DataFrame
@@ -208,7 +218,8 @@ def test_a_python_table_is_refreshed_by_keys(shop: ProjectHarness) -> None:
         if number > 1 and "gold.by_item" in result.published:
             assert result.published["gold.by_item"].kind == "sums"
         expected = shop.spark.sql(
-            "SELECT item, city, sum(amount) FROM lake.silver.orders o JOIN lake.silver.customers c ON o.customer = c.id"
+            "SELECT item, city, sum(amount) FROM lake.silver.orders o JOIN lake.silver.customers c"
+            " ON o.customer = c.id"
             " GROUP BY item, city"
         )
         assert Counter(map(tuple, expected.collect())) == Counter(

@@ -19,20 +19,28 @@ COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, 
 BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
 
 QUERIES = {
-    "window_of_an_expression": "SELECT window(at + INTERVAL 5 HOURS, '1 hour').start AS since, avg(n) AS mean FROM bronze.a"
+    "window_of_an_expression": "SELECT window(at + INTERVAL 5 HOURS, '1 hour').start AS since, avg(n) AS"
+    " mean FROM bronze.a"
     " GROUP BY window(at + INTERVAL 5 HOURS, '1 hour')",
-    "window_of_a_number": "SELECT window(timestamp_seconds(n * 1000), '1 hour').start AS since, avg(id) AS mean FROM bronze.a"
+    "window_of_a_number": "SELECT window(timestamp_seconds(n * 1000), '1 hour').start AS since, avg(id) AS"
+    " mean FROM bronze.a"
     " GROUP BY window(timestamp_seconds(n * 1000), '1 hour')",
-    "by_window": "SELECT window(at, '1 hour') AS win, count(*) AS c FROM bronze.a GROUP BY window(at, '1 hour')",
-    "trunc_to_a_day": "SELECT trunc(to_date(at), 'DAY') AS t, avg(n) AS mean FROM bronze.a GROUP BY trunc(to_date(at), 'DAY')",
+    "by_window": "SELECT window(at, '1 hour') AS win, count(*) AS c FROM bronze.a"
+    " GROUP BY window(at, '1 hour')",
+    "trunc_to_a_day": "SELECT trunc(to_date(at), 'DAY') AS t, avg(n) AS mean FROM bronze.a"
+    " GROUP BY trunc(to_date(at), 'DAY')",
     "variables": "SELECT k, avg(n) AS mean FROM bronze.a GROUP BY k",
-    "no_text": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS mean FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
-    "early_and_late_days": "SELECT CAST(day AS date) AS d, avg(n) AS mean FROM bronze.a GROUP BY CAST(day AS date)",
+    "no_text": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS mean FROM bronze.a"
+    " GROUP BY CAST(unhex(hex) AS string)",
+    "early_and_late_days": "SELECT CAST(day AS date) AS d, avg(n) AS mean FROM bronze.a"
+    " GROUP BY CAST(day AS date)",
     "early_and_late_times": "SELECT CAST(day AS timestamp_ntz) AS t, avg(n) AS mean FROM bronze.a"
     " GROUP BY CAST(day AS timestamp_ntz)",
-    "small_numbers": "SELECT CAST(n % 3 AS smallint) AS part, count(*) AS c FROM bronze.a GROUP BY CAST(n % 3 AS smallint)",
+    "small_numbers": "SELECT CAST(n % 3 AS smallint) AS part, count(*) AS c FROM bronze.a"
+    " GROUP BY CAST(n % 3 AS smallint)",
     "small_rows": "SELECT id, CAST(n AS tinyint) AS tiny, k COLLATE UTF8_LCASE AS folded FROM bronze.a",
-    "zeros": "SELECT CAST(z AS string) AS t FROM (SELECT CASE n WHEN 1 THEN -0.0D ELSE n + 0.0D END AS z FROM bronze.a"
+    "zeros": "SELECT CAST(z AS string) AS t FROM (SELECT CASE n WHEN 1 THEN -0.0D ELSE n + 0.0D END AS z"
+    " FROM bronze.a"
     " EXCEPT SELECT CAST(n + 100 AS double) FROM bronze.b)",
     "exists_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
     " AND EXISTS (SELECT 1 FROM bronze.a z WHERE z.id = y.id))",
@@ -40,9 +48,11 @@ QUERIES = {
     " AND y.id IN (SELECT z.id FROM bronze.a z WHERE z.k = y.k))",
     "cast_of_what_is_kept_out": "SELECT CAST(a.txt AS int) AS number, a.id FROM bronze.a a"
     " LEFT ANTI JOIN bronze.b b ON a.txt = b.txt",
-    "on_a_count_alone": "SELECT a.id, c.n FROM bronze.a a JOIN (SELECT k, count(*) AS n FROM bronze.b GROUP BY k) c"
+    "on_a_count_alone": "SELECT a.id, c.n FROM bronze.a a JOIN (SELECT k, count(*) AS n FROM bronze.b"
+    " GROUP BY k) c"
     " ON a.n = c.n AND a.id > 0",
-    "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a WHERE txt < 'a'"
+    "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a"
+    " WHERE txt < 'a'"
     " GROUP BY txt COLLATE UTF8_LCASE",
     "from_today": "SELECT id FROM bronze.a WHERE CAST(at AS date) < 'tomorrow'",
 }
@@ -150,7 +160,8 @@ PYTHON = {
     ),
     "sealed": (
         "from pyspark.sql import functions as F\n\n"
-        "def sealed(a, b):\n    return a.select('id', F.aes_encrypt('k', F.lit('0123456789abcdef')).alias('x'))\n",
+        "def sealed(a, b):\n    return a.select('id', F.aes_encrypt('k',"
+        " F.lit('0123456789abcdef')).alias('x'))\n",
         "full",
     ),
     "owned": (
@@ -223,7 +234,8 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
         ("    return a.select(a.idd)\n", "LS617", "idd"),
         ("    return a.where('idd > 0')\n", "LS617", "idd"),
         (
-            "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n    return a.where(a.n > len(b.collect()))\n",
+            "    b = a.sparkSession.table('lake.bronze.b').where('n > 0')\n"
+            "    return a.where(a.n > len(b.collect()))\n",
             "LS616",
             "lake.bronze.b",
         ),
@@ -233,7 +245,8 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
             "lake.bronze.b",
         ),
         (
-            "    a.sparkSession.conf.set('spark.sql.session.timeZone', 'Asia/Tokyo')\n    return a.select('id')\n",
+            "    a.sparkSession.conf.set('spark.sql.session.timeZone', 'Asia/Tokyo')\n"
+            "    return a.select('id')\n",
             "LS618",
             "spark.sql.session.timeZone",
         ),
@@ -266,9 +279,12 @@ def test_a_python_table_that_fails_leaves_the_others_alone(
 def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_one_like_it(
     shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the same size and time, as tools leave files that keep no times: Python takes what it has compiled."""
+    """Same size and time, as from tools that keep no times: Python would take what it has compiled."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    own = "from lib.k import K\nfrom lib import *\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{K} AS k', f'{M} AS m', '%d AS o')\n"
+    own = (
+        "from lib.k import K\nfrom lib import *\n\ndef kept(bronze__a):\n"
+        "    return bronze__a.selectExpr('id', f'{K} AS k', f'{M} AS m', '%d AS o')\n"
+    )
     land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
     for number in (1, 2):
         shop.write(
@@ -353,12 +369,17 @@ def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
 
 def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
     columns = "columns: {id: int, 'a.b': string, 'c`d': int}\n"
-    keyed = "from: bronze.dotted\nkey: ['a.b']\nlatest_by: ['c`d']\nrules: |\n  Rules = [ ColumnValues \"c`d\" > 0 ]\n"
+    keyed = (
+        "from: bronze.dotted\nkey: ['a.b']\nlatest_by: ['c`d']\nrules: |\n"
+        '  Rules = [ ColumnValues "c`d" > 0 ]\n'
+    )
     shop.write(
         {
-            "tables/bronze/dotted.yaml": f"source:\n  files: {{path: landing/dotted/, format: json}}\n{columns}",
+            "tables/bronze/dotted.yaml": "source:\n  files: {path: landing/dotted/, format: json}\n"
+            f"{columns}",
             "tables/gold/means.sql": "SELECT `a.b`, `c``d`, avg(id) AS mean FROM bronze.dotted GROUP BY ALL",
-            "tables/gold/sums.sql": "SELECT `a.b`, `c``d`, sum(id) AS sum, count(*) AS c FROM bronze.dotted GROUP BY ALL",
+            "tables/gold/sums.sql": "SELECT `a.b`, `c``d`, sum(id) AS sum, count(*) AS c FROM bronze.dotted"
+            " GROUP BY ALL",
             "tables/gold/now.yaml": keyed,
             "tables/gold/past.yaml": f"{keyed}history: type2\n",
         }

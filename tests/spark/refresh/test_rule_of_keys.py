@@ -1,7 +1,8 @@
 """The rule behind a refresh by keys, for every shape of query, on temporary views: no table is written.
 
 A query relaxed over the changed rows of one input gives every key whose rows are others than before (see
-``catalyst.key_columns``). Which are, DuckDB says, which runs the query over the rows before and after the change.
+``catalyst.key_columns``). Which are, DuckDB says, which runs the query over the rows before and after the
+change.
 """
 
 import random
@@ -127,7 +128,8 @@ class Views:
             ]
             values = ", ".join(f"({line})" for line in lines) or f"({', '.join('NULL' for _ in names)})"
             self._frames[known] = self._spark.sql(
-                f"SELECT {', '.join(f'CAST({name} AS {kind}) AS {name}' for name, kind in TABLES[table].items())}"
+                "SELECT"
+                f" {', '.join(f'CAST({name} AS {kind}) AS {name}' for name, kind in TABLES[table].items())}"
                 f" FROM VALUES {values} AS t({', '.join(names)}) {'' if lines else 'WHERE false'}"
             )
         return self._frames[known]
@@ -171,7 +173,7 @@ def _keys(views: Views, shape: Shape, change: Change) -> Keys | None:
 
 
 def _touched(views: Views, shape: Shape, change: Change, keys: Keys) -> set[Row]:
-    """The keys that the relaxed query gives over the changed rows, as which one occurrence reads them or all do."""
+    """Returns the keys that the relaxed query gives over the changed rows, per occurrence or for all."""
     occurrences = _occurrences(shape)
     changed = [each for each in occurrences if each.table.name == change.table]
     turns = [[each] for each in changed] if TableName("silver", change.table) in keys.alone else [changed]

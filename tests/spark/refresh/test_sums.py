@@ -1,10 +1,11 @@
-"""Tables of sums that are brought forward by what changed equal what DuckDB makes of their inputs, and look at no other rows."""
+"""Tables of sums refreshed from changes alone equal what DuckDB makes of their inputs."""
 
 import random
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pytest
 from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
 from pyspark.sql import SparkSession
 from soak import SOAK, seeds
+from titled import titled
 
 from lakesmith.errors import Place
 from lakesmith.execute.events import PhaseStarted
@@ -39,72 +41,12 @@ source:
 columns: {shop: string, city: string}
 """
 
-SHAPES = {
-    "by_shop": "SELECT shop, count(*) AS n, sum(amount) AS total, count(amount) AS known FROM bronze.sales GROUP BY shop",
-    "sums_alone": "SELECT shop, sum(amount) AS total, sum(cents) AS cents FROM bronze.sales GROUP BY shop",
-    "extremes": "SELECT shop, count(*) AS n, min(amount) AS least, max(sold) AS newest FROM bronze.sales GROUP BY shop",
-    "shops": "SELECT shop FROM bronze.sales GROUP BY shop",
-    "least_alone": "SELECT shop, min(cents) AS least FROM bronze.sales GROUP BY shop",
-    "filtered": "SELECT cents % 2 AS odd, count(*) AS n, sum(amount) FILTER (WHERE shop = 'a') AS of_a,"
-    " count(amount) FILTER (WHERE shop = 'a') AS known FROM bronze.sales WHERE cents > 2 GROUP BY cents % 2",
-    "by_hour": "SELECT date_trunc('hour', sold) AS hour, shop, count(*) AS n, sum(amount) AS total FROM bronze.sales"
-    " GROUP BY date_trunc('hour', sold), shop",
-    "by_city": "SELECT s.city, count(*) AS n, sum(b.amount) AS total FROM bronze.sales b JOIN bronze.shops s ON b.shop = s.shop"
-    " GROUP BY s.city",
-}
-SLIDING = (
-    "SELECT window(sold, '20 minutes', '10 minutes').start AS since, count(*) AS n, sum(amount) AS total"
-    " FROM bronze.sales GROUP BY window(sold, '20 minutes', '10 minutes')"
-)
-FOR_DUCKDB = {
-    "sliding": "SELECT time_bucket(INTERVAL '10 minutes', sold) - back * INTERVAL '10 minutes' AS since, count(*), sum(amount)"
-    " FROM bronze.sales, range(2) AS r(back) GROUP BY since"
-}
-QUERIES = {**SHAPES, "sliding": SLIDING}
-
-TOLD = {
-    SHAPES["by_shop"]: "group rows sum count",
-    SHAPES["extremes"]: "group rows min max",
-    SHAPES["filtered"]: "group rows sum count",
-    SHAPES["by_city"]: "group rows sum",
-    SLIDING: "group rows sum",
-    "SELECT upper(shop) AS name, shop, 1 AS one, count(1) AS n FROM bronze.sales GROUP BY shop": "group group group rows",
-    "SELECT b.shop, count(*) AS n FROM bronze.sales b LEFT JOIN bronze.shops s ON b.shop = s.shop GROUP BY b.shop": "group rows",
-    "SELECT shop, count(*) AS n FROM (SELECT shop, explode(sequence(1, cents)) AS e FROM bronze.sales) GROUP BY shop": "group rows",
-    "SELECT count(*) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(amount) AS mean FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(amount) AS mean, sum(amount) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(amount) AS mean, sum(amount) AS s, count(*) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(amount) AS mean, sum(cents) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(amount) AS mean, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": "group mean sum count",
-    "SELECT shop, avg(coalesce(cents, 1)) AS m, sum(coalesce(cents, 1)) AS s, count(*) AS n FROM bronze.sales GROUP BY shop": "group mean sum rows",
-    "SELECT shop, avg(id) FILTER (WHERE id > 1) AS m, sum(id) AS s, count(id) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, try_avg(amount) AS m, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, try_cast(avg(amount) AS int) AS m, sum(amount) AS s, count(amount) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(CAST(amount AS decimal(12,2))) AS m, sum(CAST(amount AS decimal(12,2))) AS s,"
-    " count(CAST(amount AS decimal(12,2))) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, avg(CAST(id AS bigint)) AS m, sum(CAST(id AS bigint)) AS s, count(CAST(id AS bigint)) AS n FROM bronze.sales"
-    " GROUP BY shop": None,
-    "SELECT shop, CAST(sum(amount) AS decimal(10,2)) AS s, CAST(count(*) AS int) AS n FROM bronze.sales GROUP BY shop": "group sum rows",
-    "SELECT shop, CAST(sum(cents) AS decimal(10,2)) AS s FROM bronze.sales GROUP BY shop": "group sum",
-    "SELECT shop, CAST(sum(amount) AS decimal(10,1)) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, CAST(sum(amount) AS bigint) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, CAST(sum(amount) AS double) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, try_cast(sum(amount) AS decimal(10,2)) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, CAST(max(amount) AS decimal(12,2)) AS s FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, count(DISTINCT cents) AS n FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, sum(CAST(amount AS double)) AS total FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, sum(CAST(amount AS decimal(30,2))) AS total FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, try_sum(amount) AS total FROM bronze.sales GROUP BY shop": None,
-    "SELECT shop, count(*) AS n FROM bronze.sales GROUP BY shop HAVING count(*) > 1": None,
-    "SELECT shop, sum(amount) / count(*) AS mean FROM bronze.sales GROUP BY shop": None,
-    "SELECT s.shop, count(*) AS n FROM bronze.shops s LEFT JOIN bronze.sales b ON b.shop = s.shop GROUP BY s.shop": None,
-    "SELECT a.shop, count(*) AS n FROM bronze.sales a JOIN bronze.sales b ON a.id = b.id GROUP BY a.shop": None,
-    "SELECT shop, count(*) AS n FROM (SELECT DISTINCT shop, cents FROM bronze.sales) GROUP BY shop": None,
-    "SELECT shop, count(*) AS n FROM (SELECT shop FROM bronze.sales UNION ALL SELECT shop FROM bronze.shops) GROUP BY shop": None,
-    "SELECT shop, count(*) AS n FROM bronze.sales WHERE shop IN (SELECT shop FROM bronze.shops) GROUP BY shop": None,
-}
-"""What each column of a query is said to be when sales change; None where it is not added up."""
+TITLED = titled(Path(__file__).with_name("sums.sql"))
+TABLES = [(title.split(": "), query) for title, query in TITLED if title != "duckdb"]
+QUERIES = {name: query for (name, _), query in TABLES if name}
+FOR_DUCKDB = {"sliding": dict(TITLED)["duckdb"]}
+ROLES = {query: roles for (_, roles), query in TABLES if roles != "?"}
+"""How a change of sales is added to each column of a query."""
 
 
 @pytest.fixture
@@ -188,15 +130,15 @@ def test_what_is_added_up(shop: ProjectHarness) -> None:
     occurrences = {name: Occurrence(TableName("bronze", name)) for name in ("sales", "shops")}
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
     shop.must_run("bronze.*")
-    assert {query: _roles(shop.spark, query, occurrences) for query in TOLD} == TOLD
+    assert {query: _roles(shop.spark, query, occurrences) for query in ROLES} == ROLES
 
 
-def _roles(spark: SparkSession, query: str, occurrences: Occurrences) -> str | None:
+def _roles(spark: SparkSession, query: str, occurrences: Occurrences) -> str:
     for name in occurrences:
         spark.table(f"lake.bronze.{name}").alias(name).createOrReplaceTempView(f"told_{name}")
         query = query.replace(f"bronze.{name}", f"told_{name}")
     found = additive(spark.sql(query), occurrences, TableName("bronze", "sales"))
-    return " ".join(each.role.value for each in found) if found else None
+    return " ".join(each.role.value for each in found) if found else "none"
 
 
 ROWS = """\
@@ -262,7 +204,10 @@ def _is_computed_from_rows(shop: ProjectHarness, statement: str, table: str) -> 
 
 def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> None:
     """What is in between may be larger than what comes out."""
-    query = "SELECT shop, sum(CAST(amount AS bigint) * 9000000000000000000) AS total, count(*) AS n FROM bronze.sales GROUP BY shop"
+    query = (
+        "SELECT shop, sum(CAST(amount AS bigint) * 9000000000000000000) AS total, count(*) AS n"
+        " FROM bronze.sales GROUP BY shop"
+    )
     shop.write({"tables/gold/large.sql": query})
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
     shop.must_run("bronze.*", "gold.large")
@@ -274,13 +219,15 @@ def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> No
 
 
 AVERAGES = (
-    "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean, CAST(avg(amount) AS decimal(6,2)) AS rounded,"
-    " CAST(sum(cents) AS decimal(20,3)) AS cents, count(cents) AS known, avg(cents) AS middle FROM bronze.sales GROUP BY shop"
+    "SELECT shop, sum(amount) AS total, count(amount) AS n, avg(amount) AS mean, CAST(avg(amount) AS"
+    " decimal(6,2)) AS rounded,"
+    " CAST(sum(cents) AS decimal(20,3)) AS cents, count(cents) AS known, avg(cents) AS middle"
+    " FROM bronze.sales GROUP BY shop"
 )
 
 
 def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> None:
-    """Of decimals of few digits Spark computes it by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
+    """Spark averages decimals of few digits by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
     shop.write({"tables/gold/averages.sql": AVERAGES})
     rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
     _land(shop, 1, rows)

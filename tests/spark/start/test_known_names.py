@@ -1,4 +1,4 @@
-"""Java's packages and classes are asked for once: each question has Java look through all jars for what is not there."""
+"""Java's packages and classes are looked up once: each question searches all jars for missing ones."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ except EnvironmentProblem as error:
 
 
 def test_why_spark_refused_is_told_though_its_jvm_is_gone(tmp_path: Path) -> None:
-    """The exception was asked for its text when the JVM that had it was ended already: ConnectionRefusedError."""
+    """Asking the exception for its text after its JVM had ended raised ConnectionRefusedError."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "spark.log")]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "LS303" in said

@@ -35,7 +35,8 @@ def test_a_secret_that_spark_quotes_is_masked(tmp_path: Path, session: SessionHa
                   files: {path: landing/orders/, pattern: "*.csv", format: csv}
                 columns: {id: bigint}
                 """,
-            "tables/silver/orders.sql": "SELECT CAST(concat('t0ken-of-the-shop', id) AS int) AS id FROM bronze.orders",
+            "tables/silver/orders.sql": "SELECT CAST(concat('t0ken-of-the-shop', id) AS int) AS id"
+            " FROM bronze.orders",
         },
     )
     shop.land("landing/orders/1.csv", "id\n1\n")

@@ -1,4 +1,4 @@
-"""The session: what it is set to, that other readers see its tables, and how it starts, falls back and ends."""
+"""The session: its settings, that other readers see its tables, how it starts, falls back and ends."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_the_session_counts_in_utc_and_is_strict(spark: SparkSession) -> None:
 
 
 def test_compiled_code_has_the_room_that_it_usually_has(spark: SparkSession) -> None:
-    """Java gives a fifth of it where its first compiler works alone; once that is full, queries slow down, and some fail."""
+    """Java gives its first compiler a fifth of it; once that is full, queries slow down, and some fail."""
     jvm: Any = spark._jvm
     pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     code = [pool.getUsage().getMax() for pool in pools if str(pool.getName()).startswith("Code")]
@@ -124,7 +124,8 @@ from pathlib import Path
 from lakesmith.spark.start.session import SessionSettings, local_catalog_conf, start_session
 
 root = Path(sys.argv[1])
-settings = SessionSettings(local_catalog_conf(root / "c.db", root / "w"), root / "spark.log", driver_memory_mb=1024)
+catalogs = local_catalog_conf(root / "c.db", root / "w")
+settings = SessionSettings(catalogs, root / "spark.log", driver_memory_mb=1024)
 handle = start_session(settings).result()
 spark = handle.spark
 rows = spark.range(3).count()
@@ -143,7 +144,7 @@ spark.range(10**15).selectExpr("sum(hash(id))").collect()
 
 @pytest.fixture
 def world(tmp_path: Path, session: SessionHandle) -> dict[str, str]:
-    """The environment of a process with a cache of its own, which holds the jars already, and its own TMPDIR."""
+    """The environment of a process with its own TMPDIR, and its own cache with the jars in it."""
     cache = tmp_path / "cache"
     (cache / "jars").mkdir(parents=True)
     folder = jars_folder(local_jars())

@@ -1,4 +1,4 @@
-"""Settings that change once a table is there: texts and partitioning, in metadata alone, and never in silence."""
+"""Settings that change on an existing table: comments and partitioning, in metadata alone, never silently."""
 
 from typing import Any
 
@@ -78,7 +78,8 @@ def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarne
         "with its next batch, tags 'raw' becomes 'raw,orders'",
         "with its next batch, doc of column id (none) becomes 'the order'",
         "with its next batch, doc of column city 'where it goes' becomes (none)",
-        "with its next batch, partition_by [days(at)] becomes [bucket(4, id), city], for rows written from then on"
+        "with its next batch, partition_by [days(at)] becomes [bucket(4, id), city], for rows written from"
+        " then on"
         " (`lakesmith rewrite` takes the others along)",
     ]
 

@@ -1,4 +1,4 @@
-"""A ``delete_when`` that cannot tell whether a row is a delete: told at its place in the project, and nothing is written."""
+"""A ``delete_when`` that fits no row: reported at its place in the project, and nothing is written."""
 
 import pytest
 from harness import MakeShop, ProjectHarness

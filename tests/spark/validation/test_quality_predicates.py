@@ -1,7 +1,7 @@
 """Predicates of DQDL rules on a real Spark session, against what plain Python says of the same values.
 
-Every value of a column is judged by every rule in one query per column type. Spark runs in ANSI mode, its default: a
-predicate that raised an error on any value would fail the whole query.
+Every value of a column is judged by every rule in one query per column type. Spark runs in ANSI mode, its
+default: a predicate that raised an error on any value would fail the whole query.
 """
 
 import math
@@ -49,11 +49,12 @@ def assert_agrees(
         assert [shown for shown, _ in passed] == [repr(value) for value in values if oracle(value)], rule
 
 
-# --- numbers -----------------------------------------------------------------------------------------------------------
+# --- numbers ------------------------------------------------------------------------------------------------
 
 LITERALS = [
     "0", "1", "-1.50", "0.1", "21", "9007199254740993", "9223372036854775807", "-9223372036854775808",
-    "1234567890123456789.123456789012345678", "123456789012345678901234567890", "99999999999999999999", "0.0000000000000000000000001",
+    "1234567890123456789.123456789012345678", "123456789012345678901234567890", "99999999999999999999",
+    "0.0000000000000000000000001",
 ]  # fmt: skip
 NUMBERS: dict[str, list[Any]] = {
     "bigint": [None, 0, 1, -1, 21, 9007199254740992, 9007199254740993, 2**63 - 1, 2**63 - 2, -(2**63)],
@@ -64,13 +65,17 @@ NUMBERS: dict[str, list[Any]] = {
     ],
     "decimal(38,0)": [
         None, Decimal(1), Decimal(21), Decimal("123456789012345678901234567890"),
-        Decimal("123456789012345678901234567891"), Decimal(10**20), Decimal(10**20 - 1), Decimal("9" * 38), Decimal("-" + "9" * 38),
+        Decimal("123456789012345678901234567891"), Decimal(10**20), Decimal(10**20 - 1), Decimal("9" * 38),
+        Decimal("-" + "9" * 38),
     ],
-    "double": [None, 0.0, -0.0, 0.1, 0.1 + 1e-17, 0.30000000000000004, 1e-300, -1e-300, 1e300, -1e300, -1.5, 21.0,
+    "double": [None, 0.0, -0.0, 0.1, 0.1 + 1e-17, 0.30000000000000004, 1e-300, -1e-300, 1e300, -1e300, -1.5,
+        21.0,
                math.inf, -math.inf, math.nan, 9007199254740992.0, 1e20],
     "string": [
-        None, "", " ", "0", "00.0", "1", " 1 ", "+1", "-1.5", "-1.50", ".1", "1.", "1e0", "21", "21.000000000000000001", "5d", "5F", "Infinity", "-inf", "0x1p3",
-        "9007199254740993", "9007199254740992", "9223372036854775806", "1e400", "-1e400", "100000000000000000000", "99999999999999999999", "NaN", "x", "1,000",
+        None, "", " ", "0", "00.0", "1", " 1 ", "+1", "-1.5", "-1.50", ".1", "1.", "1e0", "21",
+        "21.000000000000000001", "5d", "5F", "Infinity", "-inf", "0x1p3",
+        "9007199254740993", "9007199254740992", "9223372036854775806", "1e400", "-1e400",
+        "100000000000000000000", "99999999999999999999", "NaN", "x", "1,000",
         "0x10", "1_000", "--1", "\uff11", "\u00a01", "1\u0000", "'", "\\", '"', "NULL", "true", "2024-01-31",
         "123456789012345678901234567890", "123456789012345678901234567891",
     ],
@@ -78,7 +83,7 @@ NUMBERS: dict[str, list[Any]] = {
 
 
 def number(value: Any) -> Decimal | None:
-    """The value as an exact number; a string as SQL reads numbers (digits of ASCII, white space around them)."""
+    """Returns the value as an exact number; a string as SQL reads it (ASCII digits, white space around)."""
     if isinstance(value, float):
         return None if math.isnan(value) else Decimal(repr(value))
     if isinstance(value, str):
@@ -153,12 +158,15 @@ def test_booleans_and_floats_are_numbers(spark: SparkSession) -> None:
     assert_agrees(spark, {'ColumnValues "v" <= 0.5': lambda value: value == 0.5}, [0.5, 0.75, None], "float")
 
 
-# --- strings -----------------------------------------------------------------------------------------------------------
+# --- strings ------------------------------------------------------------------------------------------------
 
 STRINGS = [
-    None, "", " ", "   ", "\t", "\r\n", "\u00a0", "\u3000 ", "a", "A", " a", "a ", "abc", "abc\n", "a\nb", "it's", 'say "hi"',
-    "\\", "\\\\", "a\\b", "a\\", "\\n", "\\d", "12", "5", "٣", "ß", "é", "e\u0301", "日本", "😀", "😀😀", "${x}", "${env:HOME}",
-    "$", "{", "%", "_", "`", "--", "/*", "#", ":name", "?", "null", "NULL", "EMPTY", "'; DROP TABLE t; --", "\\'", "\\u0041",
+    None, "", " ", "   ", "\t", "\r\n", "\u00a0", "\u3000 ", "a", "A", " a", "a ", "abc", "abc\n", "a\nb",
+    "it's", 'say "hi"',
+    "\\", "\\\\", "a\\b", "a\\", "\\n", "\\d", "12", "5", "٣", "ß", "é", "e\u0301", "日本", "😀", "😀😀", "${x}",
+    "${env:HOME}",
+    "$", "{", "%", "_", "`", "--", "/*", "#", ":name", "?", "null", "NULL", "EMPTY", "'; DROP TABLE t; --",
+        "\\'", "\\u0041",
     "r'x'", "2024-01-31", "[a-z]", "x" * 10_000,
 ]  # fmt: skip
 WHITE_SPACE = set(" \t\n\x0b\f\r\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000") | set(
@@ -208,7 +216,8 @@ def test_keywords(spark: SparkSession) -> None:
 
 # What Python and Java agree on, over these strings.
 PATTERNS = [
-    "[a-zA-Z]*", "a|abc", "(?i)A", r"\d+", r"\\", r"a\\b", r"\\d", ".", ".*", "(?s).*", "[^']*", "it's", r"say \"hi\"",
+    "[a-zA-Z]*", "a|abc", "(?i)A", r"\d+", r"\\", r"a\\b", r"\\d", ".", ".*", "(?s).*", "[^']*", "it's",
+    r"say \"hi\"",
     r"\$\{x\}", r"\s+", "^abc$", "(a)|(b)", "[日本]+", r"\[a-z\]", "x{10000}", r"\x61", "",
 ]  # fmt: skip
 
@@ -259,13 +268,15 @@ def test_string_rules_on_other_types_judge_the_value_as_text(spark: SparkSession
     )
 
 
-# --- dates -------------------------------------------------------------------------------------------------------------
+# --- dates --------------------------------------------------------------------------------------------------
 
 DAY = date(2024, 1, 31)
 DATE_COLUMNS: dict[str, list[Any]] = {
     "date": [None, DAY, date(2024, 1, 30), date(2024, 2, 1), date(1, 1, 1), date(9999, 12, 31)],
-    "timestamp_ntz": [None, datetime(2024, 1, 31), datetime(2024, 1, 31, 23, 59, 59), datetime(2024, 2, 1), datetime(2024, 1, 30, 23, 59)],
-    "string": [None, "", "2024-01-31", "2024-01-31 10:00:00", "2024-02-01", "2024-02-30", "2024-13-01", "x", "31.01.2024", "20240131"],
+    "timestamp_ntz": [None, datetime(2024, 1, 31), datetime(2024, 1, 31, 23, 59, 59), datetime(2024, 2, 1),
+        datetime(2024, 1, 30, 23, 59)],
+    "string": [None, "", "2024-01-31", "2024-01-31 10:00:00", "2024-02-01", "2024-02-30", "2024-13-01", "x",
+        "31.01.2024", "20240131"],
 }  # fmt: skip
 
 
@@ -313,7 +324,7 @@ def test_dates_beside_other_strings_are_strings(spark: SparkSession) -> None:
     assert_agrees(spark, {rule: lambda v: v in ("", "never", "2024-01-31")}, values, "string")
 
 
-# --- filters, composites, names ----------------------------------------------------------------------------------------
+# --- filters, composites, names -----------------------------------------------------------------------------
 
 
 def test_filters_and_composites(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Rules that cannot judge the rows there are: each is told at its place in the project, with the column and its type."""
+"""Rules that do not fit the rows: each is reported at its place, with the column and its type."""
 
 import pytest
 from harness import MakeShop, ProjectHarness

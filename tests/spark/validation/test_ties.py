@@ -1,4 +1,4 @@
-"""Versions of a key with the same ``latest_by``: whichever way a table is brought up to date, the same one has to win."""
+"""Versions of a key with the same ``latest_by``: the same one wins, however the table is refreshed."""
 
 import pytest
 from foreign_rows import insertion
@@ -6,7 +6,10 @@ from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 pytestmark = pytest.mark.in_turn
 
-BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, at: int, v: string, w: string}}\n"
+BRONZE = (
+    "source:\n  files: {{path: landing/{name}/, format: csv}}\n"
+    "columns: {{id: int, at: int, v: string, w: string}}\n"
+)
 KEYED = "key: [id]\nlatest_by: [at]\n"
 
 
@@ -36,7 +39,8 @@ THROUGH = {
     " SELECT y.id, y.at, y.v, y.w FROM y LEFT SEMI JOIN x ON x.id = y.id AND x.at = y.at",
     "groups": "SELECT a.id, a.at, a.v, a.w, g.n FROM bronze.a JOIN"
     " (SELECT id, count(*) AS n FROM bronze.a GROUP BY id) g ON g.id = a.id",
-    "exploded": "SELECT id, at, v, w, e FROM (SELECT * FROM bronze.a ORDER BY v) LATERAL VIEW explode(array(1)) AS e",
+    "exploded": "SELECT id, at, v, w, e FROM (SELECT * FROM bronze.a ORDER BY v) LATERAL VIEW"
+    " explode(array(1)) AS e",
 }
 """Queries that give each row of a once, in the words of which no order of arrival stands."""
 
@@ -45,7 +49,7 @@ THROUGH = {
 def test_arrival_settles_ties_through_any_query_that_it_passes(
     shop: ProjectHarness, history: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one file, between files of one batch, and between batches: the row that came last counts, by keys and in a rebuild."""
+    """In one file, between files and between batches: the last row counts, by keys and in a rebuild."""
     refresh_by_keys(monkeypatch)
     settings = KEYED + f"delete_when: w = 'D'\nhistory: {history}\n"
     shop.write({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in ("b", "names")})

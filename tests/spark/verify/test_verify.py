@@ -29,7 +29,8 @@ FILES = {
         rules: 'Rules = [ ColumnValues "amount" > 0 ]'
         """,
     "tables/silver/log.sql": "SELECT id, city FROM bronze.orders WHERE amount > 1",
-    "tables/gold/by_city.sql": "SELECT city, count(*) AS n, avg(amount) AS mean FROM silver.orders GROUP BY city",
+    "tables/gold/by_city.sql": "SELECT city, count(*) AS n, avg(amount) AS mean FROM silver.orders"
+    " GROUP BY city",
 }
 DERIVED = ("silver.orders", "silver.log", "gold.by_city")
 HEADER = "id,at,op,city,amount\n"
@@ -116,14 +117,16 @@ def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(sho
         (
             {
                 "lucky.py": "from datetime import datetime\nfrom pyspark.sql import functions as F\n\n"
-                "def lucky(silver__orders):\n    return silver__orders.withColumn('at', F.lit(datetime.now()))\n"
+                "def lucky(silver__orders):\n    return silver__orders.withColumn('at',"
+                " F.lit(datetime.now()))\n"
             },
             "now",
         ),
         (
             {
                 "lucky.py": "from pyspark.sql import functions as F\n\n"
-                "def lucky(a):\n    return a.withColumn('x', F.aes_encrypt('city', F.lit('0123456789abcdef')))\n",
+                "def lucky(a):\n    return a.withColumn('x', F.aes_encrypt('city',"
+                " F.lit('0123456789abcdef')))\n",
                 "lucky.yaml": "inputs: {a: silver.orders}\n",
             },
             "aes_encrypt",

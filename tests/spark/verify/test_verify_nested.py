@@ -1,4 +1,4 @@
-"""``verify`` on values that have no equality: maps, numbers with a point, these inside others; and how it tells of them."""
+"""``verify`` on values without equality: maps, numbers with a point, and these inside others."""
 
 import json
 from pathlib import Path
@@ -110,7 +110,8 @@ EDGE = 123456789.25
 def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(make_shop: MakeShop) -> None:
     files = {
         "tables/bronze/orders.yaml": FILES["tables/bronze/orders.yaml"],
-        "tables/silver/sums.sql": "SELECT id, `a``b` AS total, `a``b` * 2 AS twice, 0.10BD AS exact FROM bronze.orders",
+        "tables/silver/sums.sql": "SELECT id, `a``b` AS total, `a``b` * 2 AS twice, 0.10BD AS exact"
+        " FROM bronze.orders",
     }
     shop = make_shop(files)
     shop.take("landing/orders/1.csv", HEADER + f"1,{EDGE}\n2,{EDGE}\n2,{EDGE}\n3,7.5\n")

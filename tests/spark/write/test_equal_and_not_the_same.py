@@ -1,5 +1,5 @@
-"""Values that are equal and not the same (0.0 and -0.0, maps in another order), and texts that are none: what is told by them, and
-what is computed of them, has to be what a rebuild gives.
+"""Values that are equal and not the same (0.0 and -0.0, maps in another order), and texts that are none: what
+is told by them, and what is computed of them, has to be what a rebuild gives.
 """
 
 import pytest
@@ -7,14 +7,19 @@ from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 pytestmark = pytest.mark.in_turn
 
-BRONZE = "source:\n  files: {{path: landing/{name}/, format: csv}}\ncolumns: {{id: int, n: int, x: double, hex: string}}\n"
+BRONZE = (
+    "source:\n  files: {{path: landing/{name}/, format: csv}}\n"
+    "columns: {{id: int, n: int, x: double, hex: string}}\n"
+)
 TEXT = "concat('x', x) AS t"
 FULL = {
-    "counted_beside": f"SELECT {TEXT}, id, c FROM (SELECT x, id, count(*) OVER (PARTITION BY x) AS c FROM bronze.a)",
+    "counted_beside": f"SELECT {TEXT}, id, c FROM (SELECT x, id, count(*) OVER (PARTITION BY x) AS c"
+    " FROM bronze.a)",
     "grouped_below": f"SELECT {TEXT}, m FROM (SELECT x, avg(n) AS m FROM bronze.a GROUP BY x)",
     "distinct_below": f"SELECT {TEXT}, floor(x) AS f FROM (SELECT DISTINCT x FROM bronze.a)",
     "beside_its_group": "SELECT concat('x', x) AS t, avg(n) AS m FROM bronze.a GROUP BY x",
-    "map_below": "SELECT to_json(m) AS t, c FROM (SELECT map(x, 1, 7D, 1) AS m, avg(n) AS c FROM bronze.a GROUP BY map(x, 1, 7D, 1))",
+    "map_below": "SELECT to_json(m) AS t, c FROM (SELECT map(x, 1, 7D, 1) AS m, avg(n) AS c FROM bronze.a"
+    " GROUP BY map(x, 1, 7D, 1))",
 }
 KEYS = {
     "ranked": f"SELECT {TEXT}, x, id, nth FROM"
@@ -25,10 +30,12 @@ KEYS = {
     "by_its_text": "SELECT concat('x', x) AS t, x, avg(n) AS m FROM bronze.a GROUP BY x, concat('x', x)",
     "joined": "SELECT concat('x', a.x) AS t, a.id, b.m FROM bronze.a AS a"
     " JOIN (SELECT x, avg(n) AS m FROM bronze.b GROUP BY x) AS b ON a.x = b.x",
-    "no_texts": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS m FROM bronze.a GROUP BY CAST(unhex(hex) AS string)",
+    "no_texts": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS m FROM bronze.a"
+    " GROUP BY CAST(unhex(hex) AS string)",
 }
 SUMS = {
-    "no_texts_summed": "SELECT CAST(unhex(hex) AS string) AS t, sum(n) AS s, count(*) AS c FROM bronze.a GROUP BY CAST(unhex(hex) AS string)"
+    "no_texts_summed": "SELECT CAST(unhex(hex) AS string) AS t, sum(n) AS s, count(*) AS c FROM bronze.a"
+    " GROUP BY CAST(unhex(hex) AS string)"
 }
 
 
@@ -63,7 +70,8 @@ def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: ProjectHarnes
 def test_a_tie_that_changes_the_sign_of_a_zero_is_a_change(shop: ProjectHarness, history: str) -> None:
     shop.write(
         {
-            "tables/silver/kept.yaml": f"query: SELECT id, n, x FROM bronze.a\nkey: [id]\nlatest_by: [n]\nhistory: {history}\n",
+            "tables/silver/kept.yaml": "query: SELECT id, n, x FROM bronze.a\nkey: [id]\nlatest_by: [n]\n"
+            f"history: {history}\n",
             "tables/gold/shown.sql": "SELECT id, concat('x', x) AS t FROM silver.kept",
         }
     )

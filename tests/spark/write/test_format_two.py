@@ -1,4 +1,4 @@
-"""Tables of format version 2: what others see of them, and that every count is as on version 3, where its twin stands beside it."""
+"""Tables of format version 2: other engines read the same, and every count is as in a version 3 twin."""
 
 from importlib import resources
 from pathlib import Path
@@ -55,7 +55,8 @@ FILES = {
         """,
     "tables/silver/names.sql": "SELECT id, upper(name) AS name FROM bronze.people WHERE op <> 'D'",
     "tables/gold/cities.sql": "SELECT city, count(*) AS n, sum(at) AS total FROM silver.people GROUP BY city",
-    "tables/gold/first.sql": "SELECT city, first_value(name) OVER (PARTITION BY city ORDER BY id) AS first FROM silver.people",
+    "tables/gold/first.sql": "SELECT city, first_value(name) OVER (PARTITION BY city ORDER BY id) AS first"
+    " FROM silver.people",
     "tables/gold/whole.sql": "SELECT count(*) AS n FROM silver.people",
 }
 TABLES = (
@@ -86,7 +87,8 @@ def _land_first(shop: ProjectHarness) -> None:
 
 
 CHANGES = (
-    "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n98,1,I,Rome,much too long a name\n97,1,I,Rome,bad\n",
+    "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n98,1,I,Rome,much too long a name\n"
+    "97,1,I,Rome,bad\n",
     "5,3,D,,\n1,3,U,Rome,uno\n2,1,U,Rome,late\n97,2,U,Rome,good\n3,1,I,Oslo,buried\n",
     "7,9,D,,\n9,9,D,,\n11,2,U,Oslo,bad\n99,2,D,,\n",
 )

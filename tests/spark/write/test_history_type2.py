@@ -38,9 +38,11 @@ FILES = {
     "tables/bronze/events.yaml": EVENTS,
     "tables/silver/by_two.yaml": f"{TWO}history: type2\n",
     "tables/silver/by_two_now.yaml": TWO,
-    "tables/silver/tracked.yaml": f"{QUERY} WHERE val IS NOT NULL\nkey: [id]\nlatest_by: [seq]\n{DELETES}history: type2\ntrack: [val]\n",
+    "tables/silver/tracked.yaml": f"{QUERY} WHERE val IS NOT NULL\nkey: [id]\nlatest_by: [seq]\n"
+    f"{DELETES}history: type2\ntrack: [val]\n",
     "tables/silver/plain.yaml": QUERY,
-    "tables/silver/by_value.yaml": f"inputs: {{events: silver.plain}}\nkey: [id]\nlatest_by: [seq]\n{DELETES}history: type2\n",
+    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\nkey: [id]\nlatest_by: [seq]\n"
+    f"{DELETES}history: type2\n",
     "tables/silver/by_value.py": "def by_value(events):\n"
     "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",
 }
@@ -213,9 +215,10 @@ def _row_ids(log: ProjectHarness) -> dict[tuple[int, int], int]:
 def test_columns_that_come_and_batches_that_are_too_large(
     make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New columns tell versions apart from when they are there; a map does too; without deletes there are no tombstones."""
+    """New columns tell versions apart once they exist, maps do too; no deletes leave no tombstones."""
     files = {
-        "tables/bronze/log.yaml": "source: {files: {path: landing/log/, format: json, on_new_column: evolve}}\n"
+        "tables/bronze/log.yaml": "source: {files: {path: landing/log/, format: json, on_new_column:"
+        " evolve}}\n"
         "columns: {id: int, day: int, tags: 'map<string,string>', at: 'struct<x: int>'}\n",
         "tables/silver/state.yaml": "from: bronze.log\nkey: [id]\nlatest_by: [day]\nhistory: type2\n",
     }
@@ -227,7 +230,8 @@ def test_columns_that_come_and_batches_that_are_too_large(
     shop.land(
         "landing/log/2.json",
         '{"id": 1, "day": 10, "size": 4}\n{"id": 1, "day": 11, "size": 4}\n{"id": 2, "day": 1}\n'
-        '{"id": 1, "day": 2, "tags": {"b": "2", "a": "1"}, "at": {"x": 1}}\n{"id": 1, "day": 3, "at": {"x": 1, "y": 2}}\n',
+        '{"id": 1, "day": 2, "tags": {"b": "2", "a": "1"}, "at": {"x": 1}}\n'
+        '{"id": 1, "day": 3, "at": {"x": 1, "y": 2}}\n',
     )
     assert shop.must_run().published["silver.state"].kind == "upsert"
     columns = ("id", "valid_from", "valid_to", "is_current", "day", "size", "at.y")
@@ -264,11 +268,12 @@ def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: ProjectHarness)
 
 
 def test_columns_that_only_a_run_can_tell(log: ProjectHarness) -> None:
-    """What a Python table gives is not known before: it may have what it cannot have, and lack what is to be tracked."""
+    """A Python table's columns are known in a run alone: reserved names, and a missing tracked column."""
     settings = "inputs: {log: bronze.log}\nkey: [id]\nlatest_by: [day]\nhistory: type2\ntrack: [town]\n"
     log.write(
         {
-            "tables/silver/taken.py": "def taken(log):\n    return log.withColumnRenamed('city', 'Valid_To')\n",
+            "tables/silver/taken.py": "def taken(log):\n    return log.withColumnRenamed('city',"
+            " 'Valid_To')\n",
             "tables/silver/taken.yaml": settings,
             "tables/silver/lacking.py": "def lacking(log):\n    return log.select('id', 'day', 'city')\n",
             "tables/silver/lacking.yaml": settings,

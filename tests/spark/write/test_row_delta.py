@@ -131,7 +131,8 @@ def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None
 def test_rows_of_before_a_column_came_are_replaced_too(make_shop: MakeShop) -> None:
     """The key scan reads a snapshot in the columns of now then, and the places of its rows with them."""
     files = {
-        "tables/bronze/people.yaml": "source:\n  files: {path: landing/people/, format: csv, on_new_column: evolve}\ncolumns: {id: int, name: string}\n",
+        "tables/bronze/people.yaml": "source:\n  files: {path: landing/people/, format: csv, on_new_column:"
+        " evolve}\ncolumns: {id: int, name: string}\n",
         "tables/silver/people.yaml": "from: bronze.people\nkey: [id]\n",
     }
     shop = make_shop(files)

@@ -1,4 +1,4 @@
-"""Definitions that change: what only looks different does nothing, everything else rebuilds the table, once."""
+"""Changed definitions: what only looks different does nothing, everything else rebuilds the table, once."""
 
 import pytest
 from harness import MakeShop, ProjectHarness
@@ -25,7 +25,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
 
 
 def _rebuilt_once(shop: ProjectHarness, *tables: str) -> None:
-    """The next run rebuilds these tables and no others, because of their definition or their input; the one after nothing."""
+    """The next run rebuilds these tables and no others; the run after it does nothing."""
     published = shop.must_run().published
     assert {name: record.kind for name, record in published.items()} == dict.fromkeys(tables, "full")
     assert not shop.must_run().published
@@ -153,7 +153,8 @@ def test_what_the_project_keeps_beside_its_tables_is_part_of_a_python_table(shop
         """
     shop.write(
         {
-            "tables/silver/py.py": "from helpers.rules import keep\n\ndef py(events):\n    return keep(events)\n",
+            "tables/silver/py.py": "from helpers.rules import keep\n\ndef py(events):\n"
+            "    return keep(events)\n",
             "tables/silver/py.yaml": "inputs: {events: bronze.events}\ndeterministic: true\n",
             "helpers/rules.py": rules.format("n == 1"),
         }

@@ -1,4 +1,4 @@
-"""Keyed tables: after any history of files and runs they hold what an oracle in plain Python says, and what a rebuild gives."""
+"""Keyed tables: after any history they hold what an oracle in plain Python and a rebuild give."""
 
 from typing import Any
 
@@ -25,8 +25,10 @@ RULES = 'rules: |\n  Rules = [ IsComplete "price", ColumnValues "price" > 0 ]\n'
 PYTHON = "def by_value(events):\n    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n"
 FILES = {
     "tables/bronze/events.yaml": EVENTS,
-    "tables/silver/by_two.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\ndelete_when: \"op = 'D'\"\n{RULES}",
-    "tables/silver/by_arrival.yaml": f"query: {QUERY} WHERE val IS NOT NULL\nkey: [id]\ndelete_when: \"op = 'D'\"\n",
+    "tables/silver/by_two.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n"
+    f"delete_when: \"op = 'D'\"\n{RULES}",
+    "tables/silver/by_arrival.yaml": f"query: {QUERY} WHERE val IS NOT NULL\nkey: [id]\n"
+    "delete_when: \"op = 'D'\"\n",
     "tables/silver/no_deletes.yaml": f"query: {QUERY}\nkey: [id, val]\nlatest_by: [seq]\n",
     "tables/silver/nulls.yaml": f"query: {QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\nnulls: newest\n"
     "delete_when: \"op = 'D'\"\n",
@@ -88,7 +90,7 @@ def _check(shop: ProjectHarness, table: str, expected: State) -> None:
 
 
 def _check_tombstones(shop: ProjectHarness, table: str, settings: Keyed, expected: State) -> None:
-    """Every key that is deleted has a tombstone, and the newest one of each is the version that deleted it."""
+    """Every deleted key has a tombstone, and its newest one is the version that deleted it."""
     pin = shop.record(table).sidecars.get(SidecarKind.TOMBSTONES.value)
     newest: dict[tuple[Any, ...], Any] = {}
     if pin is not None:
@@ -120,7 +122,7 @@ columns: {id: int, seq: int, op: string, val: string}
 
 
 def test_a_delete_that_does_not_say_when_goes_to_quarantine(make_shop: MakeShop) -> None:
-    """As the oldest version it would lose in silence. A history quarantines it as well, and a table may say that it is the newest."""
+    """As the oldest version it would be lost. A history quarantines it too; ``nulls: newest`` counts it."""
     shop = make_shop(
         {
             "tables/bronze/log.yaml": LOG,
