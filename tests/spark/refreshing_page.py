@@ -12,6 +12,6 @@ SHOWN: Final = dict(re.findall(r"^```console\n\$ lakesmith explain (\S+)\n(.*?)^
 
 def strategies() -> dict[str, str]:
     """Returns the strategy of each table shown, in the page's order. Fails where a table shows none."""
-    found = {table: re.search(r"^  (\w+):", shown, re.MULTILINE) for table, shown in SHOWN.items()}
+    found = {table: re.search(r"^  ([\w ]+):", shown, re.MULTILINE) for table, shown in SHOWN.items()}
     assert all(found.values()), found
     return {table: match[1] for table, match in found.items() if match}

@@ -232,9 +232,8 @@ def _shaped(node: Node, besides: Around) -> Query:
     if node.definition.lookups and node.analysis.driven is not None:
         lookups = node.definition.lookups
         return Query(node.inputs, True, fingerprint, computed=named, named=named, lookups=lookups)
-    reason, sums = shape.reason or "it is a UNION ALL", node.analysis.sums
-    found = Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
-    return replace(found, sums=sums)
+    reason = shape.reason or "it is a UNION ALL"
+    return Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
 
 
 def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:

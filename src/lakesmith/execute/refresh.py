@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Final
 
 from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
-from lakesmith.plan.adding import ColumnTypes, why_not_sums
 from lakesmith.plan.cost import whole_below_bytes
 from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.query import Query
@@ -24,15 +21,13 @@ class Refresh:
     """The strategy a table's definition allows once it has been built.
 
     ``how`` says what a run does; ``why`` why it does not do with less, and ``better`` what would allow that: both None
-    where nothing cheaper is to be had. ``why_not_sums``: why a query that groups rows, and is refreshed by keys, does not bring sums
-    forward, or why that is not known.
+    where nothing cheaper is to be had.
     """
 
     strategy: Strategy
     how: str
     why: str | None = None
     better: str | None = None
-    why_not_sums: str | None = None
 
 
 def refresh_of(
@@ -40,11 +35,10 @@ def refresh_of(
     name: TableName,
     record: Record | None = None,
     besides: Around = NOTHING,
-    types: ColumnTypes = MappingProxyType({}),
 ) -> Refresh:
     """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow.
 
-    ``besides``: what decides its rows besides its files. ``types``: those of the columns of its inputs that are there.
+    ``besides``: what decides its rows besides its files.
     """
     node = graph.node(name)
     if node.definition.external is not None:
@@ -65,8 +59,7 @@ def refresh_of(
     if record is not None:
         query = remembered(query, record)
     if query.row_wise is False:
-        known = {**_declared_types(graph, query.inputs), **types}
-        return _by_sums_or_keys(node, query, known, record) or Refresh(
+        return _by_keys(query, query.why_not) or Refresh(
             Strategy.FULL,
             "the query runs over its whole inputs whenever one of them changed, and the result is swapped in",
             _both(query.why_not, query),
@@ -119,49 +112,17 @@ def _by_keys(query: Query, why: str) -> Refresh | None:
     inputs = " and ".join(map(str, query.inputs))
     return Refresh(
         Strategy.KEYS,
-        f"the rows that changed in {inputs} tell which keys they can reach; those are computed anew, and rows that"
-        f" differ are replaced; {_while_small(Strategy.KEYS)}",
+        f"the rows that changed in {inputs} tell which keys they can reach; those are recomputed, and rows that"
+        " differ are replaced; sums, counts and extremes that follow from the changed rows alone are updated by"
+        f" them; {_while_small()}",
         why,
     )
 
 
-def _by_sums_or_keys(node: Node, query: Query, types: ColumnTypes, record: Record | None) -> Refresh | None:
-    """Bringing sums forward where that is known to be done, whichever of the inputs it is of; by keys elsewhere."""
-    found = _by_keys(query, query.why_not)
-    if found is None:
-        return None
-    against = {name: why_not_sums(node.definition, query, (name,), types, record) for name in query.inputs}
-    added = [name for name, why in against.items() if why is None]
-    if added:
-        return replace(found, strategy=Strategy.SUMS, how=_adding_up(added, query.inputs))
-    return replace(found, why_not_sums=next(iter(against.values())) if query.sums is not None else None)
-
-
-def _adding_up(added: Sequence[TableName], inputs: Sequence[TableName]) -> str:
-    how = (
-        f"what came and went in {' or '.join(map(str, added))} is added up, group by group; groups of which that does not"
-        " tell all are computed anew"
-    )
-    others = "".join(f", or {name}" for name in inputs if name not in added)
-    many = (
-        f"; where more than one of its inputs changed{others}, it is refreshed by keys" if inputs[1:] else ""
-    )
-    return f"{how}{many}; {_while_small(Strategy.SUMS)}"
-
-
-def _while_small(strategy: Strategy) -> str:
-    cold, warm = (whole_below_bytes(strategy, warm=is_warm) for is_warm in (False, True))
-    sizes = f"{cold // 1_000_000} MB, or {warm // 1_000_000} MB in a session that stays (up),"
+def _while_small() -> str:
+    cold, warm = (whole_below_bytes(is_warm) // 1_000_000 for is_warm in (False, True))
+    sizes = f"{cold} MB, or {warm} MB in a session that stays (up),"
     return f"while its inputs hold less than {sizes} it is computed as a whole"
-
-
-def _declared_types(graph: Graph, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
-    return {
-        name: {
-            column.name.lower(): column.type for column in graph.node(name).definition.columns if column.type
-        }
-        for name in names
-    }
 
 
 def _both(why: str, query: Query) -> str:

@@ -33,7 +33,7 @@ class Cost:
 
     ``files``: the landing files, whose bytes are in ``reads`` and whose rows nobody has counted. ``reads``: what is read of the
     inputs; where keys are computed anew that is what changed in them, and ``at_most`` that and what they hold: in between lies
-    what the rows that have these keys take; where sums are brought forward that is nothing for most. ``replaces``: the table's own rows that go out as a whole, None when none do.
+    what the rows that have these keys take, which is nothing for most aggregates. ``replaces``: the table's own rows that go out as a whole, None when none do.
     A merge by key also looks for the keys in the table itself, which is in none of these.
     """
 
@@ -50,7 +50,7 @@ def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
             return _of_files(step)
         case Strategy.APPEND | Strategy.UPSERT:
             return Cost(reads=_total(_added(item, states) for item in step.inputs))
-        case Strategy.KEYS | Strategy.SUMS:
+        case Strategy.KEYS:
             changed = _total(_changed(item, states) for item in step.inputs)
             whole = _total(_whole(item, states) for item in step.inputs)
             return Cost(reads=changed, at_most=changed + whole)
@@ -69,12 +69,9 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
     return None if found.rows == 0 else found
 
 
-def whole_below_bytes(strategy: Strategy, *, warm: bool) -> int:
-    """Below how many bytes of its inputs a table is computed as a whole and not by ``strategy``; ``warm``: in a session that has worked already."""
-    if not warm:
-        return limits.COMPUTED_WHOLE_BELOW_BYTES
-    by_sums = strategy is Strategy.SUMS
-    worth = limits.SUMMED_WHOLE_WARM_BELOW_BYTES if by_sums else limits.COMPUTED_WHOLE_WARM_BELOW_BYTES
+def whole_below_bytes(warm: bool) -> int:
+    """Returns the bytes of inputs below which a full refresh is cheaper; ``warm``: in a session that has worked already."""
+    worth = limits.COMPUTED_WHOLE_WARM_BELOW_BYTES if warm else limits.COMPUTED_WHOLE_BELOW_BYTES
     return min(worth, limits.COMPUTED_WHOLE_BELOW_BYTES)
 
 

@@ -59,7 +59,7 @@ def move_of(step: TableStep) -> Move:
             return Move.APPENDS
         case Strategy.ADVANCE:
             return Move.NOTHING
-        case Strategy.KEYS | Strategy.SUMS:
+        case Strategy.KEYS:
             return Move.CHANGES
     return Move.APPENDS_OR_CHANGES
 
@@ -71,7 +71,6 @@ def expected_move(outlook: Outlook) -> Move:
     known = {
         Strategy.APPEND: Move.APPENDS,
         Strategy.KEYS: Move.CHANGES,
-        Strategy.SUMS: Move.CHANGES,
         Strategy.ADVANCE: Move.NOTHING,
     }
     return (

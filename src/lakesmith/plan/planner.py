@@ -10,7 +10,6 @@ from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, c
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.errors import Problem
-from lakesmith.plan.adding import why_not_sums
 from lakesmith.plan.cost import whole_below_bytes
 from lakesmith.plan.declared_types import type_problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
@@ -289,29 +288,20 @@ def _by_keys_or_full(
             return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
     ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
     moved = [item.table for item in ranges if item.start != item.end]
-    by_keys = why_not_sums(table, query, moved, types_of(states), record) is not None
-    strategy = Strategy.KEYS if by_keys else Strategy.SUMS
-    if (small := _small(states.values(), strategy, warm)) is not None:
+    if (small := _small(states.values(), warm)) is not None:
         return _step(table, query, facts, _whole(states), Strategy.FULL, f"{why_full}; {small}")
     reason = f"rows of {' and '.join(map(str, moved))} changed"
-    return _step(table, query, facts, ranges, strategy, reason)
+    return _step(table, query, facts, ranges, Strategy.KEYS, reason)
 
 
-def _small(states: Iterable[TableState], strategy: Strategy, warm: bool) -> str | None:
+def _small(states: Iterable[TableState], warm: bool) -> str | None:
     """That the inputs are too small for a strategy to be worth it; None: they are not, or it is not known."""
     sizes = [state.head.known_count("total-files-size") for state in states if state.head]
     held = sum(size or 0 for size in sizes)
-    if None in sizes or held >= whole_below_bytes(strategy, warm=warm):
+    if None in sizes or held >= whole_below_bytes(warm):
         return None
     for_it = " for a session that is warm" if warm else ""
     return f"its inputs are small{for_it} ({held / 1e6:,.1f} MB), so it is computed as a whole"
-
-
-def types_of(states: Mapping[TableName, TableState]) -> dict[TableName, dict[str, str]]:
-    """The types of the tables' columns, by their names in lower case."""
-    return {
-        name: {column.name.lower(): column.type for column in state.columns} for name, state in states.items()
-    }
 
 
 def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:

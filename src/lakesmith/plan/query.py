@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakesmith.project.definitions import TableName
-from lakesmith.sql.model import SqlSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,6 @@ class Query:
     people. None: only Spark can tell (a Python table), so it is tried. ``not_by_keys``: what stands against computing
     touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
     it does more with than pass them on; ``named``: all that it names, and ``*`` where others matter too; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
-    ``sums``: what its text says of bringing sums forward, None where it says nothing.
     ``lookups``: inputs whose rows are joined as they are when a row of the other input arrives: what changes in them changes nothing.
     ``idle``: inputs whose watermarks do not count now; ``arrived``: when the rows of those with watermarks last changed.
     ``trusted``: its author says that the Python functions in it are deterministic.
@@ -30,7 +28,6 @@ class Query:
     computed: tuple[str, ...] | None = None
     named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
-    sums: SqlSums | None = None
     definition: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     trusted: bool = False

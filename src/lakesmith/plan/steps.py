@@ -45,8 +45,13 @@ class Strategy(StrEnum):
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether what changed in the inputs is looked at: which of ``KEYS`` and ``SUMS`` it is, Spark's plan decides."""
+        """Whether the changed rows of the inputs are read. Spark's plan decides between ``KEYS`` and ``SUMS``."""
         return self in (Strategy.KEYS, Strategy.SUMS)
+
+    @property
+    def label(self) -> str:
+        """The name in a plan, for people. A plan has ``KEYS`` for both ``KEYS`` and ``SUMS``; the record says which."""
+        return "incremental by key or aggregate" if self is Strategy.KEYS else self.value
 
 
 @dataclass(frozen=True, slots=True)

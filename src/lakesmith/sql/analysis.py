@@ -43,7 +43,7 @@ __all__ = [
     "digest_of",
 ]
 
-ANALYSIS_VERSION = 13
+ANALYSIS_VERSION = 14
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
 
 _DEPTH = 20_000
@@ -73,7 +73,6 @@ def analyse(sql: str) -> SqlAnalysis:
 
 
 def _analysed(sql: str) -> SqlAnalysis:
-    from lakesmith.sql.adding import sums_of
     from lakesmith.sql.incremental_by_key import what_merges, why_not_by_keys
     from lakesmith.sql.parse import parse
     from lakesmith.sql.result_columns import outputs
@@ -94,7 +93,6 @@ def _analysed(sql: str) -> SqlAnalysis:
         computed=None if _has_pipe(parsed) else computed_columns(parsed.tree),
         named=None if _has_pipe(parsed) else named_columns(parsed.tree),
         not_by_keys=why_not_by_keys(parsed),
-        sums=None if _has_pipe(parsed) else sums_of(parsed),
         driven=driven_by_one(parsed) if shape.kind is ShapeKind.OTHER else None,
         merges=what_merges(parsed.tree),
     )

@@ -104,22 +104,6 @@ class SelectList:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlSums:
-    """What the text of a query that groups rows says of bringing its sums forward.
-
-    ``tables``: those whose changes alone can be added up. ``columns``: those that are added up, in lower case; sums of inexact types
-    cannot be. ``against``: what stands against it, for people, None when nothing is known to. ``means``: those whose averages stand beside
-    their sums and counts. ``casts``: sums that are cast to exact numbers, each by the places that those have, a space and the column.
-    """
-
-    tables: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    against: str | None = None
-    means: tuple[str, ...] = ()
-    casts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Joined:
     """A table that a query joins to the rows of another, and its columns (in lower case) that the join equates with columns of those.
 
@@ -147,7 +131,7 @@ class SqlAnalysis:
 
     ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
     replaced. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
-    a refresh by keys, None when nothing does. ``sums``: what is known of bringing sums forward; None when it does not group.
+    a refresh by keys, None when nothing does.
     ``driven``: what its joins are, where those alone keep it from being row-wise. ``merges``: what makes one row of several on every way from
     its inputs to its result, so that a row has no arrival of its own; None where nothing does.
     """
@@ -162,7 +146,6 @@ class SqlAnalysis:
     computed: tuple[str, ...] | None = None
     named: tuple[str, ...] | None = None
     not_by_keys: str | None = None
-    sums: SqlSums | None = None
     driven: Driven | None = None
     merges: str | None = None
 
@@ -208,7 +191,6 @@ class SqlAnalysis:
             computed=None if data["computed"] is None else tuple(data["computed"]),
             named=None if data["named"] is None else tuple(data["named"]),
             not_by_keys=data["not_by_keys"],
-            sums=None if data["sums"] is None else _made(SqlSums, data["sums"]),
             driven=None if data["driven"] is None else _driven(data["driven"]),
             merges=data["merges"],
         )

@@ -76,7 +76,7 @@ def test_once_it_is_warm_small_inputs_are_looked_at_as_well(
     shop: lakesmith.Lakehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command of its own computes the table in full; what ``plan`` says is what ``run`` does."""
-    monkeypatch.setattr(limits, "SUMMED_WHOLE_WARM_BELOW_BYTES", 0)
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_WARM_BELOW_BYTES", 0)
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
     shop.run()
     land(shop, "2.csv", "id,city\n3,Oslo\n")
@@ -86,7 +86,7 @@ def test_once_it_is_warm_small_inputs_are_looked_at_as_well(
         (forecast,) = each.plan("silver.cities")
         assert isinstance(forecast.decision, TableStep)
         kinds[name] = forecast.decision.strategy
-    assert kinds == {"cold": Strategy.FULL, "warm": Strategy.SUMS}
+    assert kinds == {"cold": Strategy.FULL, "warm": Strategy.KEYS}
     assert shop.run().published["silver.cities"].record.kind == "sums"
     assert sorted(map(tuple, shop.table("silver.cities").spark().collect())) == [("Oslo", 2), ("Rome", 1)]
 

@@ -17,7 +17,6 @@ from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sql.model import SqlSums
 
 if TYPE_CHECKING:
     from conftest import Table
@@ -28,7 +27,6 @@ PLAIN = TableDefinition(TableName("silver", "customers"), PLACE, query=SqlQuery(
 KEYED = replace(PLAIN, key=("id",))
 ROW_WISE = Query((ORDERS,), True, "v1")
 GROUPED = Query((ORDERS,), False, "v1", "GROUP BY")
-SUMMED = replace(GROUPED, sums=SqlSums(("bronze.orders",)))
 WHOLE = Query((ORDERS,), False, "v1", "LIMIT", not_by_keys="LIMIT")
 JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
 
@@ -73,8 +71,6 @@ def outlook(
         (GROUPED, PLAIN, Move.APPENDS, Strategy.KEYS),
         (GROUPED, PLAIN, Move.REBUILDS, Strategy.KEYS),
         (GROUPED, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.KEYS),
-        (SUMMED, PLAIN, Move.APPENDS, Strategy.SUMS),
-        (SUMMED, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.SUMS),
         (WHOLE, PLAIN, Move.APPENDS_OR_CHANGES, Strategy.FULL),
     ],
 )

@@ -125,3 +125,31 @@ def test_what_the_last_batch_found_out_is_not_tried_again(customers: Table, orde
 
 def test_what_older_rules_refused_is_tried_again(customers: Table, orders: Table) -> None:
     assert _after_refusal(customers, orders, "0").strategy is Strategy.KEYS
+
+
+@pytest.mark.parametrize(
+    ("size", "warm", "strategy"),
+    [
+        (9_000_000, True, Strategy.FULL),
+        (11_000_000, True, Strategy.KEYS),
+        (11_000_000, False, Strategy.FULL),
+        (101_000_000, False, Strategy.KEYS),
+    ],
+)
+def test_a_warm_session_looks_at_what_changed_of_smaller_inputs(
+    customers: Table,
+    orders: Table,
+    size: int,
+    warm: bool,
+    strategy: Strategy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    orders.add(1_000, size)
+    customers.publish(orders=orders)
+    orders.change()
+    found = plan_derived(PLAIN, GROUPED, customers.facts(), {ORDERS: orders.facts()}, warm=warm)
+    assert isinstance(found, TableStep)
+    assert found.strategy is strategy
+    if strategy is Strategy.FULL:
+        assert ("are small for a session that is warm (" in found.reason) is warm

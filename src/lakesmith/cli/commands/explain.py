@@ -6,7 +6,6 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,16 +19,15 @@ from lakesmith.cli.opening import Opened, open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import columns_aligned, count, moment, titled, wrapped
 from lakesmith.error_codes import error_codes
-from lakesmith.errors import LakesmithError, Problem, UsageError
+from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import around
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node
 from lakesmith.graph.ties import ties_note
 from lakesmith.plan.format_version import what_it_costs
-from lakesmith.plan.planner import types_of
 from lakesmith.plan.steps import Strategy
-from lakesmith.project.definitions import PythonQuery, Source, SqlQuery, TableDefinition, TableName
+from lakesmith.project.definitions import PythonQuery, Source, SqlQuery, TableDefinition
 
 app = command_app()
 
@@ -97,18 +95,8 @@ def _explained(opened: Opened, text: str) -> Explained:
     state = opened.lake.catalog.table(name.layer, name.name)
     readers = tuple(map(str, opened.graph.readers(name)))
     node = opened.graph.node(name)
-    besides, types = around(node, opened.lake.project), types_of(_states(opened, node))
-    refresh = refresh_of(opened.graph, name, status.record, besides, types)
+    refresh = refresh_of(opened.graph, name, status.record, around(node, opened.lake.project))
     return Explained(node, status, state, refresh, readers, ties_note(opened.graph, node))
-
-
-def _states(opened: Opened, node: Node) -> dict[TableName, TableState]:
-    """The tables that one reads, those of them that are there. What cannot be read of others, their own status tells."""
-    found = {}
-    for name in node.inputs:
-        with suppress(LakesmithError):
-            found[name] = opened.lake.catalog.table(name.layer, name.name)
-    return {name: state for name, state in found.items() if state is not None}
 
 
 def explain_lines(explained: Explained) -> list[str]:
@@ -135,16 +123,13 @@ def explain_lines(explained: Explained) -> list[str]:
 _WHY = {
     Strategy.FULL: "why not less",
     Strategy.KEYS: "why not row by row",
-    Strategy.SUMS: "why not row by row",
 }
 
 
 def _refresh(refresh: Refresh) -> Iterator[str]:
-    yield f"{refresh.strategy.value}: {refresh.how}"
+    yield f"{refresh.strategy.label}: {refresh.how}"
     if refresh.why:
         yield f"{_WHY.get(refresh.strategy, 'not certain')}: {refresh.why}"
-    if refresh.why_not_sums:
-        yield f"why not sums: {refresh.why_not_sums}"
     if refresh.better:
         yield f"what would allow it: {refresh.better}"
 

@@ -72,13 +72,13 @@ def _row(item: Forecast) -> tuple[str, ...]:
     match decision:
         case TableStep():
             cost = item.cost or Cost()
-            how = f"{decision.strategy.value} (to approve)" if decision.loses else decision.strategy.value
+            how = f"{decision.strategy.label} (to approve)" if decision.loses else decision.strategy.label
             return (str(decision.name), how, *_reads(cost), *_amount(cost.replaces), decision.reason)
         case Waiting(_, upstream) if outlook is None:
             why = f"there is no batch yet of {', '.join(map(str, upstream))}"
             return (str(decision.name), "waits", *_NOTHING, *_NOTHING, why)
         case Waiting() if outlook is not None:
-            how = f"follows ({outlook.strategy.value})" if outlook.strategy else "follows"
+            how = f"follows ({outlook.strategy.label})" if outlook.strategy else "follows"
             return (
                 str(decision.name),
                 how,

@@ -180,17 +180,13 @@ def _doing(step: TableStep) -> str:
             return f"appending, {step.reason}"
         case Strategy.ADVANCE:
             return f"moving on, {step.reason}"
-        case Strategy.KEYS:
-            return f"computing the keys of changed rows, {step.reason}"
-        case Strategy.SUMS:
-            return f"adding up what changed, {step.reason}"
         case Strategy.FULL:
             return f"full refresh, {step.reason}"
         case Strategy.REPLAY | Strategy.DROP | Strategy.ERASE | Strategy.READMIT:
             return step.reason
         case Strategy.LEDGER:
             return "entering files in the ledger"
-    return f"{step.strategy.value}, {step.reason}"
+    return f"{step.strategy.label}, {step.reason}"
 
 
 def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:

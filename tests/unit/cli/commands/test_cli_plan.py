@@ -70,13 +70,13 @@ OPEN = Forecast(
 
 
 PLAN = """\
-table                          how                        reads                        replaces           why
-bronze.orders                  files                     1 file            1.2 KB                         1 new file
-bronze.b                       up to date                                                                 its inputs have not changed
-silver.customers_of_all_shops  full             12,400,000 rows            1.2 GB  999,999 rows  45.6 MB  its query and its key have changed
-gold.a                         keys            12 to 5,000 rows  900 B to 60.0 KB                         rows of silver.b changed
-gold.c                         follows (full)  about 1,000 rows           10.0 KB         1 row    800 B  all rows of it are replaced
-gold.d                         follows                                                                    decided once gold.c is up to date
+table                          how                                         reads                        replaces           why
+bronze.orders                  files                                      1 file            1.2 KB                         1 new file
+bronze.b                       up to date                                                                                  its inputs have not changed
+silver.customers_of_all_shops  full                              12,400,000 rows            1.2 GB  999,999 rows  45.6 MB  its query and its key have changed
+gold.a                         incremental by key or aggregate  12 to 5,000 rows  900 B to 60.0 KB                         rows of silver.b changed
+gold.c                         follows (full)                   about 1,000 rows           10.0 KB         1 row    800 B  all rows of it are replaced
+gold.d                         follows                                                                                     decided once gold.c is up to date
 
 5 tables to bring up to date: 1 file, at least 12,406,000 rows, 1.2 GB to read; 1 is rebuilt"""
 
@@ -138,7 +138,7 @@ def test_a_narrow_terminal_gets_a_paragraph_for_each(monkeypatch: pytest.MonkeyP
     assert plan_lines([REBUILT, KEYS, FOLLOWS, CURRENT])[:-2] == [
         "silver.customers_of_all_shops: full, its query and its key have changed",
         "  reads 12,400,000 rows, 1.2 GB; replaces 999,999 rows, 45.6 MB",
-        "gold.a: keys, rows of silver.b changed",
+        "gold.a: incremental by key or aggregate, rows of silver.b changed",
         "  reads 12 to 5,000 rows, 900 B to 60.0 KB",
         "gold.c: follows (full), all rows of it are replaced",
         "  reads about 1,000 rows, 10.0 KB; replaces 1 row, 800 B",

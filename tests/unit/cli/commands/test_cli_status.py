@@ -323,56 +323,12 @@ def test_what_a_refresh_by_keys_or_sums_read(cli: Cli, shop: Shop, kind: str, wh
     assert status["batch"] == 2
 
 
-SUMMED = "SELECT city, count(*) AS n FROM silver.customers GROUP BY city"
-UNSEEN = "WITH c AS (SELECT city FROM silver.customers) SELECT city, count(*) AS n FROM c GROUP BY city"
-
-
-@pytest.mark.parametrize(
-    ("query", "settings", "kind", "strategy", "why_not"),
-    [
-        (SUMMED, "", None, "sums", None),
-        (SUMMED, "", "keys", "keys", "its last refresh, batch 1, was by keys"),
-        (SUMMED, "key: [city]\n", None, "keys", "it has a key"),
-        (UNSEEN, "", None, "keys", "WITH"),
-        (UNSEEN, "", "sums", "sums", None),
-        (SUMMED.replace("count(*)", "max(DISTINCT name)"), "", None, "keys", "max(DISTINCT name) cannot be brought forward"),
-        (SUMMED.replace("count(*)", "sum(customer_id)"), "", None, "keys", "sum(customer_id), whose type only Spark's plan tells"),
-    ],
-)  # fmt: skip
-def test_explain_says_whether_sums_are_brought_forward_and_why_not(
-    cli: Cli, shop: Shop, query: str, settings: str, kind: str | None, strategy: str, why_not: str | None
-) -> None:
-    (shop.root / "tables/gold/counts.yaml").write_text(f"query: {query}\n{settings}")
-    if kind:
-        shop.batch("gold.counts", 1, 3, kind=kind, fingerprint=fingerprint(shop, "gold.counts"))
-    refresh = cli("explain", "gold.counts", "--project", shop.root, "--json").data["refresh"]
-    assert (refresh["strategy"], refresh["why_not_sums"]) == (strategy, why_not)
-    said = cli("explain", "gold.counts", "--project", shop.root).out
-    assert (f"why not sums: {why_not}" in said) is (why_not is not None)
-    assert ("what came and went in silver.customers is added up" in said) is (strategy == "sums")
-
-
-def test_explain_sums_of_joined_tables(cli: Cli, shop: Shop) -> None:
-    query = (
-        "SELECT c.city, count(*) AS n FROM silver.customers c LEFT JOIN bronze.orders o ON c.email = o.email"
-        " GROUP BY c.city"
-    )
-    (shop.root / "tables/gold/joined.sql").write_text(query)
-    refresh = cli("explain", "gold.joined", "--project", shop.root, "--json").data["refresh"]
-    assert refresh["strategy"] == "sums"
-    assert (
-        "what came and went in silver.customers is added up, group by group; groups of which that does not tell all are computed"
-        " anew; where more than one of its inputs changed, or bronze.orders, it is refreshed by keys"
-        in refresh["how"]
-    )
-
-
 def test_explain_a_table_whose_input_cannot_be_read(cli: Cli, shop: Shop) -> None:
     built(shop)
     for file in (shop.root / ".lakesmith/warehouse").glob("silver.customers-*.metadata.json"):
         file.unlink()
     said = cli("explain", "gold.customers_by_city_month", "--project", shop.root)
-    assert "why not sums: count(DISTINCT customer_id) cannot be brought forward" in said.out
+    assert "incremental by key or aggregate: the rows that changed in silver.customers" in said.out
 
 
 def test_history_of_what_was_never_written(cli: Cli, shop: Shop) -> None:
