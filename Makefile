@@ -31,8 +31,8 @@ test: $(VENV)/installed  ## the suite: units, Spark, crashes; of the long tail o
 test-all: $(VENV)/installed  ## every case: what a soak begins with
 	LAKESMITH_PART=all $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-unit: $(VENV)/installed  ## the tests that need no Spark
-	$(BIN)/python -m pytest tests/unit --numprocesses 2
+unit: $(VENV)/installed  ## the tests that need neither Spark nor a server: a minute
+	$(BIN)/python -m pytest tests/unit -m "not processes" --numprocesses 2
 
 soak: $(VENV)/installed  ## random histories and kills, round after round, for as long as it is told: make soak MINUTES=600
 	$(BIN)/python scripts/soak.py --minutes $(MINUTES)

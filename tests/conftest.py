@@ -48,6 +48,10 @@ LONGEST = (
 """Files that take minutes each. They come first, so that no worker ends with one while the other waits."""
 
 
+STARTED = {"s3", "rest", "jdbc", "postgres", "serving", "kept", "up", "intake", "landing"}
+"""Fixtures that start servers or other processes: ``make unit`` leaves their tests to ``make test``."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Settles which cases have their turn: all where files are named. Workers are told by the environment."""
     if not hasattr(config, "workerinput") and config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
@@ -65,6 +69,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is due, the longest files first, the others in their order."""
+    for item in items:
+        if STARTED.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("processes")
     part = turns.part_of(os.environ, config.rootpath)
     marked = [item for item in items if _takes_turns(item)]
     told = [(item.nodeid, _whole_file(item)) for item in marked]

@@ -35,6 +35,7 @@ def test_another_name_is_none_of_them() -> None:
         lakesmith.shut  # noqa: B018
 
 
+@pytest.mark.processes
 def test_neither_the_import_nor_opening_a_project_imports_spark(tmp_path: object) -> None:
     (tmp_path / "lakesmith.yaml").write_text("name: shop\ntargets: {local: {}}\n")  # type: ignore[operator]
     code = (

@@ -13,6 +13,8 @@ from shop import Cli
 from lakesmith.cli import commands
 from lakesmith.cli.commands import COMMANDS
 
+pytestmark = pytest.mark.processes
+
 _CALL = """
 import sys
 from lakesmith.cli.main import app

@@ -18,6 +18,8 @@ from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from read_only import python_held_to_modes, read_only
 
+pytestmark = pytest.mark.processes
+
 READING = (
     ("status",),
     ("plan",),

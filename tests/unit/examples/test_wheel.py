@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from example_files import EXAMPLES
 
+pytestmark = pytest.mark.processes
+
 wheel = pytest.importorskip("hatchling.builders.wheel")
 
 SHIPPED_LANDING = {

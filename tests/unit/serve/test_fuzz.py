@@ -23,6 +23,8 @@ from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
 
+pytestmark = pytest.mark.processes
+
 COLUMNS = [
     Column("id", "bigint", required=True),
     Column("price", "decimal(10,2)"),

@@ -43,6 +43,7 @@ def _append_many(folder: Path, who: int, number: int, result: Any) -> None:
     result.put((who, pin))
 
 
+@pytest.mark.processes
 def test_two_processes_that_append_at_once_never_get_each_others_lines(
     catalog: Any, uncached: Callable[[], LedgerStore], tmp_path: Path
 ) -> None:

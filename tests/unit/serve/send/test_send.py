@@ -18,6 +18,8 @@ from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.serve.send.check import Counted, awaited, settled
 
+pytestmark = pytest.mark.processes
+
 Send = Callable[..., tuple[int, Any]]
 
 
