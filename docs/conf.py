@@ -16,6 +16,7 @@ html_title = "lakesmith"
 html_static_path: list[str] = []
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline"]
