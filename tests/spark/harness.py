@@ -36,15 +36,18 @@ from lakesmith.execute.events import Event, TableFailed, TablePublished
 from lakesmith.execute.files import file_report, ledger_step
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.run import Run
+from lakesmith.execute.verify import Verdict, Verification, verification_of
 from lakesmith.graph.graph import Graph
 from lakesmith.graph.load import load
 from lakesmith.graph.selection import select
+from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 from lakesmith.spark.start.settings import drafts_conf
+from lakesmith.spark.verify import verify_steps
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark then interprets expressions instead of compiling them: a third less time on a few rows."""
@@ -232,6 +235,18 @@ class ProjectHarness:
         return sorted(
             rows, key=lambda row: _orderable((row["source_file"], row["source_position"], row["row"]))
         )
+
+    def verify(self, *tables: str) -> dict[str, Verification]:
+        """Does what ``lakesmith verify TABLES`` does, on the shared JVM."""
+        lake = self.lake()
+        planned = [verification_of(Decider(self.load()[1], lake), TableName.parse(table)) for table in tables]
+        done = verify_steps(self.handle, lake, [each for each in planned if isinstance(each, TableStep)])
+        return {str(each.name): done[each.name] if isinstance(each, TableStep) else each for each in planned}
+
+    def must_verify(self, *tables: str) -> None:
+        """Verifies tables: each has to be what its definition gives over the inputs it has read."""
+        found = self.verify(*tables)
+        assert {each.verdict for each in found.values()} == {Verdict.SAME}, found
 
     def differing(self, queries: Mapping[str, str]) -> list[str]:
         """Returns the tables that do not hold what Spark makes of their queries over all of the inputs."""

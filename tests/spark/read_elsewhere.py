@@ -15,19 +15,21 @@ def names_of(shop: ProjectHarness, table: str) -> list[str]:
     return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
 
 
-def by_pyiceberg(shop: ProjectHarness, table: str) -> Rows:
+def by_pyiceberg(shop: ProjectHarness, table: str, *columns: str) -> Rows:
     from pyiceberg.catalog.sql import SqlCatalog
 
     state = shop.root / ".lakesmith"
     found = SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table(table).scan().to_arrow()
-    return in_order(tuple(row[name] for name in names_of(shop, table)) for row in found.to_pylist())
+    return in_order(
+        tuple(row[name] for name in columns or names_of(shop, table)) for row in found.to_pylist()
+    )
 
 
-def by_duckdb(shop: ProjectHarness, table: str) -> Rows:
+def by_duckdb(shop: ProjectHarness, table: str, *columns: str) -> Rows:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "iceberg"):
         package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"
         connection.execute(f"LOAD '{package / f'{name}.duckdb_extension'}'")
-    names = ", ".join(f'"{name}"' for name in names_of(shop, table))
+    names = ", ".join(f'"{name}"' for name in columns or names_of(shop, table))
     location = shop.state(table).metadata_location
     return in_order(connection.execute(f"SELECT {names} FROM iceberg_scan(?)", [location]).fetchall())

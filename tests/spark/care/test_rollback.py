@@ -10,7 +10,6 @@ from lakesmith.catalog.family import hold_of
 from lakesmith.errors import StateError
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import Prepared, prepare
-from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.past import release, roll_back
 
@@ -61,18 +60,6 @@ def first_batch(shop: ProjectHarness, table: str) -> str:
     )
 
 
-def verified(shop: ProjectHarness) -> bool:
-    from lakesmith.execute.decide import Decider
-    from lakesmith.execute.verify import verification_of
-    from lakesmith.spark.verify import verify_steps
-
-    _, graph = shop.load()
-    decider = Decider(graph, shop.lake())
-    steps = [verification_of(decider, TableName.parse(name)) for name in TABLES[1:]]
-    found = verify_steps(shop.handle, shop.lake(), steps, lambda _: None)  # type: ignore[arg-type]
-    return all(each.verdict is Verdict.SAME for each in found.values())
-
-
 def test_the_next_run_takes_again_what_was_undone(shop: ProjectHarness) -> None:
     plan = back(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     assert plan.files.again == ("landing/orders/2.csv",)
@@ -83,7 +70,7 @@ def test_the_next_run_takes_again_what_was_undone(shop: ProjectHarness) -> None:
     assert result.published["bronze.orders"].files == 1
     assert shop.rows("gold.by_city") == [("Bergen", 700), ("Oslo", 905)]
     assert len(shop.quarantine("bronze.orders")) == 1
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])
 
 
 @pytest.mark.in_turn
@@ -93,7 +80,7 @@ def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: ProjectH
     shop.must_run()
     assert shop.rows("silver.newest") == [(1, "Oslo", 5), (2, "Bergen", 7)]
     assert shop.rows("gold.by_city") == [("Bergen", 7), ("Oslo", 5)]
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])
 
 
 def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: ProjectHarness) -> None:
@@ -106,7 +93,7 @@ def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: ProjectHarne
     assert hold_of(shop.state("bronze.orders")) is None
     shop.must_run()
     assert shop.rows("gold.by_city") == [("Bergen", 700), ("Moss", 1), ("Oslo", 905)]
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])
 
 
 def test_tables_below_go_back_with_it_and_forward_again(shop: ProjectHarness) -> None:
@@ -115,14 +102,14 @@ def test_tables_below_go_back_with_it_and_forward_again(shop: ProjectHarness) ->
     assert [str(move.name) for move in plan.rollback.moves] == list(TABLES)
     assert shop.rows("gold.by_city") == [("Bergen", 7), ("Oslo", 5)]
     assert shop.must_run().published == {}
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])
     plan = back(shop, "bronze.orders", newest, downstream=True)
     assert [(str(move.name), move.is_forward) for move in plan.rollback.moves] == [(n, True) for n in TABLES]
     assert plan.files.again == ()
     assert shop.rows("gold.by_city") == [("Bergen", 700), ("Oslo", 900 + 5)]
     release(shop.handle, shop.lake(), TableName.parse("bronze.orders"))
     assert shop.must_run().published == {}
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])
 
 
 @pytest.mark.in_turn
@@ -184,4 +171,4 @@ def test_one_that_dies_half_way_is_made_good_by_the_next_run(
     faults.clear()
     shop.must_run()
     assert shop.rows("gold.by_city") == [("Bergen", 700), ("Oslo", 905)]
-    assert verified(shop)
+    shop.must_verify(*TABLES[1:])

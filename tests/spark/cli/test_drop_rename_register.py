@@ -13,13 +13,8 @@ from harness import MakeShop, ProjectHarness
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
-from lakesmith.execute.decide import Decider
 from lakesmith.execute.faults import arrange, clear
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify import verify_steps
 
 pytestmark = pytest.mark.in_turn
 
@@ -215,11 +210,7 @@ def test_silver_and_gold_are_made_of_bronze_alone(shop: ProjectHarness, cli: Cli
         assert cli("drop", name, "--purge", "--yes", "--project", shop.root)[0] == 0
     shop.must_run(*before)
     assert {name: shop.rows(name) for name in before} == before
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    steps = [verification_of(Decider(graph, lake), TableName.parse(name)) for name in before]
-    found = verify_steps(shop.handle, lake, [step for step in steps if isinstance(step, TableStep)])
-    assert {str(name): each.verdict for name, each in found.items()} == dict.fromkeys(before, Verdict.SAME)
+    shop.must_verify(*before)
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -5,14 +5,8 @@ from harness import MakeShop, ProjectHarness
 
 import lakesmith
 from lakesmith import limits
-from lakesmith.execute.decide import Decider
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import TableStep
-from lakesmith.project.definitions import TableName
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.upkeep import Upkeep
-from lakesmith.spark.verify import verify_steps
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -70,18 +64,6 @@ def expected(batches: int) -> list[tuple[int, str]]:
     return rows
 
 
-def verdicts(shop: ProjectHarness) -> dict[str, Verdict]:
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    decider = Decider(graph, lake)
-    steps = [
-        verification_of(decider, TableName.parse(name)) for name in TABLES if not name.startswith("bronze")
-    ]
-    assert all(isinstance(step, TableStep) for step in steps), steps
-    found = verify_steps(shop.handle, lake, [step for step in steps if isinstance(step, TableStep)])
-    return {str(name): each.verdict for name, each in found.items()}
-
-
 def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in {
         "NEWEST_POINTS_KEPT": 2,
@@ -122,7 +104,7 @@ def require_right(shop: ProjectHarness, batches: int) -> None:
             name: sum(1 for _, each in expected(batches) if each == name) for name in ("pen", "quill", "ink")
         }.items()
     )
-    assert set(verdicts(shop).values()) == {Verdict.SAME}
+    shop.must_verify(*(name for name in TABLES if not name.startswith("bronze")))
     for name in TABLES:
         assert_every_snapshot_can_be_read(shop, name)
 

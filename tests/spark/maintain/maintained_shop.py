@@ -5,13 +5,6 @@ from typing import Final
 
 from harness import ProjectHarness
 
-from lakesmith.execute.decide import Decider
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import TableStep
-from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify import verify_steps
-
 FILES: Final = {
     "tables/bronze/sales.yaml": """
         source: {files: {path: landing/sales/, format: csv, on_changed_file: replace}}
@@ -73,17 +66,6 @@ def require_rows(shop: ProjectHarness, batches: Sequence[int]) -> None:
         for product in {p for _, p, _ in cents}
     )
     assert [(p, int(t * 100), n) for p, t, n in shop.rows("gold.by_product")] == totals
-
-
-def verdicts_of(shop: ProjectHarness) -> set[Verdict]:
-    """What ``lakesmith verify`` says of all derived tables."""
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    decider = Decider(graph, lake)
-    found = [verification_of(decider, TableName.parse(name)) for name in DERIVED]
-    steps = [each for each in found if isinstance(each, TableStep)]
-    assert len(steps) == len(DERIVED), found
-    return {each.verdict for each in verify_steps(shop.handle, lake, steps).values()}
 
 
 def require_readable(shop: ProjectHarness) -> None:

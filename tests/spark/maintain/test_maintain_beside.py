@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from harness import MakeShop, refresh_by_keys
-from maintained_shop import FILES, grown, land, require_readable, require_rows, verdicts_of
+from maintained_shop import DERIVED, FILES, grown, land, require_readable, require_rows
 from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
 
 from lakesmith.execute import faults
-from lakesmith.execute.verify import Verdict
 from lakesmith.spark import maintain
 
 POINTS = ("maintain-begin", "maintain-deletes", "maintain-piece", "maintain-manifests", "maintain-expiry")
@@ -58,7 +57,7 @@ def test_runs_come_in_between_and_none_of_them_fails(make_shop: MakeShop) -> Non
     run.join()
     assert codes == [0]
     require_rows(shop, range(5))
-    assert verdicts_of(shop) == {Verdict.SAME}
+    shop.must_verify(*DERIVED)
 
 
 @pytest.mark.in_turn
@@ -95,7 +94,7 @@ def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_go
     must_maintain(shop)
     require_rows(shop, range(3 + len(POINTS)))
     require_readable(shop)
-    assert verdicts_of(shop) == {Verdict.SAME}
+    shop.must_verify(*DERIVED)
 
 
 @pytest.mark.in_turn

@@ -15,15 +15,11 @@ from harness import MakeShop, ProjectHarness
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
-from lakesmith.execute.decide import Decider
 from lakesmith.execute.status import facts_notes
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify import verify_steps
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -40,14 +36,6 @@ FILES = {
         """,
 }
 EMIT = "emit:\n  closed: window_end\n  watermark: bronze.sales.at\n  delay: 90 seconds\n"
-
-
-def assert_verified(shop: ProjectHarness) -> None:
-    """The table of windows is what its definition gives over the inputs that it was computed from."""
-    step = verification_of(Decider(shop.load()[1], shop.lake()), TableName.parse("gold.by_minute"))
-    assert isinstance(step, TableStep), step
-    (found,) = verify_steps(shop.handle, shop.lake(), [step]).values()
-    assert found.verdict is Verdict.SAME, found
 
 
 @pytest.fixture
@@ -97,13 +85,13 @@ def test_an_event_ahead_of_its_arrival_closes_no_window(shop: ProjectHarness) ->
         check=True,
     )
     assert f"gold.by_minute: {said}" in printed.stdout
-    assert_verified(shop)
+    shop.must_verify("gold.by_minute")
     shop.must_run(full=["gold.by_minute"])
     assert sell(shop) == {"08:00": 17, "08:01": 2, "08:02": 8}
     # Who means such times says so: then one of them passes all others.
     shop.write({"tables/gold/by_minute.yaml": EMIT + "  max_ahead: 2 hours\n"})
     assert len(sell(shop)) == 4
-    assert_verified(shop)
+    shop.must_verify("gold.by_minute")
 
 
 LOCAL = {
@@ -179,7 +167,7 @@ class Sources:
     def windows(self) -> dict[str, int]:
         """Runs; the sums of the windows that are there, which verify has to find in the same inputs."""
         self.shop.must_run()
-        assert_verified(self.shop)
+        self.shop.must_verify("gold.by_minute")
         rows = self.shop.rows("gold.by_minute", "window_start", "total")
         return {f"{start:%H:%M}": total for start, total in rows}
 

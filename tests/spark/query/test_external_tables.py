@@ -10,13 +10,8 @@ from harness import ProjectHarness, refresh_by_keys
 
 from lakesmith.api.opened import read_project
 from lakesmith.api.question import ask
-from lakesmith.execute.decide import Decider
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import TableStep
-from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify import verify_steps
 
 SHOP = {
     "tables/bronze/sales.yaml": """
@@ -52,19 +47,6 @@ class Two:
         """Runs the reports; how each table was brought up to date."""
         return {name: record.kind for name, record in self.reports.must_run().published.items()}
 
-    def verified(self) -> dict[str, Verdict]:
-        """What verify finds of the tables that are derived."""
-        graph = self.reports.load()[1]
-        lake = self.reports.lake()
-        found = [
-            verification_of(Decider(graph, lake), TableName.parse(t)) for t in ("silver.sales", "gold.cities")
-        ]
-        assert all(isinstance(step, TableStep) for step in found), found
-        done = verify_steps(
-            self.reports.handle, lake, [step for step in found if isinstance(step, TableStep)]
-        )
-        return {str(name): each.verdict for name, each in done.items()}
-
     def asked(self, sql: str) -> list[tuple[Any, ...]]:
         """What ``lakesmith query`` would show."""
         question = ask(read_project(self.reports.root, None), sql, None)
@@ -77,9 +59,6 @@ def two(tmp_path: Path, session: SessionHandle) -> Iterator[Two]:
     yield Two(tmp_path, session)
 
 
-SAME = {"silver.sales": Verdict.SAME, "gold.cities": Verdict.SAME}
-
-
 def test_another_projects_bronze_is_read_as_any_input(two: Two) -> None:
     two.sell((1, "oslo"), (2, "bonn"))
     before = catalog_and_metadata(two.shop)
@@ -90,7 +69,7 @@ def test_another_projects_bronze_is_read_as_any_input(two: Two) -> None:
     assert two.kinds() == {}
     assert two.reports.rows("silver.sales") == [(1, "OSLO"), (2, "BONN"), (3, "OSLO")]
     assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 2)]
-    assert two.verified() == SAME
+    two.reports.must_verify("silver.sales", "gold.cities")
     sql = "SELECT count(*) FROM shop.sales s JOIN gold.cities c ON c.city = s.city"
     assert two.asked(sql) == [(3,)]
 
@@ -110,7 +89,7 @@ def test_what_changed_in_it_is_read_from_its_files(two: Two, monkeypatch: pytest
     assert catalog_and_metadata(two.shop) == before
     assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 2)]
     assert two.reports.rows("silver.sales") == [(2, "BONN"), (3, "OSLO"), (4, "OSLO")]
-    assert two.verified() == SAME
+    two.reports.must_verify("silver.sales", "gold.cities")
 
 
 def test_rows_from_a_snapshot_on(two: Two) -> None:
@@ -127,7 +106,7 @@ def test_rows_from_a_snapshot_on(two: Two) -> None:
     two.kinds()
     assert two.reports.rows("silver.sales") == [(3, "OSLO"), (4, "BONN")]
     assert two.reports.rows("gold.cities") == [("bonn", 1), ("oslo", 1)]
-    assert two.verified() == SAME
+    two.reports.must_verify("silver.sales", "gold.cities")
     two.reports.must_run(full=["silver.sales"])
     assert two.reports.rows("silver.sales") == [(3, "OSLO"), (4, "BONN")]
     # Another point is another definition.
@@ -177,7 +156,7 @@ def test_what_another_tool_made_in_the_catalog_of_the_project(two: Two) -> None:
     two.reports.spark.sql("UPDATE lake.raw.sales SET city = 'rome' WHERE id = 1")
     two.kinds()
     assert two.reports.rows("silver.sales") == [(1, "ROME"), (2, "BONN")]
-    assert two.verified() == SAME
+    two.reports.must_verify("silver.sales", "gold.cities")
     # Another table of the same name is another one, and says so.
     two.reports.spark.sql("DROP TABLE lake.raw.sales")
     two.reports.spark.sql("CREATE TABLE lake.raw.sales USING iceberg AS SELECT 7 AS id, 'york' AS city")

@@ -7,13 +7,8 @@ import pytest
 from harness import MakeShop, ProjectHarness, refresh_by_keys
 
 from lakesmith.errors import ProjectError
-from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.verify import Verdict, Verification, verification_of
-from lakesmith.plan.steps import TableStep
-from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify import verify_steps
+from lakesmith.execute.verify import Verdict
 from postgres_server import do, running
 
 FILES = {
@@ -75,15 +70,6 @@ def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) ->
     return make_shop(FILES)
 
 
-def verified(shop: ProjectHarness, table: str) -> Verification:
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    step = verification_of(Decider(graph, lake), TableName.parse(table))
-    if not isinstance(step, TableStep):
-        return step
-    return verify_steps(shop.handle, lake, [step])[step.name]
-
-
 def test_a_story(shop: ProjectHarness, postgres: str) -> None:
     ran = shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
     # Sale 3 is of a product that nobody knows; where it is only joined, it is left out.
@@ -124,9 +110,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
         (6, "cap"),
     ]
 
-    for table in ("silver.enriched", "silver.by_sale", "silver.products", "gold.as_they_are"):
-        found = verified(shop, table)
-        assert found.verdict is Verdict.SAME, (table, found)
+    shop.must_verify("silver.enriched", "silver.by_sale", "silver.products", "gold.as_they_are")
 
     # Nothing new anywhere: nothing to do.
     assert not shop.must_run().published
@@ -139,9 +123,9 @@ def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str
     do(postgres, "UPDATE products SET name = 'quill' WHERE product_id = 1")
     shop.must_run()
     shop.take("landing/sales/2.csv", HEADER + "2,1,2.00\n")
-    assert verified(shop, "silver.enriched").verdict is Verdict.SAME
+    shop.must_verify("silver.enriched")
     shop.spark.sql("UPDATE lake.silver.enriched SET name = 'quill' WHERE sale_id = 1")
-    found = verified(shop, "silver.enriched")
+    found = shop.verify("silver.enriched")["silver.enriched"]
     assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 1, 1)
 
 
@@ -217,7 +201,7 @@ def test_a_table_behind_it_heals_what_was_unknown(
     shop.take("landing/sales/2.csv", HEADER + "4,9,5.00\n5,1,5.00\n", "+silver.healed")
     healed = [(1, "pen"), (2, "cap"), (3, None), (4, "cap"), (5, "quill")]
     assert shop.rows("silver.healed", "sale_id", "name") == healed
-    assert verified(shop, "silver.healed").verdict is Verdict.SAME
+    shop.must_verify("silver.healed")
 
 
 STARS = """
@@ -242,7 +226,7 @@ def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
     assert shop.rows("silver.enriched", "sale_id", "loud") == [(1, "PEN"), (2, None)]
     columns = [column.name for column in shop.state("silver.enriched").columns]
     assert not [name for name in columns if "_lakesmith" in name], columns
-    assert verified(shop, "silver.enriched").verdict is Verdict.SAME
+    shop.must_verify("silver.enriched")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,7 @@ from pathlib import Path
 import pytest
 from harness import MakeShop, ProjectHarness
 
-from lakesmith.execute.decide import Decider
-from lakesmith.execute.lake import Lake
-from lakesmith.execute.verify import Verdict, Verification, verification_of
-from lakesmith.plan.steps import TableStep
-from lakesmith.project.definitions import TableName
-from lakesmith.spark.verify import verify_steps
+from lakesmith.execute.verify import Verdict
 
 pytestmark = pytest.mark.in_turn
 
@@ -49,35 +44,22 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return shop
 
 
-def verified(shop: ProjectHarness, table: str) -> Verification:
-    return verified_all(shop, table)[0]
-
-
-def verified_all(shop: ProjectHarness, *tables: str) -> list[Verification]:
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    planned = [verification_of(Decider(graph, lake), TableName.parse(table)) for table in tables]
-    steps = [each for each in planned if isinstance(each, TableStep)]
-    done = verify_steps(shop.handle, lake, steps)
-    return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
-
-
 @pytest.mark.always
 def test_what_runs_have_made_is_the_same(shop: ProjectHarness) -> None:
     for table in DERIVED:
-        found = verified(shop, table)
+        found = shop.verify(table)[table]
         assert (found.verdict, found.rows, found.examples) == (Verdict.SAME, shop.count(table), ())
 
 
 def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: ProjectHarness) -> None:
     shop.take("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n", "bronze.orders")
-    assert [verified(shop, table).verdict for table in DERIVED] == [Verdict.SAME] * 3
+    shop.must_verify(*DERIVED)
 
 
 @pytest.mark.always
 def test_rows_that_others_changed_are_named(shop: ProjectHarness) -> None:
     shop.spark.sql("UPDATE lake.gold.by_city SET n = 7 WHERE city = 'Rome'")
-    found = verified(shop, "gold.by_city")
+    found = shop.verify("gold.by_city")["gold.by_city"]
     assert (found.verdict, found.rows, found.missing, found.unexpected) == (Verdict.DIFFERS, 1, 1, 1)
     rows = {json.loads(each.row)["n"]: (each.expected, each.found) for each in found.examples}
     assert rows == {3: (1, 0), 7: (0, 1)}
@@ -85,7 +67,7 @@ def test_rows_that_others_changed_are_named(shop: ProjectHarness) -> None:
 
 def test_a_row_that_is_there_twice_is_one_too_many(shop: ProjectHarness) -> None:
     shop.spark.sql("INSERT INTO lake.silver.log SELECT * FROM lake.silver.log WHERE id = 4 LIMIT 1")
-    found = verified(shop, "silver.log")
+    found = shop.verify("silver.log")["silver.log"]
     assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 0, 1)
     assert [(json.loads(each.row)["id"], each.expected, each.found) for each in found.examples] == [(4, 2, 3)]
 
@@ -93,9 +75,7 @@ def test_a_row_that_is_there_twice_is_one_too_many(shop: ProjectHarness) -> None
 def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(shop: ProjectHarness) -> None:
     (file,) = shop.spark.sql("SELECT file_path FROM lake.silver.log.files LIMIT 1").collect()[0]
     Path(file.removeprefix("file:")).unlink()
-    found = {
-        str(each.name): each for each in verified_all(shop, "silver.log", "silver.orders", "gold.by_city")
-    }
+    found = shop.verify("silver.log", "silver.orders", "gold.by_city")
     assert [each.verdict for each in found.values()] == [Verdict.FAILED, Verdict.SAME, Verdict.SAME]
     (problem,) = found["silver.log"].problems
     assert Path(file).name in " ".join(problem.lines())
@@ -139,7 +119,7 @@ def test_what_chance_makes_cannot_be_verified(
     """The third has the same rows whatever comes of it."""
     shop.write({f"tables/gold/{name}": text for name, text in files.items()})
     shop.must_run("gold.lucky")
-    found = verified(shop, "gold.lucky")
+    found = shop.verify("gold.lucky")["gold.lucky"]
     if called is None:
         assert found.verdict is Verdict.SAME
         return
@@ -153,11 +133,16 @@ def test_what_chance_makes_cannot_be_verified(
 
 
 def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
-    assert verified(shop, "bronze.orders").why == "its rows come from files, which are taken once"
+    assert (
+        shop.verify("bronze.orders")["bronze.orders"].why == "its rows come from files, which are taken once"
+    )
     shop.write({"tables/gold/new.sql": "SELECT id FROM silver.orders"})
-    assert verified(shop, "gold.new").why == "it has not been built yet"
+    assert shop.verify("gold.new")["gold.new"].why == "it has not been built yet"
     shop.write({"tables/silver/log.sql": "SELECT id, city FROM bronze.orders WHERE amount > 2"})
-    assert verified(shop, "silver.log").why == "its query has changed since its last batch: run it first"
+    assert (
+        shop.verify("silver.log")["silver.log"].why
+        == "its query has changed since its last batch: run it first"
+    )
     pin = shop.record("silver.orders").inputs["bronze.orders"].snapshot
     shop.take("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n", "bronze.orders")
     shop.spark.sql(
@@ -165,4 +150,4 @@ def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
         f" snapshot_ids => ARRAY({pin}), older_than => TIMESTAMP '1970-01-01 00:00:00')"
     )
     expected = f"snapshot {pin} of bronze.orders, which it was computed from, has expired"
-    assert verified(shop, "silver.orders").why == expected
+    assert shop.verify("silver.orders")["silver.orders"].why == expected

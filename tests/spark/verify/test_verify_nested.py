@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from harness import MakeShop, ProjectHarness
-from test_verify import verified
 
 from lakesmith.execute.verify import Verdict
 from lakesmith.spark.start.session import SessionHandle
@@ -50,18 +49,18 @@ def differing(shop: ProjectHarness, change: str) -> tuple[Verdict, int, int]:
     """What ``verify`` says once somebody has made the change, which is then taken back."""
     before = shop.state("silver.deep").refs["main"]
     shop.spark.sql(change)
-    found = verified(shop, "silver.deep")
+    found = shop.verify("silver.deep")["silver.deep"]
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.deep', {before})")
     return found.verdict, found.missing, found.unexpected
 
 
 def test_a_column_with_a_backquote_in_its_name(shop: ProjectHarness) -> None:
     assert shop.rows("silver.copy", "id", "`a``b`") == [(1, 0.7), (2, 3.25), (3, 0.0)]
-    assert verified(shop, "silver.copy").verdict is Verdict.SAME
+    shop.must_verify("silver.copy")
 
 
 def test_nested_values_are_as_their_query_makes_them(shop: ProjectHarness) -> None:
-    found = verified(shop, "silver.deep")
+    found = shop.verify("silver.deep")["silver.deep"]
     assert (found.verdict, found.rows, found.why) == (Verdict.SAME, 3, None)
 
 
@@ -89,7 +88,7 @@ def test_each_other_difference_inside_values_is_found(shop: ProjectHarness, chan
 def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: ProjectHarness) -> None:
     before = shop.state("silver.deep").refs["main"]
     shop.spark.sql("UPDATE lake.silver.deep SET flat = map('x', 9D) WHERE id = 2")
-    found = verified(shop, "silver.deep")
+    found = shop.verify("silver.deep")["silver.deep"]
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.deep', {before})")
     told = {(each.expected, each.found): json.loads(each.row) for each in found.examples}
     assert told == {(1, 0): {**TWO, "flat": {"x": 3.25, "y": 1.5}}, (0, 1): {**TWO, "flat": {"x": 9.0}}}
@@ -119,11 +118,11 @@ def test_a_value_on_the_edge_of_a_rounding_is_the_same_from_either_side(make_sho
     assert f"{below:.9e}" != f"{above:.9e}"
     for side in (below, above):
         shop.spark.sql(f"UPDATE lake.silver.sums SET total = {side!r}D, twice = {2 * side!r}D WHERE id < 3")
-        found = verified(shop, "silver.sums")
+        found = shop.verify("silver.sums")["silver.sums"]
         assert (found.verdict, found.rows, found.missing, found.unexpected) == (Verdict.SAME, 4, 0, 0)
     shop.spark.sql("DELETE FROM lake.silver.sums WHERE id = 1")
     shop.spark.sql("UPDATE lake.silver.sums SET twice = 15.001D WHERE id = 3")
-    found = verified(shop, "silver.sums")
+    found = shop.verify("silver.sums")["silver.sums"]
     assert (found.rows, found.missing, found.unexpected) == (3, 2, 1)
     assert {
         (json.loads(e.row)["id"], json.loads(e.row)["twice"], e.expected, e.found) for e in found.examples

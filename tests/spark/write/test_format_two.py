@@ -1,14 +1,12 @@
 """Tables of format version 2: other engines read the same, and every count is as in a version 3 twin."""
 
-from importlib import resources
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
-import duckdb
 import pytest
-from harness import ProjectHarness, in_order, refresh_by_keys
+from harness import ProjectHarness, refresh_by_keys
 from out_of_quarantine import replay
+from read_elsewhere import by_duckdb, by_pyiceberg
 
 from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
@@ -18,15 +16,13 @@ from lakesmith.cli.commands.drop import DropOptions, drop_command
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.status import statuses
-from lakesmith.execute.verify import Verdict, verification_of
-from lakesmith.plan.steps import BadRows, TableStep
-from lakesmith.project.definitions import ADDED_COLUMNS, TableName
+from lakesmith.plan.steps import BadRows
+from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletes import deleted_rows
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.upkeep import keep_up
-from lakesmith.spark.verify import verify_steps
 
 pytestmark = pytest.mark.in_turn
 
@@ -123,15 +119,15 @@ def test_every_strategy_makes_the_rows_and_the_accounts_of_version_3(
     assert of_two == of_three
     for table in TABLES:
         assert (two.state(table).format_version, three.state(table).format_version) == (2, 3)
-        assert two.rows(table) == three.rows(table) == _by_pyiceberg(two, table) == _by_duckdb(two, table)
+        assert two.rows(table) == three.rows(table) == by_pyiceberg(two, table) == by_duckdb(two, table)
         assert two.count(table) == len(two.rows(table))
     for table in ("silver.people", "silver.past", "gold.cities"):
         _has_one_file_of_positions_a_data_file(two, table)
     quarantine = sidecar_of(TableName.parse("silver.people"), SidecarKind.QUARANTINE)
     assert two.state(str(quarantine)).format_version == 2
     bad = two.rows(str(quarantine), "row")
-    assert bad == _by_duckdb(two, str(quarantine), "row") == _by_pyiceberg(two, str(quarantine), "row") != []
-    assert {each.verdict for each in _verified(two)} == {Verdict.SAME}
+    assert bad == by_duckdb(two, str(quarantine), "row") == by_pyiceberg(two, str(quarantine), "row") != []
+    two.must_verify(*TABLES[1:])
     rebuilt = {table: two.rows(table) for table in TABLES}
     two.must_run(full=TABLES[1:])
     assert {table: two.rows(table) for table in TABLES} == rebuilt
@@ -149,38 +145,6 @@ def _has_one_file_of_positions_a_data_file(shop: ProjectHarness, table: str) -> 
     assert sum(row[2] for row in found) == head.count("total-position-deletes")
 
 
-def _verified(shop: ProjectHarness) -> list[Any]:
-    project, graph = shop.load()
-    lake = Lake.open(project)
-    planned = [verification_of(Decider(graph, lake), TableName.parse(table)) for table in TABLES[1:]]
-    return list(
-        verify_steps(shop.handle, lake, [each for each in planned if isinstance(each, TableStep)]).values()
-    )
-
-
-def _by_pyiceberg(shop: ProjectHarness, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = shop.root / ".lakesmith"
-    found = SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table(table).scan().to_arrow()
-    names = columns or _columns(shop, table)
-    return in_order(tuple(row[name] for name in names) for row in found.to_pylist())
-
-
-def _by_duckdb(shop: ProjectHarness, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("avro", "iceberg"):
-        package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"
-        connection.execute(f"LOAD '{package / f'{name}.duckdb_extension'}'")
-    names = ", ".join(f'"{name}"' for name in columns or _columns(shop, table))
-    location = shop.state(table).metadata_location
-    return in_order(connection.execute(f"SELECT {names} FROM iceberg_scan(?)", [location]).fetchall())
-
-
-def _columns(shop: ProjectHarness, table: str) -> list[str]:
-    return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
-
-
 def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +152,7 @@ def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
     accounts, _ = _go_on(one)
     monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
     merged, _ = _go_on(other)
-    assert other.rows("silver.people") == one.rows("silver.people") == _by_duckdb(other, "silver.people")
+    assert other.rows("silver.people") == one.rows("silver.people") == by_duckdb(other, "silver.people")
     assert merged["silver.people"] == accounts["silver.people"]
 
 
@@ -256,7 +220,7 @@ def test_upkeep_leaves_no_deletes_behind(
     head = shop.state("silver.people").head
     assert head is not None
     assert deleted_rows(shop.spark, table, head.snapshot_id) == head.count("total-position-deletes")
-    assert shop.rows("silver.people") == rows == _by_duckdb(shop, "silver.people")
+    assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")
     assert shop.count("silver.people") == len(rows)
     assert {record.kind for record in shop.must_run().published.values()} == {"advance"}
 
@@ -291,7 +255,7 @@ def test_a_table_is_taken_to_version_3_by_its_next_batch(tmp_path: Path, session
     }
     for table in published:
         assert shop.state(table).format_version == 3
-        assert shop.rows(table) == twin.rows(table) == _by_pyiceberg(shop, table)
+        assert shop.rows(table) == twin.rows(table) == by_pyiceberg(shop, table)
     shop.land("landing/people/4.csv", HEADER + "13,5,U,Oslo,last\n15,5,D,,\n")
     account = shop.must_run().published["silver.people"].account
     assert (account.updated, account.deleted) == (1, 1)
@@ -317,7 +281,7 @@ def test_a_table_does_not_go_back_to_version_2_and_is_built_anew_once_it_was_dro
     drop_command(shop.root, None, "silver.people", DropOptions(purge=False, yes=True), as_json=True)
     shop.must_run()
     assert shop.state("silver.people").format_version == 2
-    assert shop.rows("silver.people") == rows == _by_duckdb(shop, "silver.people")
+    assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")
 
 
 def _dedented(name: str) -> str:

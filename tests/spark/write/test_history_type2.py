@@ -11,12 +11,10 @@ from soak import SOAK, seeds
 
 from lakesmith import limits
 from lakesmith.catalog.record import Versions
-from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import PhaseStarted, TableRedone
-from lakesmith.execute.verify import Verdict, Verification, verification_of
+from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.verify import verify_steps
 
 pytestmark = pytest.mark.in_turn
 
@@ -191,9 +189,9 @@ def test_a_story(log: ProjectHarness) -> None:
     account = late.published["silver.state"].account
     assert (account.inserted, account.updated, account.deleted) == (2, 4, 1)
     assert account.versions == Versions(opened=4, continued=0, closed=1)
-    assert verified(log, "silver.state").verdict is Verdict.SAME
+    log.must_verify("silver.state")
     log.spark.sql("UPDATE lake.silver.state SET valid_to = 7 WHERE id = 5")
-    assert verified(log, "silver.state").verdict is Verdict.DIFFERS
+    assert log.verify("silver.state")["silver.state"].verdict is Verdict.DIFFERS
 
 
 def _hide_data(log: ProjectHarness, table: str) -> list[tuple[Path, Path]]:
@@ -283,15 +281,6 @@ def test_columns_that_only_a_run_can_tell(log: ProjectHarness) -> None:
     assert "cannot have a column Valid_To" in problems["LS613"].what
     assert problems["LS615"].what == "track names the column 'town', which the query does not give"
     assert str(problems["LS615"].place) == "tables/silver/lacking.yaml:5"
-
-
-def verified(shop: ProjectHarness, table: str) -> Verification:
-    _, graph = shop.load()
-    lake = shop.lake()
-    found = verification_of(Decider(graph, lake), TableName.parse(table))
-    if isinstance(found, Verification):
-        return found
-    return verify_steps(shop.handle, lake, [found])[found.name]
 
 
 def test_versions_are_not_put_in_order_by_maps(log: ProjectHarness) -> None:
