@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesmith.catalog.local import LocalCatalog
+from lakesmith.execute import faults
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 if TYPE_CHECKING:
-    from harness import MakeShop
+    from harness import MakeShop, ProjectHarness
     from pyspark.sql import SparkSession
 
     import postgres_server
@@ -193,3 +194,23 @@ def make_shop(tmp_path: Path, session: SessionHandle) -> MakeShop:
     from harness import ProjectHarness
 
     return partial(ProjectHarness, tmp_path / "shop", session)
+
+
+@pytest.fixture
+def shop(make_shop: MakeShop, request: pytest.FixtureRequest) -> ProjectHarness:
+    """The test's project, made of the ``FILES`` of its module."""
+    return make_shop(request.module.FILES)
+
+
+@pytest.fixture
+def by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refreshes small tables by keys, as large ones are."""
+    from harness import refresh_by_keys
+
+    refresh_by_keys(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left() -> Iterator[None]:
+    yield
+    faults.clear()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import refresh_by_keys
 
 sys.path.append(str(Path(__file__).parents[1] / "crash"))
 sys.path.append(str(Path(__file__).parents[1] / "spark" / "cli"))
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _as_before(by_keys: None) -> Iterator[None]:
     """Small tables are refreshed by keys too; what a case arranges in this process ends with it."""
-    refresh_by_keys(monkeypatch)
     yield
     faults.clear()
     use_naming(AS_IN_PROJECT)

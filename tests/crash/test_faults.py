@@ -6,16 +6,16 @@ these go on, and gold fails, which goes on at the next point. After every run ea
 definition.
 """
 
-from collections.abc import Iterator
-
 import pytest
 from audit import VERSIONS, Audit
-from harness import ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 from killed_shop import FILES, Shop
 from killed_shop import VERSIONS as VERSION_FILES
 
 from lakesmith.execute import faults
 from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.usefixtures("by_keys")
 
 SOURCED, KEYED, PLAIN, FULL = "bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer"
 STAGES = ((SOURCED,), (KEYED, PLAIN, VERSIONS), (FULL,))
@@ -38,18 +38,6 @@ PASSED_BY = {
 """Which tables' batches pass a point; the two points before a batch are not here."""
 ALWAYS = ("before-swap",)
 CASES = [pytest.param(point, marks=[] if point in ALWAYS else [pytest.mark.in_turn]) for point in PASSED_BY]
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
-
-
-@pytest.fixture(autouse=True)
-def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are refreshed by keys too, where large ones are."""
-    refresh_by_keys(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 """Landing files that change, go or turn out to be broken while a batch takes them."""
 
 import gzip
-from collections.abc import Iterator
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import ProjectHarness
 
 from lakesmith.execute import faults
 
@@ -24,17 +23,6 @@ FILES = {
 }
 ONE = "id,city\n1,Oslo\n2,Rome\n"
 BIG = "id,city\n" + "".join(f"{number},Oslo{number * 7919}\n" for number in range(20_000))
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
-    return make_shop(FILES)
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
 
 
 @pytest.mark.parametrize("point", ["after-listing", "after-intent", "after-data"])

@@ -27,12 +27,6 @@ SMALL = "size=24m"
 """Room for a few batches."""
 
 
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
-
-
 @contextmanager
 def disk(folder: Path, *options: str) -> Iterator[None]:
     """A file system of its own at ``folder``, where this machine allows it."""

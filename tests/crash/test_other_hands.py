@@ -40,8 +40,7 @@ class Lake:
 
     def head(self, table: str) -> int:
         """Main's head."""
-        head = self.project.state(table).head
-        assert head is not None
+        head = self.project.head(table)
         return head.snapshot_id
 
     def batch_before(self, table: str) -> int:
@@ -92,12 +91,6 @@ def own_lake(tmp_path: Path, session: SessionHandle) -> Lake:
     lake = Lake(tmp_path / "shop", session)
     lake.land_and_run()
     return lake
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -29,7 +29,7 @@ from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Account, Record
-from lakesmith.catalog.state import TableState
+from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished
@@ -200,6 +200,12 @@ class ProjectHarness:
         state = self.lake().catalog.table(name.layer, name.name)
         assert state is not None, f"there is no table {table}"
         return state
+
+    def head(self, table: str) -> Snapshot:
+        """The snapshot at the head of the table's main branch."""
+        head = self.state(table).head
+        assert head is not None, f"{table} has no snapshot"
+        return head
 
     def record(self, table: str) -> Record:
         """The table's newest published record."""

@@ -1,7 +1,7 @@
 """Whatever a YAML file can name works on real tables: words of SQL and YAML, blanks, dots, alphabets."""
 
 import pytest
-from harness import MakeShop, refresh_by_keys
+from harness import MakeShop
 
 pytestmark = pytest.mark.in_turn
 
@@ -91,8 +91,7 @@ def _row(number: int, **others: str) -> str:
     return _line([given.get(name, f"v{number}") for name in ODD])
 
 
-def test_names_that_a_yaml_file_may_have(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
-    refresh_by_keys(monkeypatch)
+def test_names_that_a_yaml_file_may_have(make_shop: MakeShop, by_keys: None) -> None:
     columns = ", ".join(f"{_yaml(name)}: {'int' if name == 'order date' else 'string'}" for name in ODD)
     shop = make_shop(
         {

@@ -1,7 +1,7 @@
 """Columns that another engine drops, adds again or renames: a name may stand for other values now."""
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
@@ -93,8 +93,7 @@ def test_a_table_that_is_rolled_back_over_a_change_of_its_columns(shop: ProjectH
     """The column of before is gone with the rebuild: its values are not there any more."""
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
-    head = shop.state("silver.some").head
-    assert head is not None
+    head = shop.head("silver.some")
     shop.write({"tables/silver/some.sql": "SELECT id, CAST(x AS string) AS z FROM bronze.p"})
     shop.must_run()
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.some', {head.snapshot_id})")
@@ -134,8 +133,7 @@ def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: 
     shop.write({"tables/bronze/d.yaml": DELETES, "tables/silver/now.yaml": NEWEST.format(day="day")})
     names = ("bronze.d", "silver.now")
     shop.take("landing/d/1.csv", "id,day,op\n1,1,I\n2,5,D\n", *names)
-    head = shop.state("silver.now").head
-    assert head is not None
+    head = shop.head("silver.now")
     for day in ("CAST(day AS string) AS day", "day"):
         shop.write({"tables/silver/now.yaml": NEWEST.format(day=day)})
         shop.must_run(*names)
@@ -158,10 +156,7 @@ def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness
     assert shop.differing({"silver.more": query}) == []
 
 
-def test_a_column_that_no_grouping_names_comes_at_no_cost(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refresh_by_keys(monkeypatch)
+def test_a_column_that_no_grouping_names_comes_at_no_cost(shop: ProjectHarness, by_keys: None) -> None:
     query = QUERIES["silver.summed"]
     shop.write({"tables/silver/summed.sql": query})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -247,11 +242,8 @@ def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_i
     assert shop.differing(queries) == []
 
 
-def test_a_column_of_another_type_since_its_last_batch(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_of_another_type_since_its_last_batch(shop: ProjectHarness, by_keys: None) -> None:
     """The batch that brings it is written beside the old column, which goes with the publish."""
-    refresh_by_keys(monkeypatch)
     first = {
         "silver.s": "SELECT id, CAST(x AS string) AS a FROM bronze.p",
         "gold.own": "SELECT CAST(x AS string) AS a, avg(y) AS m FROM bronze.p GROUP BY CAST(x AS string)",

@@ -30,8 +30,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
 def test_a_sourced_table_takes_its_next_files(shop: ProjectHarness) -> None:
     delete_equal(shop, "bronze.orders", "Rome")
     assert shop.rows("bronze.orders") == [(1, "Oslo"), (3, "Bonn")]
-    head = shop.state("bronze.orders").head
-    assert head is not None
+    head = shop.head("bronze.orders")
     assert live_rows(head) is None
 
     shop.land("landing/orders/3.csv", "id,city\n4,Kiel\n")
@@ -45,6 +44,5 @@ def test_a_derived_table_is_made_anew(shop: ProjectHarness) -> None:
     assert shop.rows("silver.orders") == [(1, "Oslo"), (3, "Bonn")]
     assert shop.must_run().published["silver.orders"].kind == "full"
     assert shop.rows("silver.orders") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
-    head = shop.state("silver.orders").head
-    assert head is not None
+    head = shop.head("silver.orders")
     assert live_rows(head) == 3

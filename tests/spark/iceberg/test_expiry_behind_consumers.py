@@ -1,7 +1,7 @@
 """Snapshots that expire before a consumer read them: nothing is lost, at the cost of one full refresh."""
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult
 
 from lakesmith.execute.events import TableStarted
 
@@ -22,9 +22,8 @@ GOLD = "gold.by_city"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     """A gold that is two batches of its input behind."""
-    refresh_by_keys(monkeypatch)
     shop = make_shop(FILES)
     _land(shop, 1, "1,1,Oslo,4\n2,1,Rome,6\n3,1,Bonn,1\n")
     shop.must_run()

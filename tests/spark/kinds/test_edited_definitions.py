@@ -1,7 +1,7 @@
 """Edited definitions: what makes no work, what rebuilds and is named, what readers see meanwhile."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,12 +109,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Pr
     lines = (",".join("" if value is None else str(value) for value in row) for row in ROWS)
     shop.take("landing/orders/1.csv", "\n".join([",".join(COLUMNS), *lines]) + "\n")
     return shop
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
 
 
 def planned(shop: ProjectHarness) -> dict[str, Forecast]:

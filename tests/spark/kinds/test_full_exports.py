@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, in_order
+from harness import ProjectHarness, in_order
 
 Exports = Mapping[int, Mapping[int, str]]
 """By the day of May 2024 the names by their ids."""
@@ -66,8 +66,7 @@ def land(shop: ProjectHarness, day: int, names: Mapping[int, str]) -> None:
     shop.land(f"landing/c/c_202405{day:02}.csv", "\n".join(["id,name,day", *lines, ""]))
 
 
-def test_what_each_export_changed(make_shop: MakeShop) -> None:
-    shop = make_shop(FILES)
+def test_what_each_export_changed(shop: ProjectHarness) -> None:
     exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c", 5: "e"}, 2: {1: "a", 2: "B", 5: "e"}}
     for day, names in exports.items():
         land(shop, day, names)
@@ -95,8 +94,7 @@ def test_what_each_export_changed(make_shop: MakeShop) -> None:
 
 
 @pytest.mark.in_turn
-def test_an_export_that_is_empty_cut_short_or_bad_deletes_nothing_by_itself(make_shop: MakeShop) -> None:
-    shop = make_shop(FILES)
+def test_an_export_that_is_empty_cut_short_or_bad_deletes_nothing_by_itself(shop: ProjectHarness) -> None:
     exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c"}}
     land(shop, 1, exports[1])
     shop.must_run()

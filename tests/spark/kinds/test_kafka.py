@@ -80,12 +80,6 @@ def shop(
         yield ProjectHarness(tmp_path_factory.mktemp("kafka") / "shop", session, FILES)
 
 
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
-
-
 def decided(shop: ProjectHarness, name: str) -> object:
     """What a run would do with the table."""
     return Decider(shop.load()[1], shop.lake()).decide(TableName.parse(name))
@@ -312,8 +306,7 @@ def test_ways_back(shop: ProjectHarness, server: Server) -> None:
     shop.write({"tables/bronze/back.yaml": table("back")})
     server.send("back", [(None, '{"id": 1}')])
     shop.must_run("bronze.back")
-    first = shop.state("bronze.back").head
-    assert first is not None
+    first = shop.head("bronze.back")
     server.forget_before("back", 2)
     shop.write({"tables/bronze/back.yaml": table("back").replace(", required: true", "")})
     assert replay(shop, table="bronze.back").code == 0

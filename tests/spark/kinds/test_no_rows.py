@@ -1,6 +1,6 @@
 """Where Spark knows that no rows come it leaves the counting out of its plan: the account is zeros."""
 
-from harness import MakeShop
+from harness import MakeShop, ProjectHarness
 
 FILES = {
     "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
@@ -11,8 +11,7 @@ FILES = {
 }
 
 
-def test_queries_that_can_give_no_row(make_shop: MakeShop) -> None:
-    shop = make_shop(FILES)
+def test_queries_that_can_give_no_row(shop: ProjectHarness) -> None:
     published = shop.take("landing/orders/1.csv", "id,price\n1,2\n3,4\n").published
     for table in ("silver.none", "silver.keyed"):
         account = published[table].account

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 
 from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import TableState
@@ -39,11 +39,7 @@ MISCOUNTS = ("inserted", "read")
 """What is one too many: rows that do not exist, and, where rows are placed one by one, a lost row."""
 
 
-def test_a_batch_that_miscounts_is_not_published(
-    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refresh_by_keys(monkeypatch)
-    shop = make_shop(FILES)
+def test_a_batch_that_miscounts_is_not_published(shop: ProjectHarness, by_keys: None) -> None:
     shop.take("landing/orders/1.csv", "id,at,city,amount\n1,1,Oslo,5\n2,1,Rome,7\n3,1,Rome,0\n")
     shop.land("landing/orders/2.csv", "id,at,city,amount\n2,2,Oslo,9\n4,1,Bonn,1\n")
     for table, kind in KINDS.items():

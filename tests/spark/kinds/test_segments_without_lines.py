@@ -146,8 +146,7 @@ def test_a_batch_that_ends_while_lines_leave(till: Till, point: str) -> None:
 def test_after_a_rollback_what_was_taken_since_is_taken_again(till: Till) -> None:
     """The older record pins an older version of the ledger, in which later segments have not been taken."""
     till.take(1, 2, 3, 4)
-    head = till.shop.state("bronze.sales").head
-    assert head is not None
+    head = till.shop.head("bronze.sales")
     till.take(5, 6, 7, 8)
     till.shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('bronze.sales', {head.snapshot_id})")
     assert till.ids == [1, 2, 3, 4]

@@ -1,6 +1,5 @@
 """Columns, comments and partitions of a table's file change with the publish of a batch, or not at all."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,6 @@ FILES = {
     SILVER: "query: SELECT id, name, n FROM bronze.people\nkey: [id]\n",
     "tables/silver/copy.sql": "SELECT id, n FROM bronze.people\n",
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left() -> Iterator[None]:
-    yield
-    faults.clear()
 
 
 def structure(state: TableState) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from harness import MakeShop, refresh_by_keys
+from harness import MakeShop
 from maintained_shop import DERIVED, FILES, grown, land, require_readable, require_rows
 from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
@@ -17,11 +17,9 @@ POINTS = ("maintain-begin", "maintain-deletes", "maintain-piece", "maintain-mani
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    refresh_by_keys(monkeypatch)
+def _soon(by_keys: None) -> Iterator[None]:
     with soon():
         yield
-    faults.clear()
 
 
 def at_first(point: str, action: Callable[[], object], table: str) -> None:

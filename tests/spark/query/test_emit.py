@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import ProjectHarness
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
@@ -36,11 +36,6 @@ FILES = {
         """,
 }
 EMIT = "emit:\n  closed: window_end\n  watermark: bronze.sales.at\n  delay: 90 seconds\n"
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
-    return make_shop(FILES)
 
 
 def sell(shop: ProjectHarness, *sales: tuple[str, int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 
 from lakesmith.api.opened import read_project
 from lakesmith.api.question import ask
@@ -39,8 +39,7 @@ class Two:
         lines = "".join(f"{id},{city}\n" for id, city in sales)
         self.shop.land(f"landing/{number}.csv", "id,city\n" + lines)
         self.shop.must_run()
-        head = self.shop.state("bronze.sales").head
-        assert head is not None
+        head = self.shop.head("bronze.sales")
         return head.snapshot_id
 
     def kinds(self) -> dict[str, str]:
@@ -74,8 +73,7 @@ def test_another_projects_bronze_is_read_as_any_input(two: Two) -> None:
     assert two.asked(sql) == [(3,)]
 
 
-def test_what_changed_in_it_is_read_from_its_files(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-    refresh_by_keys(monkeypatch)
+def test_what_changed_in_it_is_read_from_its_files(two: Two, by_keys: None) -> None:
     two.sell((1, "oslo"), (2, "bonn"), (3, "oslo"))
     two.kinds()
     two.sell((4, "oslo"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
@@ -182,11 +182,8 @@ HEALED = {
 }
 
 
-def test_a_table_behind_it_heals_what_was_unknown(
-    shop: ProjectHarness, postgres: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_behind_it_heals_what_was_unknown(shop: ProjectHarness, postgres: str, by_keys: None) -> None:
     """The page's recipe: known values stay, unknown ones are filled in when they appear, by changed keys."""
-    refresh_by_keys(monkeypatch)
     shop.write(HEALED)
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n", "+silver.healed")
     do(

@@ -102,8 +102,7 @@ def test_a_point_that_main_was_set_back_from(shop: ProjectHarness) -> None:
 
 def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(shop: ProjectHarness) -> None:
     shop.must_run("bronze.orders")
-    head = shop.state("bronze.orders").head
-    assert head is not None
+    head = shop.head("bronze.orders")
     shop.spark.sql("ALTER TABLE lake.bronze.orders DROP COLUMN note")
     _, _, rows = ask(shop, "SELECT id, note FROM bronze.orders", {"bronze.orders": head.snapshot_id})
     assert rows == [(1, "a"), (2, "b")]
@@ -112,8 +111,7 @@ def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(sho
 def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness) -> None:
     """Iceberg knows a file's columns by their present names, and would skip files by others' values."""
     shop.must_run("bronze.orders")
-    head = shop.state("bronze.orders").head
-    assert head is not None
+    head = shop.head("bronze.orders")
     as_of = {"bronze.orders": head.snapshot_id}
     for change in ("price TO was_price", "id TO price", "was_price TO id"):
         shop.spark.sql(f"ALTER TABLE lake.bronze.orders RENAME COLUMN {change}")

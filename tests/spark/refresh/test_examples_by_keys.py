@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 
 from lakesmith.spark.start.session import SessionHandle
 
@@ -19,9 +19,8 @@ GOLDS = {
 
 @pytest.mark.parametrize("example", GOLDS)
 def test_a_gold_costs_what_changed(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch, example: str
+    tmp_path: Path, session: SessionHandle, by_keys: None, example: str
 ) -> None:
-    refresh_by_keys(monkeypatch)
     gold, landing = GOLDS[example]
     source = EXAMPLES / example
     files = {str(path.relative_to(source)): path for path in source.rglob("*") if path.is_file()}

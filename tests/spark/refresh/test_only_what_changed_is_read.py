@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
@@ -46,9 +46,8 @@ SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     """Two sales on each of three days, each day in a shop of its own."""
-    refresh_by_keys(monkeypatch)
     shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]
     shop.land("landing/sales/1.csv", "\n".join(["id,shop,amount,sold", *rows]) + "\n")

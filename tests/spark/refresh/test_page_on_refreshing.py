@@ -1,7 +1,7 @@
 """The tables on the page on refreshing are refreshed as the page says, once there is something to refresh."""
 
 import pytest
-from harness import MakeShop, refresh_by_keys
+from harness import MakeShop
 from refreshing_page import TABLES, strategies
 
 from lakesmith.plan.steps import Strategy
@@ -11,8 +11,7 @@ pytestmark = pytest.mark.in_turn
 HEADER = "sale_id,customer_id,product,amount,sold,op\n"
 
 
-def test_tables_are_refreshed_as_the_page_says(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
-    refresh_by_keys(monkeypatch)
+def test_tables_are_refreshed_as_the_page_says(make_shop: MakeShop, by_keys: None) -> None:
     shop = make_shop(TABLES)
     shop.take(
         "landing/sales/1.csv",

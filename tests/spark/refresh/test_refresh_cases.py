@@ -2,18 +2,12 @@
 
 import pytest
 from equality_delete import delete_equal
-from harness import MakeShop, refresh_by_keys
+from harness import MakeShop
 
-pytestmark = pytest.mark.in_turn
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 BRONZE = "source:\n  files: {path: landing/orders/, format: csv}\ncolumns: {id: bigint, city: string}\n"
 BY_CITY = "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city"
-
-
-@pytest.fixture(autouse=True)
-def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
-    refresh_by_keys(monkeypatch)
 
 
 def test_rows_that_others_delete_by_equality(make_shop: MakeShop) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, in_order, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
 from soak import SOAK, seeds
@@ -18,7 +18,7 @@ from lakesmith.execute.events import TableRedone
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.in_turn
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 SEEDS = seeds(271828)
 
@@ -71,12 +71,6 @@ BY_VALUE = Keyed(("id",), ("seq",), _deletes, by_arrival=False)
 KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys", "silver.joined": "keys",
     "silver.plain": "keys",
          "silver.joined_past": "keys", "gold.counted": "keys"}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are refreshed by keys too, where large ones are, however much of them changes."""
-    refresh_by_keys(monkeypatch)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
@@ -49,8 +49,7 @@ QUERIES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    refresh_by_keys(monkeypatch)
+def shop(tmp_path: Path, session: SessionHandle, by_keys: None) -> ProjectHarness:
     files = {
         "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
         "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.in_turn
@@ -74,8 +74,7 @@ SUMMED = {"by_window", "small_numbers"}
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    refresh_by_keys(monkeypatch)
+def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return make_shop(files)
 

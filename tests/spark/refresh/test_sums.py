@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, refresh_by_keys
+from harness import MakeShop, ProjectHarness, RunResult
 from pyspark.sql import SparkSession
 from soak import SOAK, seeds
 from titled import titled
@@ -50,8 +50,7 @@ ROLES = {query: roles for (_, roles), query in TABLES if roles != "?"}
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    refresh_by_keys(monkeypatch)
+def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
     shop = make_shop({**files, **golds})

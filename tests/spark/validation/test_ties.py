@@ -2,7 +2,7 @@
 
 import pytest
 from foreign_rows import insertion
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 
 pytestmark = pytest.mark.in_turn
 
@@ -47,10 +47,9 @@ THROUGH = {
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
 def test_arrival_settles_ties_through_any_query_that_it_passes(
-    shop: ProjectHarness, history: str, monkeypatch: pytest.MonkeyPatch
+    shop: ProjectHarness, history: str, by_keys: None
 ) -> None:
     """In one file, between files and between batches: the last row counts, by keys and in a rebuild."""
-    refresh_by_keys(monkeypatch)
     settings = KEYED + f"delete_when: w = 'D'\nhistory: {history}\n"
     shop.write({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in ("b", "names")})
     shop.write({f"tables/silver/{name}.sql": query for name, query in THROUGH.items()})

@@ -3,7 +3,7 @@ is told by them, and what is computed of them, has to be what a rebuild gives.
 """
 
 import pytest
-from harness import MakeShop, ProjectHarness, refresh_by_keys
+from harness import MakeShop, ProjectHarness
 
 pytestmark = pytest.mark.in_turn
 
@@ -40,8 +40,7 @@ SUMS = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
-    refresh_by_keys(monkeypatch)
+def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return make_shop(files)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from harness import ProjectHarness, refresh_by_keys
+from harness import ProjectHarness
 from out_of_quarantine import replay
 from read_elsewhere import by_duckdb, by_pyiceberg
 
@@ -24,7 +24,7 @@ from lakesmith.spark.iceberg.deletes import deleted_rows
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.upkeep import keep_up
 
-pytestmark = pytest.mark.in_turn
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 PROJECT = "name: shop\ntargets: {{local: {{}}}}\ndefaults: {{format_version: {version}}}\n"
 FILES = {
@@ -66,11 +66,6 @@ TABLES = (
 )
 HEADER = "id,at,op,city,name\n"
 KINDS = {"files", "append", "upsert", "sums", "keys", "full"}
-
-
-@pytest.fixture(autouse=True)
-def _by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    refresh_by_keys(monkeypatch)
 
 
 def _shop(root: Path, session: SessionHandle, version: int) -> ProjectHarness:
@@ -140,8 +135,7 @@ def _has_one_file_of_positions_a_data_file(shop: ProjectHarness, table: str) -> 
     assert found
     assert {row[0] for row in found} == {"PARQUET"}
     assert len({bytes(row[1]) for row in found}) == len(found)
-    head = shop.state(table).head
-    assert head is not None
+    head = shop.head(table)
     assert sum(row[2] for row in found) == head.count("total-position-deletes")
 
 
@@ -174,8 +168,7 @@ def test_a_data_file_that_goes_as_a_whole_takes_its_deletes_along(
 
 
 def _positions(shop: ProjectHarness, table: str) -> int:
-    head = shop.state(table).head
-    assert head is not None
+    head = shop.head(table)
     return head.count("total-position-deletes")
 
 
@@ -189,8 +182,7 @@ def test_deletes_that_a_compaction_of_another_tool_left_are_not_counted(
         "CALL lake.system.rewrite_data_files(table => 'silver.people', where => 'city = \"Oslo\"',"
         " options => map('rewrite-all', 'true'))"
     ).collect()
-    head = shop.state("silver.people").head
-    assert head is not None
+    head = shop.head("silver.people")
     assert live_rows(head) < rows  # type: ignore[operator]
     assert _shown_rows(shop, "silver.people") == rows
     published = shop.take("landing/people/3.csv", HEADER + CHANGES[2]).published
@@ -217,8 +209,7 @@ def test_upkeep_leaves_no_deletes_behind(
     monkeypatch.setattr(limits, "FRESH_FILES", 2)
     assert keep_up(shop.handle, shop.lake(), TableName.parse("silver.people")).files > 1
     table = JavaTables(shop.spark).load(TableName.parse("silver.people"))
-    head = shop.state("silver.people").head
-    assert head is not None
+    head = shop.head("silver.people")
     assert deleted_rows(shop.spark, table, head.snapshot_id) == head.count("total-position-deletes")
     assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")
     assert shop.count("silver.people") == len(rows)

@@ -63,8 +63,7 @@ TABLES = {
 
 @pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history(seed: int, make_shop: MakeShop) -> None:
-    shop = make_shop(FILES)
+def test_any_history(seed: int, shop: ProjectHarness) -> None:
     arrived: list[Arrival] = []
     for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
         for file in files:

@@ -66,8 +66,7 @@ def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop
     assert len({row[0] for row in rows}) == len(rows) == 2
     assert [(row[1], row[2], row[3]) for row in rows] == [(1, "PUFFIN", 3)] * 2
     assert {row[0] for row in shop.rows("silver.people", "id")} == {0, *range(7, 40)}
-    head = shop.state("silver.people").head
-    assert head is not None
+    head = shop.head("silver.people")
     assert head.count("total-position-deletes") == 6
 
 
