@@ -1,4 +1,5 @@
-"""Files that cannot be read as a whole: told by their names, and left out where their source says so (``on_bad_file: skip``)."""
+"""Files that cannot be read: named in problems, or left out if their source allows it (``on_bad_file:
+skip``)."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from lakesmith.sources.shape import UnreadableFile
 
 _SHOWN: Final = 20
 _OF_A_SETTING: Final = frozenset({"LS425"})
-"""What is mended by a setting of the source, and has nothing to do with the one file."""
+"""Problems that a setting of the source fixes, whatever the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadFile:
-    """A file of a source that cannot be read. ``lasting``: it will be so as long as the file is what it is."""
+    """A file of a source that cannot be read. ``lasting``: it stays unreadable until the file changes."""
 
     file: FileIdentity
     source: Source
@@ -33,13 +34,13 @@ class BadFile:
 
     @property
     def reason(self) -> str:
-        """What is wrong with it, in words."""
+        """The reason, in words."""
         what = self.problem.what.rpartition(": ")[2]
         return f"{what} ({self.problem.found})" if self.problem.found else what
 
 
 class BadFiles(SourceError):
-    """Some of a batch's files cannot be read; a problem for each of the first 20, and LS428 for the others."""
+    """Some files of a batch cannot be read: a problem for each of the first 20, and LS428 for the others."""
 
     def __init__(self, files: Sequence[BadFile]) -> None:
         self.files = tuple(files)
@@ -49,17 +50,18 @@ class BadFiles(SourceError):
 def unreadable(
     file: FileIdentity, source: Source, error: OSError | UnreadableFile, table: TableName | None
 ) -> BadFile:
-    """What to say of a listed file that could not be read: LS421 (gone, or not allowed), or what is wrong with its content."""
+    """Returns the problem of a listed file: LS421 (gone, or no permission), or what is wrong with its
+    content."""
     if isinstance(error, UnreadableFile):
         problem = Problem(error.code, error.what, expected=error.expected, found=error.found)
-        first = error.hint or "replace it by a whole one"
+        first = error.hint or "replace it by a complete one"
         return _bad(file, source, problem, first, table, lasting=error.code not in _OF_A_SETTING)
     problem = Problem(
         "LS421", "it cannot be read", expected="the file as it was listed", found=error.strerror or str(error)
     )
     if isinstance(error, PermissionError):
         return _bad(file, source, problem, "give this user the right to read it", table)
-    hint = "run again: what is there then is listed anew"
+    hint = "run again: the folder is listed again"
     return BadFile(file, source, _placed(file, source, replace(problem, hint=hint)), lasting=False)
 
 

@@ -1,12 +1,13 @@
-"""Which of the listed files to take: a pure comparison of a listing with the ledger.
+"""Chooses the files to ingest, by comparing a listing with the ledger. Pure.
 
-A file is known by its whole identity and never by being newer than something: late, back-dated and same-second files are
-taken, once. What was taken and is different now is handled as the source declares (``on_changed_file``).
+A file is identified by its whole identity and never by being newer: late, back-dated and same-second files
+are ingested, once. A file that was ingested and has changed is handled as its source declares
+(``on_changed_file``).
 
-Where the size is equal and the rest is not (``touch``, ``chmod``, a copied or restored folder, the same file delivered
-again, or a rewrite that set the time back) stat leaves it open. Then the content's fingerprint decides, except for large
-files with another modification time: of those only samples are compared, which is not enough to call them the same. Ask
-``uncertain_files`` for these files, compute their fingerprints, and pass them on. Without one, a file counts as changed.
+If the size is equal and the rest is not (``touch``, ``chmod``, a copied or restored folder, the same file
+delivered again, or a rewrite that set the time back), the content's fingerprint decides. Of large files with
+another modification time only samples are compared, which does not prove them equal. Compute the fingerprints
+of ``uncertain_files`` and pass them on. Without one, a file counts as changed.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _SHOWN = 10
 class FileChoice:
     """What a batch does with a source's files; all tuples are sorted by path.
 
-    ``take`` are new (or forgotten) files. ``replace`` were taken, changed since, and the rows of their earlier version have
-    to be deleted in the same batch. ``changed`` stops the batch (``problems`` says so); ``ignored_changed`` does not.
-    ``skipped`` are left out on record, ``unread`` because they cannot be read as they are. A file in none of these was taken.
+    ``take`` are new (or forgotten) files. ``replace`` were ingested and have changed: the rows of their
+    earlier version are deleted in the same batch. ``changed`` stops the batch (``problems`` says so);
+    ``ignored_changed`` does not. ``skipped`` are left out on record, ``unread`` because they cannot be read.
+    All other files are ingested.
     """
 
     take: tuple[FileIdentity, ...] = ()
@@ -55,8 +57,8 @@ def choose_files(
 ) -> FileChoice:
     """Compares ``listing`` with ``ledger``.
 
-    ``fingerprints`` maps the paths of ``uncertain_files`` to the fingerprint of their content now; ``table`` is named in the
-    hints. Raises nothing: what is wrong is in ``problems`` of the result.
+    ``fingerprints`` maps the paths of ``uncertain_files`` to the fingerprint of their content now; ``table``
+    is named in the hints. Problems are in the result's ``problems``, not raised.
     """
     groups = _group(source, listing, ledger, fingerprints)
     changed, unread = tuple(groups["changed"]), tuple(groups["unread"])
@@ -79,7 +81,7 @@ def choose_files(
 
 
 def uncertain_files(listing: Listing, ledger: LedgerView) -> tuple[FileIdentity, ...]:
-    """The files of which only the content can tell whether they are the ones that were taken."""
+    """Returns the files whose content decides whether they are the ingested ones."""
     return tuple(file for file, row in _not_settled(listing, ledger) if row and _is_uncertain(file, row))
 
 
@@ -101,7 +103,7 @@ def _group(
 
 
 def _unread_group(source: Source, file: FileIdentity, row: Row, fingerprints: Mapping[str, str]) -> str:
-    """A file that could not be read is left out as long as it is that file, and its source wants that."""
+    """An unreadable file is left out until it changes, if its source allows it."""
     same = _has_status(file, row) or (_is_uncertain(file, row) and fingerprints.get(file.path) == row[6])
     if same and source.on_bad_file is OnBadFile.SKIP:
         return "unread"
@@ -113,9 +115,9 @@ def _has_status(file: FileIdentity, row: Row) -> bool:
 
 
 def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIdentity, Row | None]]:
-    """The files that are not exactly as they were taken, each with its newest line.
+    """The files that differ from what was ingested, each with its newest line.
 
-    A segment whose line has left is settled: it was taken, and is what it was, if it is there again.
+    A segment whose line has left the ledger is ingested, and unchanged if it is there again.
     """
     rows = ledger.rows
     taken = FileAction.TAKEN.value
@@ -141,7 +143,7 @@ def _is_as_taken(file: FileIdentity, row: Row) -> bool:
 
 
 def _is_uncertain(file: FileIdentity, row: Row) -> bool:
-    """Taken, or tried, with a fingerprint, and equal in size (a large file: in modification time too)."""
+    """Ingested, or tried, with a fingerprint, and equal in size (a large file: in modification time too)."""
     if row[1] not in (FileAction.TAKEN, *UNREAD) or not row[6] or row[2] != file.size:
         return False
     if row[1] in UNREAD and _has_status(file, row):
@@ -161,7 +163,7 @@ def _changed_problem(
         expected=f"{printable(first.path)} as it was taken: {_stat(before)}",
         found=_stat(first) + (", with other content" if _stat(first) == _stat(before) else ""),
         hint=f"`lakesmith files {table or 'TABLE'} --skip FILE` leaves one out, "
-        "`on_changed_file: replace` takes its rows anew, `on_changed_file: ignore` keeps the rows that were taken",
+        "`on_changed_file: replace` ingests its rows again, `on_changed_file: ignore` keeps the present rows",
     )
 
 
@@ -175,7 +177,8 @@ def _ignored_note(source: Source, ignored: Sequence[FileIdentity]) -> str:
 def _unread_note(source: Source, unread: Sequence[FileIdentity], table: TableName | None) -> str:
     one = len(unread) == 1
     return (
-        f"source {source.name!r}: {_count(unread)} left out, because {'it' if one else 'they'} could not be read"
+        f"source {source.name!r}: {_count(unread)} left out, because {'it' if one else 'they'} could not be"
+        " read"
         f" (on_bad_file: skip): {_names(unread)}; tried again once changed, or after"
         f" `lakesmith files {table or 'TABLE'} --forget FILE`"
     )

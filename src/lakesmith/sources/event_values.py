@@ -1,7 +1,7 @@
-"""What a JSON value of an event is in a column: exactly a value of its type, or nothing.
+"""Converts a JSON value of an event to a column's type: exactly, or not at all.
 
-The rules are those by which a batch reads JSON (``spark.read``): what is refused here goes to quarantine there, and the other way
-round. ``tests/exact_values.py`` is the table of cases that is run against both.
+The rules are those by which a batch reads JSON (``spark.read``): an event that is refused here would go to
+quarantine there, and the other way round. ``tests/exact_values.py`` is the table of cases for both.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from typing import Any, Final
 from lakesmith.project.spark_types import SqlType, parse_type, precision_and_scale
 
 Exact = Callable[[Any], Any]
-"""Makes a value of a column's type of a JSON value that is not null. Equal values become equal ones. Raises Misfit."""
+"""Converts a JSON value that is not null to a column's type. Equal values become equal ones. Raises
+Misfit."""
 
 
 class Misfit(Exception):
-    """A JSON value is not exactly one of its type. ``path``: the names of the fields that lead to it, within its column.
+    """A JSON value is not exactly one of its type. ``path``: the names of the fields that lead to it, within
+    its column.
 
-    ``stops``: a batch would work on it without end, and so would all that is taken with it.
+    ``stops``: it would keep a batch, and all that is ingested with it, busy without end.
     """
 
     def __init__(self, reason: str, path: Sequence[str] = (), stops: bool = False) -> None:
@@ -43,7 +45,7 @@ class Number(str):
 
 
 class Object(dict[str, Any]):
-    """A JSON object, which knows the names that it has ``twice``, and then all values that it was ``given``."""
+    """A JSON object. ``twice``: the names given twice; if there are any, ``given`` has all values."""
 
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -56,7 +58,7 @@ class Object(dict[str, Any]):
 
 
 def exact_of(type_: str) -> Exact:
-    """The rule of a type, in Spark SQL's words."""
+    """Returns the rule of a Spark SQL type."""
     return _exact(parse_type(type_))
 
 
@@ -110,7 +112,7 @@ _WHOLE: Final = re.compile(r"(-?\d+)(?:\.0+)?")
 
 def _whole(bits: int, type_: str, value: Any) -> int:
     found = _WHOLE.fullmatch(value) if isinstance(value, Number) else None
-    # Of long texts Python makes no whole number at all.
+    # Python makes no whole number of long texts.
     number = int(found[1]) if found and len(found[1]) < 2 * bits else None
     if number is None or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
         raise _none_of(type_, value)
@@ -139,8 +141,8 @@ def _float(type_: str, value: Any) -> float:
 
 LONGEST_NUMBER: Final = 1000
 LONGEST_EXPONENT: Final = 3
-"""Characters of a number and digits of its exponent that readers of JSON stand: Spark's has its limit at 1,000 characters, and works
-without end on a decimal with an exponent of eight digits. No column has use for either."""
+"""The greatest length of a number and of its exponent that readers of JSON can handle: Spark's stops at
+1,000 characters, and works without end on a decimal with an exponent of eight digits."""
 
 _EXPONENT: Final = re.compile(r"[eE][+-]?(\d+)$")
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -148,7 +150,7 @@ _ALL_DIGITS: Final = Context(prec=2000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def _decimal(shape: tuple[int, int], type_: str, value: Any) -> Decimal:
-    """A text is taken as well: it is how senders keep digits that their own numbers would lose."""
+    """Accepts a text too: senders keep digits in it that their own numbers would lose."""
     if not isinstance(value, str):
         raise _none_of(type_, value)
     if reason := out_of_range(value):
@@ -166,7 +168,7 @@ def _decimal(shape: tuple[int, int], type_: str, value: Any) -> Decimal:
 
 
 def out_of_range(number: str) -> str | None:
-    """Why a number is none that can be worked with; None: it is."""
+    """Returns why a number is out of range; None if it is not."""
     exponent = _EXPONENT.search(number)
     if exponent and len(exponent[1]) > LONGEST_EXPONENT:
         return "a number out of all range"
@@ -180,9 +182,10 @@ def _boolean(value: Any) -> bool:
 
 
 def _string(value: Any) -> str:
-    """A number, an object or an array is taken as its text, in which numbers with a point or an exponent are doubles.
+    """A number, an object or an array becomes its text, in which numbers with a point or an exponent are
+    doubles.
 
-    Of those only such are exact as Java writes without an exponent: the digits of others depend on its version.
+    Only those that Java writes without an exponent are exact: the digits of others depend on its version.
     """
     if isinstance(value, str) and not isinstance(value, Number):
         return value
@@ -219,7 +222,7 @@ def _number_text(number: Number) -> str:
 
 
 def _digits(number: str) -> str:
-    """The digits of a number's text, without zeros at either end; of infinity a word."""
+    """The digits of a number's text, without zeros at either end; for infinity a word."""
     return re.sub(r"[eE].*$|[.-]", "", number).strip("0")
 
 
@@ -237,9 +240,12 @@ def _binary(value: Any) -> bytes:
 
 _DAY: Final = r"\s*(?!0000)(\d{4})-(\d{1,2})-(\d{1,2})"
 _DATE: Final = re.compile(rf"{_DAY}(?:[ T]0?0:00(?::00(?:\.0*)?)?)?\s*", re.ASCII)
-MOMENT: Final = rf"{_DAY}(?:[ T](\d{{1,2}})(?::(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?(?:\s*(Z|UTC|[+-]\d{{2}}:?\d{{2}}))?)?)?)?\s*"
-"""A regular expression, of Python's and of Java's: an event's timestamp. One without an offset is in UTC. The regions of files, such as
-``Europe/Paris``, would be those that this machine knows, and not those of Java."""
+MOMENT: Final = (
+    rf"{_DAY}(?:["
+    r" T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?:\s*(Z|UTC|[+-]\d{2}:?\d{2}))?)?)?)?\s*"
+)
+"""A regular expression, of Python's and of Java's: an event's timestamp. Without an offset it is in UTC.
+Regions, such as ``Europe/Paris``, are refused: this machine and Java may know different ones."""
 _MOMENT: Final = re.compile(MOMENT, re.ASCII)
 
 
@@ -274,7 +280,7 @@ def _timestamp(is_local: bool, value: Any) -> int:
 
 
 def _offset(zone: str) -> int:
-    """Minutes; too many where it is none."""
+    """Minutes; too many if it is not an offset."""
     if zone in ("Z", "UTC"):
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:])
@@ -288,7 +294,7 @@ def _none_of(type_: str, value: Any, why: str = "") -> Misfit:
 
 
 def shown(value: Any) -> str:
-    """The beginning of a JSON value's text."""
+    """Returns the beginning of a JSON value's text."""
     text = _text(value, str)
     return text if len(text) <= 40 else f"{text[:40]}…"
 

@@ -1,13 +1,13 @@
-"""Lines of the ledger that may leave, and what stands for them. Pure.
+"""Lines of the ledger that may leave, and the lines that replace them. Pure.
 
-A ledger would have a line for ever for each segment of events, and for each slice of a topic that a batch took.
+Otherwise a ledger would keep a line for ever for each segment of events, and for each slice of a topic.
 
-- Segments: one line says up to which number a series was taken; the lines of those that are long taken, and not there any more, leave. The
-  number grows only over segments that have a line, so it never passes one that was not taken. A segment of which something else is said
-  (forgotten, skipped) keeps its line, which counts.
-- Slices: the newest line of a partition counts, and those before it say nothing more.
+- Segments: one line says up to which number a series was ingested; the lines of those that were ingested long
+  ago, and are gone, leave. The number grows only over segments that have a line, so it never passes one that
+  was not ingested. A segment with another statement (forgotten, skipped) keeps its line, which counts.
+- Slices: the newest line of a partition counts, and earlier ones add nothing.
 
-Lines of other files stay. An older version of the ledger, which an older record pins, has the lines that it had.
+Lines of other files stay. An older version of the ledger, which an older record pins, keeps its lines.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """All lines of the paths ``leaving`` go, and ``standing`` come in their place: of each path there is one afterwards."""
+    """The lines of the paths ``leaving`` go, and ``standing`` replace them: then each path has one line."""
 
     leaving: frozenset[str] = frozenset()
     standing: tuple[LedgerEntry, ...] = ()
 
     def of(self, view: LedgerView) -> LedgerView:
-        """The ledger afterwards."""
+        """Returns the ledger afterwards."""
         return view.without(self.leaving).plus(self.standing) if self.leaving else view
 
 
@@ -42,11 +42,11 @@ NOTHING: Final = Folding()
 
 
 def fold(view: LedgerView, there: Mapping[str, Collection[str]], before_ms: int) -> Folding:
-    """What may leave.
+    """Finds the lines that may leave.
 
     Args:
         view: the ledger, published.
-        there: by the folder of each source of events, as paths have it, the names that are in it now.
+        there: by the folder of each source of events, as paths have it, the names in it now.
         before_ms: lines of segments that were written later stay (milliseconds since the epoch).
     """
     found = [_fold_series(view, series, lines) for series, lines in _old(view, there, before_ms).items()]
@@ -59,7 +59,7 @@ def fold(view: LedgerView, there: Mapping[str, Collection[str]], before_ms: int)
 def _old(
     view: LedgerView, there: Mapping[str, Collection[str]], before_ms: int
 ) -> dict[Series, dict[int, LedgerEntry]]:
-    """The segments of each series that are old enough and not there any more, by their numbers."""
+    """The segments of each series that are old enough and gone, by their numbers."""
     found: defaultdict[Series, dict[int, LedgerEntry]] = defaultdict(dict)
     for path, row in view.rows.items():
         if row[9] > before_ms or (place := place_of(path)) is None:
@@ -87,7 +87,7 @@ def _fold_series(view: LedgerView, series: Series, lines: Mapping[int, LedgerEnt
 
 
 def stands_for(view: LedgerView, path: str) -> int:
-    """How many segments the line of a series stands for: those up to its number that have no line of their own."""
+    """Returns how many segments the line of a series stands for: those without a line of their own."""
     upto = view.rows[path][2]
     places = (place_of(each) for each in view)
     return upto - sum(place is not None and place[0].path == path and place[1] <= upto for place in places)

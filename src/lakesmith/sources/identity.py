@@ -1,8 +1,10 @@
-"""Is it still the same file? The identity again after reading, and a fingerprint of the content for when stat cannot tell.
+"""The identity of files: checked again after reading, and fingerprints of the content where stat is not
+enough.
 
-Size, modification time, inode and change time together never miss a change, but they see one where there is none: after
-``chmod``, or when a folder was copied or restored from a backup, size and modification time are equal and the rest is
-not. The fingerprint settles that: it is kept in ``FileIdentity.etag`` when a file is taken and compared only then.
+Size, modification time, inode and change time together never miss a change, but report some that are none:
+after ``chmod``, or when a folder was copied or restored, size and modification time are equal and the others
+are not. The fingerprint settles that. It is kept in ``FileIdentity.etag`` when a file is ingested, and
+compared only then.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from lakesmith.sources.names import printable
 from lakesmith.sources.threads import map_in_threads
 
 WHOLE_UP_TO = 4 * 1024 * 1024
-"""Bytes. A file up to this size is hashed whole; of a larger one, ``SAMPLES`` evenly spread blocks are."""
+"""Bytes. A file up to this size is hashed in full; of a larger one, ``SAMPLES`` evenly spread blocks are."""
 
 SAMPLES = 64
 _BLOCK = WHOLE_UP_TO // SAMPLES
@@ -29,7 +31,7 @@ _BLOCK = WHOLE_UP_TO // SAMPLES
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that is not what was listed any more. ``now`` is what it is by now, None when it is gone."""
+    """A file that differs from what was listed. ``now`` is its present identity, None if it is gone."""
 
     file: FileIdentity
     now: FileIdentity | None
@@ -49,9 +51,9 @@ class ChangedFile:
 def changed_files(
     files: Iterable[FileIdentity], root: Path, store: ObjectStore | None = None
 ) -> tuple[ChangedFile, ...]:
-    """Looks at each file again and returns those that are gone or not the same any more. ``store``: how objects are reached.
+    """Returns the files that are gone or have changed. ``store``: how objects are reached.
 
-    Raises OSError when a file cannot be looked at for another reason than that it is gone.
+    Raises OSError if a file cannot be examined for another reason than that it is gone.
     """
     listed = tuple(files)
     objects = [file for file in listed if is_object(file.path)]
@@ -72,7 +74,8 @@ def _objects_now(
 
 
 def stat_file(path: str, root: Path) -> FileIdentity | None:
-    """The identity (without a fingerprint) of the file at ``path`` as listings write it; None when it is gone."""
+    """Returns the identity (without a fingerprint) of the file at ``path`` as listings write it; None if
+    it is gone."""
     try:
         stat = absolute_path(path, root).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -81,7 +84,7 @@ def stat_file(path: str, root: Path) -> FileIdentity | None:
 
 
 def same_status(one: FileIdentity, other: FileIdentity) -> bool:
-    """Whether all that ``stat`` tells is equal (the fingerprint is not looked at), and of objects the ETag."""
+    """Whether all of ``stat`` is equal (the fingerprint does not count), and the ETag of objects."""
     return (
         one.size == other.size
         and one.modified_ns == other.modified_ns
@@ -92,8 +95,10 @@ def same_status(one: FileIdentity, other: FileIdentity) -> bool:
 
 
 def with_fingerprints(files: Iterable[FileIdentity], root: Path) -> tuple[FileIdentity, ...]:
-    """The files with ``etag`` set to the fingerprint of their content, in the order given. At most 4 MiB a file is read, of objects nothing:
-    S3 has given them one.
+    """Returns the files with ``etag`` set to the fingerprint of their content, in the order given.
+
+    Reads at most 4 MiB of a file, and nothing of objects: S3 has their ETags.
+
 
     Raises SourceError LS421 for a file that is gone or cannot be read.
     """
@@ -103,7 +108,7 @@ def with_fingerprints(files: Iterable[FileIdentity], root: Path) -> tuple[FileId
 
 
 def fingerprints(files: Iterable[FileIdentity], root: Path) -> dict[str, str]:
-    """Path -> fingerprint, for ``choose_files``. Raises as ``with_fingerprints`` does."""
+    """Maps paths to fingerprints, for ``choose_files``. Raises as ``with_fingerprints`` does."""
     return {file.path: file.etag for file in with_fingerprints(files, root)}
 
 
@@ -140,5 +145,5 @@ def unreadable_file(file: FileIdentity, error: OSError) -> Problem:
         found=error.strerror or str(error),
         hint="give this user the right to read it"
         if isinstance(error, PermissionError)
-        else "run again: what is there then is listed anew",
+        else "run again: the folder is listed again",
     )

@@ -1,8 +1,9 @@
 """Landing files read without Spark: their shapes, whether they are damaged, and how many records they have.
 
-Spark maps the columns of a CSV file by position, whatever its header says. So files are read in groups of one shape, and each
-group's columns are matched by name. The number of records is the other side of a sourced batch's row counts: what Spark counts
-and what it writes come from one scan, so they agree also when a file was read twice, or only in part.
+Spark maps the columns of a CSV file by position, whatever its header says. So files are read in groups of one
+shape, and each group's columns are matched by name. The number of records checks a sourced batch's row
+counts: Spark's count and its rows come from one scan, so they agree even if a file was read twice, or only in
+part.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def group_by_shape(
 ) -> tuple[ShapeGroup, ...]:
     """Reads the shape of every file; the groups come in the order of their first files.
 
-    Raises BadFiles with a problem for each file (of the first 20) that is not as declared: LS421 gone or not readable,
-    LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding, LS426 compression, LS427 a
-    header that does not end.
+    Raises BadFiles with a problem for each file (of the first 20) that is not as declared: LS421 gone or not
+    readable, LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding,
+    LS426 compression, LS427 a header that does not end.
     """
     shapes = map_in_threads(
         partial(_shape_or_bad, source=source, root=root, table=table), files, source.is_in_store
@@ -46,7 +47,7 @@ def group_by_shape(
 
 
 def read_shape(path: LandingFile, source: Source) -> FileShape:
-    """The shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
+    """Returns the shape of one file as ``source`` declares its format. Raises UnreadableFile and OSError."""
     return landing_format(source).read_shape(path, source)
 
 
@@ -63,13 +64,13 @@ def _shape_or_bad(
 def damaged_files(
     files: Iterable[FileIdentity], source: Source, root: Path, table: TableName
 ) -> list[BadFile]:
-    """Those of the files that cannot be read to their end: cut or damaged compression, Parquet pages, Avro blocks."""
-    judged, there = partial(_judged, source=source, root=root, table=table), list(files)
-    found = map_in_threads(judged, there, source.is_in_store, held_of(file.size for file in there))
+    """Returns the files that cannot be read to their end: damaged compression, Parquet pages, Avro blocks."""
+    check, there = partial(_damage, source=source, root=root, table=table), list(files)
+    found = map_in_threads(check, there, source.is_in_store, held_of(file.size for file in there))
     return [bad for bad in found if bad is not None]
 
 
-def _judged(file: FileIdentity, source: Source, root: Path, table: TableName) -> BadFile | None:
+def _damage(file: FileIdentity, source: Source, root: Path, table: TableName) -> BadFile | None:
     try:
         if file.size:
             landing_format(source).read_whole(opened_file(file, source, root))
@@ -84,9 +85,9 @@ def count_records(
     root: Path,
     layouts: Mapping[str, Layout] = MappingProxyType({}),
 ) -> int | None:
-    """The number of records in the files; None for what cannot be counted so (Avro).
+    """Counts the records in the files; None if the format cannot be counted (Avro).
 
-    ``layouts``: of those that have no usual one, by their paths. Raises OSError when a file cannot be read.
+    ``layouts``: the unusual ones, by path. Raises OSError if a file cannot be read.
     """
     kinds: dict[Layout, list[FileIdentity]] = {}
     for file in files:

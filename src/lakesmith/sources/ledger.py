@@ -1,15 +1,14 @@
-"""The file ledger: which files a table has taken, one Iceberg v2 table beside each sourced table.
+"""The file ledger: which files a table has ingested, one Iceberg v2 table beside each sourced table.
 
-Lines are written *before* the data, as an intent, and count once the attempt that wrote them is published: the table's
-progress record pins a snapshot of its ledger, and what no record pins does not count. So a dead attempt's lines need no
-cleaning up, and nothing has to agree between two commits.
+Lines are written *before* the data, as an intent, and count once the attempt that wrote them is published:
+the table's progress record pins a snapshot of its ledger, and lines that no record pins do not count. So the
+lines of a dead attempt need no cleanup, and nothing has to agree between two commits.
 
-Each append therefore starts from the pinned snapshot, whatever else the ledger holds. It gets a *branch of its own*, made
-at the pinned snapshot by the same commit that appends to it (tried with PyIceberg 0.12: one metadata swap holds the new
-branch, its snapshot and main's move). The other way, setting main back and appending to it, has an instant between the
-two where a late writer's lines get underneath; on a branch there is nothing to get underneath of. A commit that loses the
-race for the metadata is simply made again. Main is moved to the pinned version at every append: whoever queries the
-ledger sees published lines only.
+Each append starts from the pinned snapshot, whatever else the ledger holds. It gets a *branch of its own*,
+made at the pinned snapshot by the commit that appends to it (tried with PyIceberg 0.12: one metadata swap has
+the new branch, its snapshot and main's move). Setting main back and appending to it would leave an instant in
+which a late writer's lines get in between. A commit that loses the race for the metadata is made again. Main
+moves to the pinned version at every append: queries of the ledger see published lines only.
 """
 
 from __future__ import annotations
@@ -42,26 +41,26 @@ ledger_identifier = ledger_table.identifier
 
 
 class Writers(Protocol):
-    """What the store needs of a catalog: PyIceberg's, to read with and to write with."""
+    """The catalog that the store uses: PyIceberg's, to read and to write."""
 
     def reader(self) -> Any:
-        """As ``writer``, to read with alone: it works where nothing can be written."""
+        """As ``writer``, for reading alone: it works where nothing can be written."""
         ...
 
     def writer(self) -> Any:
-        """The PyIceberg catalog; importing and opening it is put off until it is asked for."""
+        """Returns the PyIceberg catalog; it is imported and opened when it is first asked for."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Append:
-    """One append, however often it is tried: its branch has a name that no other has."""
+    """One append, however often it is tried. Its branch has a unique name."""
 
     table: TableName
     pin: Pin | None
     entries: Sequence[LedgerEntry]
     folding: Callable[[], Folding]
-    anew: bool
+    rewrites: bool
     branch: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +68,8 @@ class _Append:
 
 
 class LedgerStore:
-    """The ledgers of a catalog, cached in ``cache_dir``; what is not there may be in ``elsewhere``, where nothing is written."""
+    """The ledgers of a catalog, cached in ``cache_dir``; ``elsewhere`` is another cache, which is only
+    read."""
 
     def __init__(self, catalog: Writers, cache_dir: Path, elsewhere: Path | None = None) -> None:
         self._catalog = catalog
@@ -77,10 +77,10 @@ class LedgerStore:
         self._elsewhere = LedgerCache(elsewhere or cache_dir)
 
     def read(self, table: TableName, pin: Pin | None) -> LedgerView:
-        """What ``table`` has taken at its record's pin: from the cache, or from the ledger at that snapshot.
+        """Returns what ``table`` has ingested at its record's pin: from the cache, or from the ledger.
 
-        Raises StateError LS540-LS542 when the ledger or its snapshot is gone, LockedError LS740 when the catalog stays
-        locked.
+        Raises StateError LS540-LS542 if the ledger or its snapshot is gone, LockedError LS740 if the catalog
+        stays locked.
         """
         if pin is None or pin.snapshot is None:
             return EMPTY
@@ -95,13 +95,15 @@ class LedgerStore:
         there: Callable[[], Mapping[str, Collection[str]]] = dict,
         leaving: frozenset[str] = frozenset(),
     ) -> Pin:
-        """Writes the intent: a new version of the ledger with the pinned content and ``entries``, and nothing else.
+        """Writes the intent: a new version of the ledger with the pinned content and ``entries``.
 
-        From time to time it is written anew, and then without the lines that may leave (``folded``). ``there`` is asked then: by the folder of
-        each source of events the names that are in it. It is written anew also where paths are ``leaving``, which are not in it then.
-        Returns the pin of that version, for the record. Makes the ledger when there is none and ``pin`` is None. Raises
-        ValueError without entries, SourceError LS412 for two entries of one path, StateError as ``read`` does, and
-        LockedError LS740 when the catalog stays locked or contended.
+        From time to time the ledger is rewritten without the lines that may leave (``folded``). Then
+        ``there`` is called; it returns by folder of each source of events the names in it. A rewrite also
+        leaves out the paths ``leaving``.
+
+        Returns the pin of that version, for the record. Creates the ledger if it is missing and ``pin`` is
+        None. Raises ValueError without entries, SourceError LS412 for two entries of one path, StateError as
+        ``read`` does, and LockedError LS740 if the catalog stays locked or contended.
         """
         _check_entries(table, entries)
         before = self.read(table, pin)
@@ -115,7 +117,8 @@ class LedgerStore:
         return new
 
     def ever_taken(self, table: TableName, pin: Pin | None, paths: Sequence[str]) -> bool:
-        """Whether any of the files was ever taken, up to the pinned version: their newest lines need not tell. Raises as ``read``."""
+        """Whether any of the files was ever ingested, up to the pinned version, in old lines too. Raises
+        as ``read``."""
         if pin is None or pin.snapshot is None:
             return False
         snapshot, view = pin.snapshot, self.read(table, pin)
@@ -140,11 +143,11 @@ class LedgerStore:
 
     def _append_once(self, work: _Append) -> tuple[Pin, Folding]:
         ledger, parent = self._parent(work)
-        due = work.anew or ledger_table.is_due(ledger, parent)
+        due = work.rewrites or ledger_table.is_due(ledger, parent)
         folding = work.folding() if due else NOTHING
         kept = ledger_table.kept_lines(ledger, parent, folding) if due else None
         rows = (ledger_table.rows_at(ledger, parent) if kept is None else kept.num_rows) + len(work.entries)
-        # A try before may have been committed although its answer was an error: its branch tells.
+        # An earlier try may have been committed although its answer was an error: its branch shows it.
         done = ledger_table.committed(ledger, parent, work.branch, rows)
         if done is None:
             ledger_table.commit(ledger, parent, work.entries, work.branch, kept)
@@ -154,7 +157,7 @@ class LedgerStore:
         return Pin(str(ledger.metadata.table_uuid), done), folding
 
     def _parent(self, work: _Append) -> tuple[Any, int]:
-        """The ledger, made if there is none, and the snapshot to append to."""
+        """The ledger, created if it is missing, and the snapshot to append to."""
         if work.pin is None or work.pin.snapshot is None:
             ledger = ledger_table.load_or_create(self._writer, work.table)
             return ledger, ledger_table.empty_snapshot(ledger)
@@ -167,7 +170,8 @@ def _folding(
     entries: Sequence[LedgerEntry],
     leaving: frozenset[str],
 ) -> Folding:
-    """What leaves the ledger now. A segment that has just gone may have been looked for a moment ago: it stays for a while."""
+    """The lines that leave the ledger now. A segment that has just gone stays: a reader may be looking for
+    it."""
     now_ms = max(entry.at_ms for entry in entries)
     found = fold(before, there, now_ms - limits.SEGMENT_LINES_KEPT_SECONDS * 1000)
     return replace(found, leaving=found.leaving | leaving)
@@ -183,7 +187,7 @@ def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:
             Problem(
                 "LS412",
                 f"{table}: one file is matched by two sources",
-                expected="each file in one source: a file is taken once by a table",
+                expected="each file in one source: a table ingests a file once",
                 found=f"{printable(twice[0])} in {' and '.join(sources)} ({len(twice)} such files)",
                 hint="make the sources' `path` or `pattern` disjoint",
             )
@@ -195,8 +199,10 @@ def _not_as_written(table: TableName, branch: str) -> StateError:
         Problem(
             "LS544",
             f"{table}: an append to its file ledger was committed, but not as it was written",
-            expected=f"branch {branch} one snapshot after the pinned one, with the pinned lines and the new ones",
-            hint="run again; nothing of this attempt counts. If it stays, something else writes to the ledger",
+            expected=f"branch {branch} one snapshot after the pinned one, with the pinned lines and the new"
+            " ones",
+            hint="run again; nothing of this attempt counts. If it stays, something else writes to the"
+            " ledger",
         )
     )
 
@@ -221,21 +227,24 @@ def _always_busy(table: TableName, last: Exception) -> LockedError:
             f"{table}: its file ledger cannot be written because others keep the catalog busy",
             expected=f"to write to it within {busy.TRIES} tries",
             found=str(last).splitlines()[0],
-            hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt counts",
+            hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt"
+            " counts",
         )
     )
 
 
 def _has_lost_race(error: Exception) -> bool:
-    """Whether another made its commit, or the ledger, first; or it is not known what became of ours, which the next try looks up."""
+    """Whether another process committed or created first, or our commit's outcome is unknown (the next try
+    looks it up)."""
     from pyiceberg.exceptions import CommitFailedException
 
     if isinstance(error, CommitFailedException) or is_in_doubt(error):
         return True
     if isinstance(error, ValueError):
-        # How PyIceberg tells that another snapshot was added between reading the metadata and committing to it.
+        # PyIceberg's message when another snapshot was added between reading the metadata and committing to
+        # it.
         return "older than last sequence number" in str(error)
     if type(error).__name__ == "IntegrityError":
-        # Two first ledgers of a lake make their namespace at once, and PyIceberg inserts without looking.
+        # Two first ledgers of a lake create their namespace at once, and PyIceberg inserts without looking.
         return True
     return type(error).__name__ == "OperationalError" and "already exists" in str(error).lower()

@@ -1,8 +1,9 @@
-"""The lines of file ledgers in the cache, so that an idle run needs neither PyIceberg nor pyarrow to know what was ingested.
+"""The lines of file ledgers in the cache, so that an idle run needs neither PyIceberg nor pyarrow to know
+what was ingested.
 
-A snapshot never changes, so an entry is right or damaged, never stale. The entry of a long ledger's next snapshot may
-have only the lines since an earlier one, which it names; a process that lives for days keeps long ledgers in memory too.
-So the cost of a batch is that of its new lines.
+A snapshot never changes, so an entry is right or damaged, never stale. The entry of a long ledger's next
+snapshot may have only the lines since an earlier one, which it names; a process that lives for days keeps
+long ledgers in memory too. So the cost of a batch is that of its new lines.
 """
 
 from __future__ import annotations

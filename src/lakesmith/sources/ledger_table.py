@@ -1,4 +1,5 @@
-"""The ledger as an Iceberg table: reading it at a snapshot and committing one append, with PyIceberg (imported lazily)."""
+"""The ledger as an Iceberg table: reading it at a snapshot and committing one append, with PyIceberg
+(imported lazily)."""
 
 from __future__ import annotations
 
@@ -43,25 +44,27 @@ EMPTY_TAG = "empty"
 _BRANCH = "attempt-"
 _PROPERTIES = {
     "format-version": "2",
-    # A commit that lost a race is made anew from fresh state here: PyIceberg's own retry would keep an old plan.
+    # A commit that lost a race is repeated here from fresh state: PyIceberg's own retry would keep an old
+    # plan.
     "commit.retry.num-retries": "0",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
-    # Each published version of the table pins one snapshot of its ledger: only lakesmith knows which are still needed.
+    # Each published version of the table pins one snapshot of its ledger: only lakesmith knows which are
+    # still needed.
     "history.expire.max-snapshot-age-ms": str(100 * 365 * 24 * 3600 * 1000),
 }
 
 
 def identifier(table: TableName) -> tuple[str, str]:
-    """Where a table's ledger is in the catalog."""
+    """Returns the identifier of a table's ledger in the catalog."""
     sidecar = sidecar_of(table, "files")
     return (sidecar.layer, sidecar.name)
 
 
 def load(catalog: Any, table: TableName, pin: Pin) -> Any:
-    """The PyIceberg table that ``pin`` means.
+    """Returns the PyIceberg table at ``pin``.
 
-    Raises StateError: LS540 the ledger is gone, LS541 it is another one, LS542 its pinned snapshot is gone.
+    Raises StateError: LS540 the ledger is gone, LS541 it is another table, LS542 its pinned snapshot is gone.
     """
     from pyiceberg.exceptions import NoSuchTableError
 
@@ -79,7 +82,8 @@ def load(catalog: Any, table: TableName, pin: Pin) -> Any:
 
 
 def load_or_create(catalog: Any, table: TableName) -> Any:
-    """The ledger, made when it is missing: the first append of a table that has taken nothing yet."""
+    """Returns the ledger, created if it is missing: the first append of a table that has ingested nothing
+    yet."""
     from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 
     try:
@@ -97,12 +101,12 @@ def load_or_create(catalog: Any, table: TableName) -> Any:
 
 
 def empty_snapshot(ledger: Any) -> int:
-    """The ledger's first, empty snapshot: where the appends of a table that has taken nothing start."""
+    """Returns the ledger's first, empty snapshot: where the first append starts."""
     return int(ledger.metadata.refs[EMPTY_TAG].snapshot_id)
 
 
 def read_view(ledger: Any, snapshot: int) -> LedgerView:
-    """The content of the ledger at ``snapshot``: of each path the newest line."""
+    """Returns the content of the ledger at ``snapshot``: the newest line of each path."""
     rows = ledger.scan(snapshot_id=snapshot).to_arrow()
     columns = [rows.column(name).to_pylist() for name, _ in COLUMNS]
     paths, rest = columns[0], zip(*columns[1:], strict=True)
@@ -110,7 +114,7 @@ def read_view(ledger: Any, snapshot: int) -> LedgerView:
 
 
 def any_taken(ledger: Any, snapshot: int, paths: Sequence[str]) -> bool:
-    """Whether a line of the ledger at ``snapshot`` says of one of the files that it was taken."""
+    """Whether a line of the ledger at ``snapshot`` says that one of the files was ingested."""
     from pyiceberg import expressions
 
     terms: Any = expressions
@@ -119,12 +123,12 @@ def any_taken(ledger: Any, snapshot: int, paths: Sequence[str]) -> bool:
 
 
 def is_due(ledger: Any, parent: int) -> bool:
-    """Whether the next append is to write one data file in the place of all at ``parent``: then lines may leave."""
+    """Whether the next append rewrites all data files at ``parent`` as one: then lines may leave."""
     return int(ledger.metadata.snapshot_by_id(parent).summary["total-data-files"]) > limits.LEDGER_FILES_UP_TO
 
 
 def kept_lines(ledger: Any, parent: int, folding: Folding) -> Any:
-    """The lines at ``parent`` as they stand once some have left, as an Arrow table."""
+    """Returns the lines at ``parent`` without the ones that leave, as an Arrow table."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -141,8 +145,9 @@ def commit(
 ) -> int:
     """Commits ``content at parent + entries`` as one snapshot on a branch of its own; returns the snapshot.
 
-    ``kept``: lines, as ``kept_lines`` gives them, that are written anew in the place of all at ``parent``. The same commit moves main to
-    ``parent`` (so main always shows a published version) and drops branches that are done with. Raises what PyIceberg raises when the table changed meanwhile.
+    ``kept``: lines, as ``kept_lines`` gives them, that replace all at ``parent``. The same commit moves main
+    to ``parent`` (so main always shows a published version) and drops branches that are no longer needed.
+    Raises PyIceberg's errors if the table changed meanwhile.
     """
     from pyiceberg.table.update.snapshot import ManageSnapshots
 
@@ -160,7 +165,8 @@ def commit(
 
 
 def committed(ledger: Any, parent: int, branch: str, expected_rows: int) -> int | None:
-    """The snapshot of ``branch`` when it is exactly one commit on top of ``parent`` with ``expected_rows``, else None."""
+    """Returns the snapshot of ``branch`` if it is one commit on top of ``parent`` with ``expected_rows``,
+    else None."""
     ref = ledger.metadata.refs.get(branch)
     snapshot = None if ref is None else ledger.metadata.snapshot_by_id(ref.snapshot_id)
     if (
@@ -173,12 +179,12 @@ def committed(ledger: Any, parent: int, branch: str, expected_rows: int) -> int 
 
 
 def rows_at(ledger: Any, snapshot: int) -> int:
-    """The number of lines at a snapshot, from its summary."""
+    """Returns the number of lines at a snapshot, from its summary."""
     return int(ledger.metadata.snapshot_by_id(snapshot).summary["total-records"])
 
 
 def new_branch(entries: Iterable[LedgerEntry]) -> str:
-    """A name no other append has: the attempt, for people, and a random part."""
+    """Returns a unique name: the attempt, for people, and a random part."""
     attempt = next(entry.attempt for entry in entries)
     return f"{_BRANCH}{attempt}-{uuid.uuid4().hex[:12]}"
 
@@ -189,9 +195,10 @@ def is_of_attempt(ref: str) -> bool:
 
 
 def _transaction(ledger: Any) -> Any:
-    """A PyIceberg transaction that works out the metadata once for each staged change.
+    """A PyIceberg transaction that computes the metadata once for each staged change.
 
-    PyIceberg 0.12 copies all of it at every look, two dozen times an append: 1.6 of 1.8 s after 700 batches.
+    PyIceberg 0.12 copies all metadata at every access, two dozen times an append: 1.6 of 1.8 s after 700
+    batches.
     """
     from pyiceberg.table import Transaction
     from pyiceberg.table.metadata import TableMetadata
@@ -209,7 +216,7 @@ def _transaction(ledger: Any) -> Any:
 
 
 def _commit_empty(ledger: Any) -> None:
-    # PyIceberg refuses a first snapshot elsewhere than on main, so the ledger is given one that holds nothing.
+    # PyIceberg refuses a first snapshot elsewhere than on main, so the ledger gets an empty one.
     from pyiceberg.table.update.snapshot import ManageSnapshots
 
     with ledger.transaction() as transaction:
@@ -219,7 +226,7 @@ def _commit_empty(ledger: Any) -> None:
 
 
 def _rewrite(transaction: Any, ledger: Any, parent: int, kept: Any, rows: Any, branch: str) -> None:
-    """Puts one data file, the lines that are kept and new ones, in the place of all files at ``parent``."""
+    """Replaces all files at ``parent`` by one data file of the kept and the new lines."""
     import pyarrow as pa
     from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
@@ -232,7 +239,8 @@ def _rewrite(transaction: Any, ledger: Any, parent: int, kept: Any, rows: Any, b
 
 
 def _branches_done_with(metadata: Any, parent: int) -> list[str]:
-    """Branches of appends at or before ``parent`` (main protects these), and of attempts abandoned long ago."""
+    """Branches of appends at or before ``parent`` (main protects these), and of attempts abandoned long
+    ago."""
     passed = set(_ancestors(metadata, parent))
     done = []
     for name, ref in metadata.refs.items():
@@ -276,7 +284,8 @@ def _state_error(code: str, table: TableName, what: str, pin: Pin) -> StateError
         Problem(
             code,
             f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
-            expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins it",
+            expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins"
+            " it",
             hint="bring the ledger back ('lakesmith register' enters one whose files are there; or a backup),"
             f" {take_again(table)}",
         )

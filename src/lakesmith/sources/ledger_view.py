@@ -1,4 +1,4 @@
-"""The ledger's content as planning needs it: for each path the newest line, and an order-independent hash of lines."""
+"""The ledger's content for planning: the newest line of each path, and an order-independent hash of lines."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ Row = tuple[str, str, int, int, int, int, str, str, int, int]
 
 
 HIDDEN: Final = "erased:"
-"""How the path of a file begins whose name told of a person who was erased: ``erased:SALT:SHA-256 of the salt and the path``."""
+"""How the path of a file begins whose name identified an erased person: ``erased:SALT:SHA-256``, of the
+salt and the path."""
 
 
 def hidden_path(path: str, salt: str) -> str:
-    """What the ledger has in place of a path that must not be read there; ``salt``: hexadecimal, the same for all of a ledger."""
+    """Returns the ledger's text for a path that must not be readable. ``salt``: hexadecimal, one for each
+    ledger."""
     return f"{HIDDEN}{salt}:{hashlib.sha256((salt + path).encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 class LedgerView(Mapping[str, LedgerEntry]):
-    """Path -> the newest entry of that path, immutable. Newest is by batch, then time, then order.
+    """Maps a path to its newest entry, immutable. Newest is by batch, then time, then order.
 
-    A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was renamed, is
-    still taken once. One whose path is hidden is found by its path all the same. A segment whose line has left is found as well, and is none of those that are gone through. Holds plain rows
-    and makes entries only when asked: 100,000 of them are read in every idle run.
+    A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was
+    renamed, is ingested once. A hidden path is found by the path itself. A segment whose line has left is
+    found, but not iterated. Holds plain rows and makes entries only on request: 100,000 rows are read in
+    every idle run.
     """
 
     __slots__ = ("_rows", "_salts")
@@ -39,24 +42,25 @@ class LedgerView(Mapping[str, LedgerEntry]):
 
     @property
     def rows(self) -> Mapping[str, Row]:
-        """Path -> plain row, for the cache and for quick comparison. Not to be changed."""
+        """Path -> plain row, for the cache and for quick comparison. Do not change it."""
         return self._rows
 
     def row(self, path: str) -> Row | None:
-        """The newest row of a path; of a segment whose line has left, one that says that it was taken, and knows no more of it."""
+        """Returns the newest row of a path. For a segment whose line has left, it says only that it was
+        ingested."""
         found = self._rows.get(self.known_as(path))
         return found if found is not None else self._folded(path)
 
     @property
     def salts(self) -> frozenset[str]:
-        """What paths were hidden with."""
+        """The salts of hidden paths."""
         if self._salts is None:
             hidden = (path for path in self._rows if path.startswith(HIDDEN))
             self._salts = frozenset(path.split(":")[1] for path in hidden)
         return self._salts
 
     def known_as(self, path: str) -> str:
-        """How the ledger and the rows have a path: as it is, or hidden."""
+        """Returns the path as the ledger and the rows have it: as it is, or hidden."""
         if path in self._rows:
             return path
         hidden = (hidden_path(path, salt) for salt in self.salts)
@@ -70,7 +74,7 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return (known[0], FileAction.TAKEN.value, 0, 0, 0, 0, "", *known[7:])
 
     def is_folded(self, path: str) -> bool:
-        """Whether a segment was taken, and its line has left."""
+        """Whether a segment was ingested, and its line has left."""
         return path not in self._rows and self._folded(path) is not None
 
     def __getitem__(self, path: str) -> LedgerEntry:
@@ -89,11 +93,11 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return isinstance(path, str) and self.row(path) is not None
 
     def without(self, paths: Collection[str]) -> LedgerView:
-        """A view without the lines of these paths."""
+        """Returns a view without the lines of these paths."""
         return LedgerView({path: row for path, row in self._rows.items() if path not in paths})
 
     def plus(self, entries: Iterable[LedgerEntry]) -> LedgerView:
-        """A view with ``entries`` added, where they are the newest."""
+        """Returns a view with ``entries`` added, where they are the newest."""
         return self.plus_rows((entry.file.path, row_of(entry)) for entry in entries)
 
     def plus_rows(self, lines: Iterable[tuple[str, Row]]) -> LedgerView:
@@ -107,25 +111,26 @@ class LedgerView(Mapping[str, LedgerEntry]):
 
 
 EMPTY = LedgerView()
-"""The ledger of a table that has taken nothing."""
+"""Returns the ledger of a table that has ingested nothing."""
 
 
 def row_of(entry: LedgerEntry) -> Row:
-    """An entry as a plain row, without its path."""
+    """Returns an entry as a plain row, without its path."""
     file = entry.file
     stat = (file.size, file.modified_ns, file.inode, file.changed_ns, file.etag)
     return (entry.source, entry.action.value, *stat, entry.attempt, entry.batch, entry.at_ms)
 
 
 def entry_of(path: str, row: Row) -> LedgerEntry:
-    """The inverse of ``row_of``."""
+    """Reverts ``row_of``."""
     source, action, size, modified, inode, changed, etag, attempt, batch, at_ms = row
     file = FileIdentity(path, size, modified, inode, changed, etag)
     return LedgerEntry(file, source, FileAction(action), attempt, batch, at_ms)
 
 
 def hash_entries(entries: Iterable[LedgerEntry]) -> str:
-    """A hash of the lines an attempt wrote, the same whatever their order: 32 hexadecimal digits, for the record."""
+    """Returns a hash of the lines an attempt wrote, whatever their order: 32 hexadecimal digits, for the
+    record."""
     lines = sorted(json.dumps((entry.file.path, *row_of(entry))) for entry in entries)
     digest = hashlib.blake2b(digest_size=16)
     for line in lines:

@@ -1,4 +1,4 @@
-"""What a listing leaves out: counted, and said where somebody would have expected the file."""
+"""The names that a listing leaves out: counted, and reported if they are unexpected."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TEMPORARY_ENDINGS = (
     "._copying_",
     "~",
 )
-"""Endings, in lower case, that browsers, copy tools and editors give to files that are not finished."""
+"""Endings, in lower case, of files that browsers, copy tools and editors have not finished."""
 
 _COMPRESSED = (".gz", ".bz2")
 
 
 def is_left_out(name: str) -> bool:
-    """Whether a file or folder of this name is never taken.
+    """Whether a file or folder of this name is never ingested.
 
     >>> is_left_out("_SUCCESS"), is_left_out("a.csv.tmp"), is_left_out("a.csv")
     (True, True, False)
@@ -36,7 +36,7 @@ def is_left_out(name: str) -> bool:
 
 
 def is_before(name: str, since: str | None) -> bool:
-    """Whether a file, by its name below the source's path with the folders in it, comes before ``since``.
+    """Whether a file, by its name below the source's path (with folders), comes before ``since``.
 
     >>> is_before("dt=2026-10-31/a.csv", "dt=2026-11-01"), is_before("dt=2026-11-01/a.csv", "dt=2026-11-01")
     (True, False)
@@ -45,7 +45,7 @@ def is_before(name: str, since: str | None) -> bool:
 
 
 def all_before(folder: str, since: str | None) -> bool:
-    """Whether all that a folder can have in it comes before ``since``: it need not be looked into.
+    """Whether everything in a folder comes before ``since``: it need not be searched.
 
     >>> all_before("2026/", "2026/11"), all_before("2025/", "2026/11")
     (False, True)
@@ -57,10 +57,10 @@ def all_before(folder: str, since: str | None) -> bool:
 class LeftOut:
     """The names that a listing left out. A folder that is left out counts once.
 
-    ``dots``: names that begin with a dot, which nobody expects; ``unfinished``: with an underscore, or as of files being written;
-    ``unmatched``: not as the pattern wants it, ``nearly`` those of them that miss it by their case or
-    by a compression's ending; ``odd``: pipes, devices, what went away meanwhile. Of links: ``astray`` lead nowhere, ``second``
-    (link, file) to a file that is listed itself, ``again`` to a folder that is.
+    ``dots``: names that begin with a dot, which nobody expects; ``unfinished``: with an underscore, or of
+    files being written; ``unmatched``: not matched by the pattern, ``nearly`` those that miss it by their
+    case or by a compression's ending; ``odd``: pipes, devices, files that disappeared. Of links: ``astray``
+    lead nowhere, ``second`` (link, file) to a file that is listed itself, ``again`` to such a folder.
     """
 
     dots: int = 0
@@ -74,28 +74,29 @@ class LeftOut:
 
     @property
     def total(self) -> int:
-        """How many they are."""
+        """The number of names."""
         links = len(self.astray) + len(self.second) + len(self.again)
         return self.dots + self.unfinished + self.unmatched + self.odd + links
 
     def hide(self, name: str) -> None:
-        """A name that is left out as ``is_left_out`` says."""
+        """Adds a name that ``is_left_out``."""
         self.dots += name[0] == "."
         self.unfinished += name[0] != "."
 
     def miss(self, name: str, shown: str, matches: Callable[[str], object]) -> None:
-        """A name that the pattern does not take; ``matches`` tells it without regard to case."""
+        """Adds a name that the pattern does not match; ``matches`` ignores case."""
         self.unmatched += 1
         if matches(name) or (name.lower().endswith(_COMPRESSED) and matches(name.rpartition(".")[0])):
             self.nearly.append(shown)
 
     def notes(self, source: Source) -> Iterator[str]:
-        """What is to be said in every run."""
+        """Yields the notes for every run."""
         start = f"source {source.name!r}: left out: "
         if self.second:
             links = sorted(self.second)
             yield (
-                f"{start}{named([link for link, _ in links])}, a link to a file that is taken under its own name"
+                f"{start}{named([link for link, _ in links])}, a link to a file that is taken under its own"
+                " name"
                 f" ({links[0][1]})"
             )
         for paths, why in (
@@ -103,20 +104,21 @@ class LeftOut:
             (self.astray, "a link that leads nowhere"),
             (
                 self.nearly,
-                f"which the pattern {source.pattern!r} misses by its case, or by the ending of its compression",
+                f"which the pattern {source.pattern!r} misses by its case, or by the ending of its"
+                " compression",
             ),
         ):
             if paths:
                 yield f"{start}{named(sorted(paths))}, {why}"
 
     def summary(self, source: Source) -> str | None:
-        """All that was left out, by reason, for who asks what became of the files; None: nothing was."""
+        """Returns everything that was left out, by reason; None if nothing was."""
         counts = (
             (self.unfinished, "with an underscore first, or as of files being written"),
             (self.unmatched, f"not matched by {source.pattern!r}"),
             (len(self.second) + len(self.again), "of links to what is listed itself"),
             (len(self.astray), "of links that lead nowhere"),
-            (self.odd, "of what is no file"),
+            (self.odd, "of other things than files"),
         )
-        told = ", ".join(f"{why} ({number})" for number, why in counts if number)
-        return f"source {source.name!r} leaves out in {source.path}: names {told}" if told else None
+        names = ", ".join(f"{why} ({number})" for number, why in counts if number)
+        return f"source {source.name!r} leaves out in {source.path}: names {names}" if names else None

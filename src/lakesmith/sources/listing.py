@@ -1,9 +1,10 @@
-"""Finds the files of a source: a recursive listing with everything that makes a file *this* file, and nothing read.
+"""Finds the files of a source: a recursive listing with each file's identity. No file is read.
 
-What is left out, at every folder level: names that start with ``_`` or ``.``, and names that tools give to files they are
-still writing (``TEMPORARY_ENDINGS``). Symbolic links to files and folders are followed; a real folder is entered once, so
-a cycle of links ends and a folder that is reachable twice gives its files once (under their real place). The same holds
-for a link to a file that is listed itself: ``latest.csv -> monday.csv`` does not give Monday's rows twice.
+Left out are, at every folder level, names that start with ``_`` or ``.``, and names of files that tools are
+still writing (``TEMPORARY_ENDINGS``). Symbolic links to files and folders are followed. A real folder is
+entered once, so a cycle of links ends and a folder that is reachable twice gives its files once (under their
+real place). A link to a file that is listed itself does not count: ``latest.csv -> monday.csv`` does not give
+Monday's rows twice.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a source holds now. ``found`` and ``waiting`` (younger than ``min_age``) are sorted by path.
+    """The files of a source now. ``found`` and ``waiting`` (younger than ``min_age``) are sorted by path.
 
-    ``ignored`` counts the names that were left out, ``notes`` tell of those that somebody would have expected, and ``summary``
-    of all.
+    ``ignored`` counts the names that were left out, ``notes`` name the unexpected ones, ``summary`` all of
+    them.
     """
 
     found: tuple[FileIdentity, ...]
@@ -44,22 +45,27 @@ class Listing:
 
 
 class FileSystem(Protocol):
-    """Where a listing comes from: folders of this machine, or a prefix in S3."""
+    """The origin of a listing: folders of this machine, or a prefix in S3."""
 
     def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
-        """Finds the files that the source's pattern takes. ``known``: paths of a table's earlier files, which tell how to go about it.
+        """Finds the files that match the source's pattern. ``known``: paths of earlier files, which make it
+        quicker.
 
-        Raises SourceError when the folder is not there or cannot be read.
+        Raises SourceError if the folder does not exist or cannot be read.
         """
         ...
 
 
 def list_files(source: Source, root: Path, now_ns: int, known: Collection[str] = ()) -> Listing:
-    """Lists the files of ``source``; ``now_ns`` (nanoseconds since the epoch) decides who is too young, ``known`` (paths that a
-    table has taken) nothing but how quickly a listing in S3 is there.
+    """Lists the files of ``source``.
 
-    Raises SourceError: LS401 the folder does not exist, LS402 not a folder, LS403 a kind of path that is not supported,
-    LS404 it may not be read, LS405 a file name that is not UTF-8; in S3 LS406 no or wrong credentials, LS407 no answer.
+    ``now_ns`` (nanoseconds since the epoch) decides which files are too young. ``known``: paths that a table
+    has ingested; they only make a listing in S3 quicker.
+
+
+    Raises SourceError: LS401 the folder does not exist, LS402 not a folder, LS403 a kind of path that is not
+    supported, LS404 it may not be read, LS405 a file name that is not UTF-8; in S3 LS406 no or wrong
+    credentials, LS407 no answer.
     """
     walk = file_system(source).walk(source, root, known)
     once = _without_second_names(walk)
@@ -74,7 +80,7 @@ def list_files(source: Source, root: Path, now_ns: int, known: Collection[str] =
 
 
 def file_system(source: Source) -> FileSystem:
-    """The file system of a source's path. Raises SourceError LS403 for a URI of another kind than objects in S3."""
+    """Returns the file system of a source's path. Raises SourceError LS403 for a URI other than S3's."""
     if source.is_in_store:
         # Imported here: few projects need it, and an idle command has no time for it.
         from lakesmith.sources.object_listing import ObjectFileSystem
@@ -97,12 +103,12 @@ def file_system(source: Source) -> FileSystem:
 
 
 def absolute_path(path: str, root: Path) -> Path:
-    """Where a file of a listing is on this machine: the inverse of how ``FileIdentity.path`` is written."""
+    """Returns where a listed file is on this machine: the inverse of how ``FileIdentity.path`` is written."""
     return root / path
 
 
 def opened_file(file: FileIdentity, source: Source, root: Path) -> LandingFile:
-    """A listed file, to be read. Raises UnreadableFile LS408 for an object that Spark cannot open."""
+    """Returns a listed file, to be read. Raises UnreadableFile LS408 for an object that Spark cannot open."""
     if not source.is_in_store:
         return absolute_path(file.path, root)
     from lakesmith.sources.objects import ObjectFile, require_one_key
@@ -112,12 +118,13 @@ def opened_file(file: FileIdentity, source: Source, root: Path) -> LandingFile:
 
 
 def _absolute(path: Path) -> str:
-    """As ``os.path.abspath``: links are kept, so that a source that is one keeps the name it was given."""
+    """As ``os.path.abspath``: links are kept, so that a source that is a link keeps its name."""
     return os.path.abspath(path)  # noqa: PTH100
 
 
 class LocalFileSystem:
-    """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well under a second."""
+    """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well
+    under a second."""
 
     def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
         """See :class:`FileSystem`."""
@@ -131,7 +138,8 @@ class LocalFileSystem:
         real = [_Folder(folder, shown, False)]
         linked: list[_Folder] = []
         visited: set[tuple[int, int]] = set()
-        # Links wait until every real folder is known, so that a file is named by its real place whatever scandir's order.
+        # Links wait until every real folder is known, so that a file has its real path in any order of
+        # scandir.
         while real or linked:
             here = real.pop() if real else linked.pop(0)
             if not _enter(here.path, visited, source):
@@ -153,8 +161,11 @@ class _Folder:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which names a source takes: ``matches``, or ``nearly`` so (without regard to case), and ``since`` where. ``start``: how long is
-    what the paths of all its files begin with."""
+    """The names that a source matches: ``matches`` exactly, ``nearly`` without regard to case; ``since`` is
+    the first.
+
+    ``start``: the length of the prefix that all paths share.
+    """
 
     matches: Callable[[str], object]
     nearly: Callable[[str], object]
@@ -168,7 +179,7 @@ class _Wanted:
         return cls(matches, nearly, source.since, start)
 
     def is_before(self, entry: os.DirEntry[str], shown: str) -> bool:
-        """Whether it does not count, nor anything in it, because of where it is."""
+        """Whether the folder, and all in it, is left out because of its place."""
         if self.since is None:
             return False
         name = (shown + entry.name)[self.start :]
@@ -212,7 +223,7 @@ def _note_odd(entry: os.DirEntry[str], shown: str, left_out: LeftOut) -> None:
 
 
 def _identity(entry: os.DirEntry[str], shown: str) -> FileIdentity | None:
-    """The file's identity; None for a pipe, a device, a link to nothing, or a file that went away meanwhile."""
+    """The file's identity; None for a pipe, a device, a broken link, or a file that disappeared meanwhile."""
     try:
         if not entry.is_file():
             return None
@@ -223,14 +234,15 @@ def _identity(entry: os.DirEntry[str], shown: str) -> FileIdentity | None:
 
 
 def _shown_path(folder: str, root: str) -> str:
-    """How paths below ``folder`` begin: relative to the project when it is inside, so that a project can be moved."""
+    """How paths below ``folder`` begin: relative to the project if it is inside, so that a project can be
+    moved."""
     inside = os.path.commonpath((folder, root)) == root
     shown = os.path.relpath(folder, root) if inside else folder
     return "" if shown == "." else Path(shown).as_posix().rstrip("/") + "/"
 
 
 def _enter(folder: str, visited: set[tuple[int, int]], source: Source) -> bool:
-    """Notes the real folder behind ``folder``; False when it has been entered before."""
+    """Notes the real folder behind ``folder``; False if it has been entered before."""
     try:
         stat = Path(folder).stat()
     except FileNotFoundError:
@@ -287,7 +299,7 @@ def _check_folder(folder: str, source: Source) -> None:
 
 
 def _without_second_names(walk: Found) -> list[FileIdentity]:
-    """The linked files that are not listed by themselves, each once: the first of its links by name."""
+    """The linked files that are not listed themselves, each once: the first of its links by name."""
     if not walk.linked:
         return []
     seen = {replace(file, path=""): file.path for file in walk.files}
@@ -301,7 +313,7 @@ def _without_second_names(walk: Found) -> list[FileIdentity]:
 
 
 def _refuse_undecodable(files: list[FileIdentity], source: Source) -> None:
-    # Such a name can be written neither to the ledger nor to a row's _source_file, and Java cannot open it.
+    # Neither the ledger nor a row's _source_file can hold such a name, and Java cannot open it.
     bad = [file.path for file in files if not file.path.isascii() and not _is_utf8(file.path)]
     if bad:
         more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
@@ -334,8 +346,8 @@ def _split_by_age(
     found: list[FileIdentity] = []
     waiting: list[FileIdentity] = []
     for file in files:
-        # A time in the future (a wrong clock elsewhere) must not hold a file back for ever: then the local one counts.
-        # Of an object there is but one.
+        # A time in the future (a wrong clock elsewhere) must not delay a file for ever: then the local time
+        # counts. An object has only one time.
         written = min(file.modified_ns, file.changed_ns or file.modified_ns)
         (found if written <= newest else waiting).append(file)
     return tuple(found), tuple(waiting)

@@ -1,4 +1,4 @@
-"""Files at a source, as found and as taken: plain frozen data."""
+"""Files of a source, as listed and as ingested: plain frozen data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lakesmith.sources.left_out import LeftOut
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What makes a file *this* file: it is the same file when all of it is the same.
+    """The identity of a file: it is the same file if all of it is the same.
 
-    ``size`` is in bytes, the times in nanoseconds since the epoch. Locally ``inode`` and ``changed_ns`` (ctime) tell apart
-    what size and modification time cannot: a file rewritten within one tick of the clock, or back-dated. On object
-    stores they are 0 and ``etag`` does it.
+    ``size`` is in bytes, the times in nanoseconds since the epoch. Locally ``inode`` and ``changed_ns``
+    (ctime) distinguish what size and modification time cannot: a file rewritten within one tick of the clock,
+    or back-dated. For objects they are 0 and ``etag`` does it.
     """
 
     path: str
@@ -28,9 +28,10 @@ class FileIdentity:
 
     @classmethod
     def of_local(cls, path: str, stat: os.stat_result) -> FileIdentity:
-        """The identity of a local file. The ledger has signed numbers of 64 bits.
+        """Returns the identity of a local file. The ledger has signed numbers of 64 bits.
 
-        File systems of networks and in user space give inodes of 64 bits without a sign, and times beyond the year 2262.
+        Some network and user-space file systems have unsigned inodes of 64 bits, and times beyond the year
+        2262.
         """
         inode = stat.st_ino - 2**64 if stat.st_ino >= 2**63 else stat.st_ino
         return cls(path, stat.st_size, _bounded(stat.st_mtime_ns), inode, _bounded(stat.st_ctime_ns))
@@ -42,7 +43,8 @@ def _bounded(time_ns: int) -> int:
 
 @dataclass(slots=True)
 class Found:
-    """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in ``files`` too."""
+    """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in
+    ``files`` too."""
 
     files: list[FileIdentity] = field(default_factory=list)
     linked: list[FileIdentity] = field(default_factory=list)
@@ -50,26 +52,27 @@ class Found:
 
 
 class FileAction(StrEnum):
-    """What the ledger says of a file."""
+    """The ledger's statement on a file."""
 
     TAKEN = "taken"
     SKIPPED = "skipped"
     FORGOTTEN = "forgotten"
     UNREADABLE = "unreadable"
-    """It could not be read, so there are no rows of it (``on_bad_file: skip``)."""
+    """It could not be read, so it has no rows (``on_bad_file: skip``)."""
     KEPT = "kept"
-    """It was taken, and changed to what could not be read: the rows that were taken stay."""
+    """It was ingested, and its new version cannot be read: the ingested rows stay."""
     FOLDED = "folded"
-    """The line stands for all segments of a series up to a number (``folded``): they were taken."""
+    """The line stands for all segments of a series up to a number (``folded``): they were ingested."""
 
 
 UNREAD = (FileAction.UNREADABLE, FileAction.KEPT)
-"""What the ledger says of files that could not be read: they are tried again once they are others."""
+"""The statements on unreadable files: they are tried again once they change."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file that is left out because it cannot be read, and why. ``taken``: rows of an earlier version of it were taken."""
+    """A file that is left out because it cannot be read, and why. ``taken``: rows of an earlier version
+    were ingested."""
 
     file: FileIdentity
     reason: str
@@ -89,7 +92,7 @@ class LedgerEntry:
 
 
 class HasSize(Protocol):
-    """Of what ``os.stat`` tells, the size."""
+    """The size, as of ``os.stat``."""
 
     @property
     def st_size(self) -> int:
@@ -97,7 +100,8 @@ class HasSize(Protocol):
 
 
 class LandingFile(Protocol):
-    """One file. Reading raises OSError."""
+    """A landing file as far as it is read without Spark: a ``Path``, or an object in S3. Reading raises
+    OSError."""
 
     @property
     def name(self) -> str:
@@ -111,4 +115,4 @@ class LandingFile(Protocol):
         """What is known of it without reading."""
 
     def open(self, mode: Literal["rb"]) -> BinaryIO:
-        """Its bytes."""
+        """Opens it."""

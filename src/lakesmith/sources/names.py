@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 
 def printable(path: str) -> str:
-    """``path`` for a message: bytes that are not text, and line breaks, are shown as escapes."""
+    """Returns ``path`` for a message: bytes that are not text, and line breaks, become escapes."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return escaped(text)
 
 
 def escaped(text: str) -> str:
-    """``text`` with escapes in place of what cannot be printed: tabs, line breaks, control characters."""
+    """Returns ``text`` with escapes for tabs, line breaks and control characters."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def named(paths: Sequence[str]) -> str:
-    """One of the files, and how many more.
+    """Returns one of the files, and the number of the others.
 
     >>> named(["in/a.csv", "in/b.csv", "in/c.csv"])
     'in/a.csv and 2 more'

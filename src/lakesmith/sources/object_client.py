@@ -16,12 +16,15 @@ from lakesmith.redaction import secrets_in
 _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 20
 _ATTEMPTS: Final = 5
-"""Tries in all, with pauses that grow. A server that cannot be reached is given up after some half a minute; one that takes the
-connection and says nothing, after two."""
+"""Tries in all, with growing pauses. An unreachable server is abandoned after about half a minute; one
+that accepts the connection and does not answer, after two."""
 
 
 def client_of(store: ObjectStore) -> Any:
-    """A client for the store, which threads may share. Raises EnvironmentProblem LS330 without boto3, LS339 for an endpoint that is no URL."""
+    """Makes a client for the store, which threads may share.
+
+    Raises EnvironmentProblem LS330 without boto3, LS339 for an endpoint that is not a URL.
+    """
     here = as_here(store)
     if here.endpoint and not (here.endpoint.startswith("http") and secrets_in(here.endpoint) == ()):
         expected = "a URL such as http://127.0.0.1:9000, without a user or password"
@@ -68,7 +71,8 @@ def _client(store: ObjectStore) -> Any:
 def _read_contents(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object
 ) -> None:
-    """Reads the objects in the answer to a listing, and leaves the rest of it to botocore, which takes four times as long for them."""
+    """Reads the objects in a listing's answer itself; botocore, which reads the rest, takes four times as
+    long."""
     body = response_dict["body"]
     if response_dict["status_code"] != 200 or b"<Contents>" not in body:
         return

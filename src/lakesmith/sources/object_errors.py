@@ -1,7 +1,8 @@
-"""What S3's refusals, and its silence, mean: for one object as an OSError, for a source as a problem with a way out. Pure.
+"""What S3's refusals, and its silence, mean: an OSError for an object, a problem for a source. Pure.
 
-Errors of boto3 are told apart by their codes and names, so that it need not be imported here. What they say may name a bucket and
-a key, never a secret: a key's id that is not known is in their text only as what S3 was sent, and is not shown.
+boto3's errors are distinguished by their codes and names, so that it need not be imported here. Their texts
+may name a bucket and a key, never a secret: they show an unknown key id only as S3 was sent it, and it is not
+shown.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ARCHIVED: Final = frozenset({"InvalidObjectState"})
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of refusal: the problem's code, what is said of the source, and the way out."""
+    """A kind of refusal: the problem's code, the text about the source, and the way out."""
 
     code: str
     what: str
@@ -42,8 +43,9 @@ _NOT_ALLOWED: Final = _Kind(
 _NOT_KNOWN: Final = _Kind(
     "LS406",
     "S3 does not take the credentials, or there are none",
-    "log in again, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the target's `s3.access-key-id`"
-    " and `s3.secret-access-key`; where the time is told to be off, set this machine's clock",
+    "log in again, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the target's"
+    " `s3.access-key-id`"
+    " and `s3.secret-access-key`; if the clock is reported to be off, set this machine's clock",
 )
 _SILENT: Final = _Kind(
     "LS407",
@@ -60,7 +62,8 @@ _OF_CREDENTIALS: Final = """
     UnauthorizedSSOTokenError SSOTokenLoadError ProfileNotFound
 """
 _OF_THE_WAY: Final = """
-    SlowDown Throttling ThrottlingException RequestLimitExceeded ServiceUnavailable InternalError 500 502 503 504
+    SlowDown Throttling ThrottlingException RequestLimitExceeded ServiceUnavailable InternalError
+    500 502 503 504
     EndpointConnectionError ConnectTimeoutError ReadTimeoutError ConnectionClosedError ConnectionError
     ProxyConnectionError SSLError HTTPClientError ResponseStreamingError IncompleteReadError
 """
@@ -73,7 +76,7 @@ _BY_CODE: Final = {
 
 
 def code_of(error: Exception) -> str:
-    """S3's code of what it refuses, or the name of an error that is none of its answers."""
+    """Returns S3's code of a refusal, or the name of another error."""
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", "")) or type(error).__name__
 
@@ -84,7 +87,7 @@ def is_gone(error: Exception) -> bool:
 
 
 def os_error(path: str, error: Exception) -> OSError:
-    """What reading a file would have raised: not there, not allowed, another by now, or the words of S3."""
+    """Returns what reading a file would have raised: not found, no permission, changed, or S3's own words."""
     code = code_of(error)
     if code in _GONE:
         return FileNotFoundError(errno.ENOENT, "no such object", path)
@@ -98,7 +101,7 @@ def os_error(path: str, error: Exception) -> OSError:
 
 
 def in_words(error: Exception) -> str:
-    """The code and what S3 says to it, in one line; of credentials the code alone."""
+    """Returns the code and S3's text, in one line; for credentials the code alone."""
     code = code_of(error)
     if _BY_CODE.get(code) is _NOT_KNOWN:
         return code
@@ -106,7 +109,8 @@ def in_words(error: Exception) -> str:
 
 
 def not_listed(source: Source, error: Exception) -> Exception:
-    """What is said of a source that cannot be listed: LS401 no bucket, LS404 not allowed, LS406 credentials, LS407 no answer."""
+    """Returns the problem of a source that cannot be listed: LS401 no bucket, LS404 no permission, LS406
+    credentials, LS407 no answer."""
     if isinstance(error, EnvironmentProblem | SourceError):
         return error
     kind = _BY_CODE.get(code_of(error), _OTHER)

@@ -1,8 +1,8 @@
-"""Finds the objects of a source in S3: by listing its prefix in pieces, side by side, and nothing else.
+"""Finds the objects of a source in S3, by listing its prefix in pieces, side by side.
 
-S3 gives keys in the order of their bytes, a thousand an answer, after any key it is told. So a prefix can be cut at any keys, and the
-pieces listed at once: where it is cut decides how long that takes and never what is found. The keys that a table has taken before
-tell good cuts, however many folders there are or are not; without them the first folders do.
+S3 returns keys in the order of their bytes, a thousand an answer, after any given key. So a prefix can be cut
+at any keys, and the pieces listed at once. The cuts decide how long that takes, never what is found. The keys
+that a table has ingested before give good cuts, whatever the folders; without them the first folders do.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from lakesmith.sources.threads import map_in_threads
 _FOLDER: Final = "/"
 _LAST: Final = "\U0010ffff"
 _DEEPEST: Final = 8
-"""Folders inside each other, each the only one, that are looked into for where to cut."""
+"""Levels of folders, each the only one, that are searched for a place to cut."""
 _UNORDERED: Final = "--x-s3"
-"""What the names of directory buckets end in, which give their keys in no order."""
+"""The ending of directory buckets, which return their keys in no order."""
 
 
 class ObjectFileSystem:
     """Objects below a source's path, which ends where a folder does."""
 
     def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
-        """As ``FileSystem.walk`` of ``listing``: LS401 no such bucket, LS402 an object, LS404 it may not be listed, LS406, LS407, LS330."""
+        """As ``FileSystem.walk`` of ``listing``: LS401 no such bucket, LS402 an object, LS404 no
+        permission, LS406, LS407, LS330."""
         prefix = _Prefix.of(source)
         try:
             files = prefix.listed(known)
@@ -52,7 +53,7 @@ class ObjectFileSystem:
 
 
 class _Prefix:
-    """What a source's keys begin with, and the questions that are put to S3 about them."""
+    """The beginning of a source's keys, and the requests to S3 about them."""
 
     def __init__(self, bucket: str, start: str, source: Source) -> None:
         self.bucket, self.start = bucket, start
@@ -74,7 +75,8 @@ class _Prefix:
         return found
 
     def listed(self, known: Collection[str]) -> list[FileIdentity]:
-        """All objects whose keys begin so, in any order; ``known``: paths some of which may be among them."""
+        """Returns all objects whose keys begin so, in any order. ``known``: paths, some of which may be
+        among them."""
         if self.bucket.endswith(_UNORDERED):
             return list(self._piece((None, None)))
         bucket = f"{OBJECT_SCHEME}{self.bucket}/"
@@ -94,7 +96,7 @@ class _Prefix:
         return [file for part in found for file in part]
 
     def _folders(self) -> list[str]:
-        """Some of the first folders, to cut at; those in a folder that is the only one, where there is but one."""
+        """Some of the first folders, to cut at; if there is only one, those in it."""
         start, deep = self.start, 0
         while True:
             page = self.page(Prefix=start, Delimiter=_FOLDER, **_starting(self._begin))
@@ -120,7 +122,7 @@ class _Prefix:
             more = self._next(page)
 
     def _next(self, page: dict[str, Any]) -> dict[str, str]:
-        """Where the listing goes on: behind a folder that is left out, else behind the answer."""
+        """Where the listing continues: behind a folder that is left out, else behind the answer."""
         hidden = _hidden_folder(_last_key(page), len(self.start)) if page.get("Contents") else None
         if hidden is None or self.bucket.endswith(_UNORDERED):
             return {"ContinuationToken": page["NextContinuationToken"]}
@@ -131,7 +133,8 @@ class _Prefix:
 
 
 def cuts_among(known: Collection[str], start: str) -> list[str]:
-    """Paths that cut what begins with ``start`` into pieces of as many known ones, none where there are few.
+    """Returns paths that cut keys with the prefix ``start`` into pieces of as many known ones; none if there
+    are few.
 
     >>> cuts_among(["a/1", "a/2", "b/1"], "a/")
     []
@@ -152,14 +155,15 @@ def _starting(after: str) -> dict[str, str]:
 
 
 def _before(key: str) -> str:
-    """A key that is less than ``key``, with next to nothing between them."""
+    """The key just before ``key``."""
     last = ord(key[-1])
-    # There is no character before the first, and none that could be sent before the first after the surrogates.
+    # No character is before the first, nor any that can be sent before the first after the surrogates.
     return key[:-1] if last in (0, 0xE000) else f"{key[:-1]}{chr(last - 1)}{_LAST}"
 
 
 def _hidden_folder(key: str, start: int) -> str | None:
-    """The first folder of a key, from ``start`` on, that is left out, with its slash; None: none is."""
+    """The first folder of a key, from ``start`` on, that is left out, with its slash; None if there is no
+    such folder."""
     at = key.find(_FOLDER, start)
     while at >= 0:
         if is_left_out(key[start:at]):
@@ -169,7 +173,7 @@ def _hidden_folder(key: str, start: int) -> str | None:
 
 
 class _Chosen:
-    """Takes what a source's pattern takes, and counts the rest."""
+    """Collects the objects that a source's pattern matches, and counts the others."""
 
     def __init__(self, start: str, source: Source) -> None:
         self.found = Found()
@@ -200,7 +204,7 @@ class _Chosen:
 
 
 def _refuse_an_object(source: Source, prefix: _Prefix) -> None:
-    """Raises SourceError LS402 where the path is that of an object; a prefix that no key has is one that may come."""
+    """Raises SourceError LS402 if the path is an object's. A prefix without keys may get some later."""
     key = prefix.start.rstrip(_FOLDER)
     page = prefix.page(Prefix=key, MaxKeys=1) if key and not source.path.endswith(_FOLDER) else {}
     if any(entry["Key"] == key for entry in page.get("Contents", ())):

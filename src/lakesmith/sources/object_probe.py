@@ -1,4 +1,4 @@
-"""Whether a place in S3 can be used: asked by listing it, and by an empty object that is put there and taken away again."""
+"""Tests whether a place in S3 can be used: by listing it, and by writing and deleting an empty object."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PROBE = "_lakesmith_doctor_"
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a place answered. ``refused`` says what could not be done and why, None when all could. ``skew_seconds``: how far this
-    machine's clock is ahead of the server's; None when it did not say."""
+    """What a place answered. ``refused``: what failed and why, None if all succeeded. ``skew_seconds``:
+    how far this machine's clock is ahead of the server's; None if unknown."""
 
     refused: str | None = None
     skew_seconds: float | None = None
 
 
 def probe(place: str, store: ObjectStore) -> Probe:
-    """Asks for what a run does there: list, write, delete. Raises EnvironmentProblem LS330 without boto3."""
+    """Tries what a run does there: list, write, delete. Raises EnvironmentProblem LS330 without boto3."""
     client = client_of(store)
     bucket, prefix = bucket_and_key(place)
     key = f"{prefix.rstrip('/')}/{PROBE}{uuid.uuid4().hex}".lstrip("/")
@@ -40,14 +40,14 @@ def probe(place: str, store: ObjectStore) -> Probe:
     for what, step in steps.items():
         try:
             answer = step()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is what the place answers
+        except Exception as error:  # noqa: BLE001 - any error is the place's answer
             return Probe(f"{what}: {_first_line(error)}", skew)
         skew = _skew(answer)
     return Probe(None, skew)
 
 
 def who_am_i(store: ObjectStore) -> str | None:
-    """The credentials that are found, in words; None: there are none."""
+    """The credentials in use, in words; None if there are none."""
     credentials = client_of(store)._request_signer._credentials
     if credentials is None:
         return None

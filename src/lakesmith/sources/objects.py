@@ -1,7 +1,8 @@
-"""Objects in S3 as landing files: what they are now, and their bytes from any place on. ``object_listing`` finds them.
+"""Objects in S3 as landing files: their identity, and their bytes from any offset. ``object_listing`` finds
+them.
 
-boto3 does the talking. What an object is, is told by its ETag and size: both come with the listing, and an object that is
-written anew with the same bytes has the same ETag (unless it was encrypted, or put together from other parts: then it counts as changed).
+An object is identified by its ETag and size, which come with the listing. An object rewritten with the same
+bytes has the same ETag, unless it was encrypted or uploaded in other parts: then it counts as changed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lakesmith.sources.shape import UnreadableFile
 
 
 def bucket_and_key(path: str) -> tuple[str, str]:
-    """The bucket and the key, or the beginning of keys, that a path names.
+    """Returns the bucket and the key, or key prefix, of a path.
 
     >>> bucket_and_key("s3://shop/landing/a.csv")
     ('shop', 'landing/a.csv')
@@ -30,14 +31,15 @@ def bucket_and_key(path: str) -> tuple[str, str]:
 
 
 def identity_of(bucket: str, entry: dict[str, Any]) -> FileIdentity:
-    """The object that an entry of a listing tells of. Its time is in whole seconds, as that of a single object is."""
+    """Returns the identity in a listing's entry. Its time is in whole seconds, as that of a single object
+    is."""
     path = f"{OBJECT_SCHEME}{bucket}/{entry['Key']}"
     modified = int(entry["LastModified"].timestamp()) * 1_000_000_000
     return FileIdentity(path, entry["Size"], modified, etag=entry["ETag"].strip('"'))
 
 
 def object_status(path: str, store: ObjectStore) -> FileIdentity | None:
-    """The object as it is now, None when it is gone. Raises OSError where it cannot be asked."""
+    """Returns the object's present identity, None if it is gone. Raises OSError if S3 does not say."""
     bucket, key = bucket_and_key(path)
     try:
         answer = client_of(store).head_object(Bucket=bucket, Key=key)
@@ -50,7 +52,7 @@ def object_status(path: str, store: ObjectStore) -> FileIdentity | None:
 
 
 def require_one_key(path: str) -> None:
-    """Raises UnreadableFile LS408 for a key that Hadoop's paths take for another: they know no empty folder, so ``a//b`` is ``a/b`` to Spark."""
+    """Raises UnreadableFile LS408 for a key that Hadoop's paths confuse: to Spark, ``a//b`` is ``a/b``."""
     _, key = bucket_and_key(path)
     if not all(part.strip(".") or len(part) > 2 for part in key.split("/")):
         raise UnreadableFile(
@@ -71,14 +73,14 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFile:
-    """An object as it was listed, with as much of a ``Path`` as reading a landing file takes."""
+    """An object as it was listed, with the methods of a ``Path`` that reading a landing file needs."""
 
     file: FileIdentity
     store: ObjectStore
 
     @property
     def name(self) -> str:
-        """What the key ends in."""
+        """The last part of the key."""
         return self.file.path.rpartition("/")[2]
 
     @property
@@ -91,12 +93,12 @@ class ObjectFile:
         return Size(self.file.size)
 
     def open(self, mode: Literal["rb"] = "rb") -> BinaryIO:
-        """The object's bytes. Reading raises OSError, also where the object is another by now."""
+        """Opens the object. Reading raises OSError, also if the object has changed since."""
         return cast("BinaryIO", io.BufferedReader(_Bytes(self), limits.OBJECT_FIRST_BYTES))
 
 
 class _Bytes(io.RawIOBase):
-    """Reads an object by ranges: a small one first, as headers are, and larger ones from there on."""
+    """Reads an object by ranges: a small one first, as headers are, then larger ones."""
 
     def __init__(self, source: ObjectFile) -> None:
         super().__init__()

@@ -1,9 +1,10 @@
-"""Names of segments: which writer wrote one, and as its how manieth. Pure.
+"""Names of segments: the writer of each, and its number. Pure.
 
     20261123T101500123456-4f2a9c1b-0000017.jsonl
 
-A writer (a process, from when it opens the folder to its end) draws a name for its *series*, and numbers its segments from 1 without
-leaving one out. So that a series was taken up to a number says of each name whether it was taken, whatever clocks and listings did.
+A writer (a process, from when it opens the folder to its end) draws a name for its *series*, and numbers its
+segments from 1 without a gap. So "ingested up to a number" covers each name, whatever clocks and listings
+say.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ class Series:
 
     @property
     def path(self) -> str:
-        """Where the ledger has the line that stands for many of them: no segment is called so."""
+        """The path of the line in the ledger that stands for many segments: no segment has it."""
         return f"{self.folder}/*-{self.name}{ENDING}"
 
 
 def segment_name(at: datetime, series: str, number: int) -> str:
-    """A segment's name, without its ending."""
+    """Returns a segment's name, without its ending."""
     return f"{at:%Y%m%dT%H%M%S%f}-{series}-{number:07}"
 
 
 def place_of(path: str) -> tuple[Series, int] | None:
-    """The series of a segment and its number there; None for a path that is not a segment's."""
+    """Returns a segment's series and its number there; None for another path."""
     folder, _, name = path.rpartition("/")
     found = _NAME.fullmatch(name) if name.endswith(ENDING) else None
     return (Series(folder, found["series"]), int(found["number"])) if found else None

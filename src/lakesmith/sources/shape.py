@@ -1,4 +1,4 @@
-"""What a file itself says of its columns."""
+"""The columns of a file, as the file itself says them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from lakesmith.project.definitions import CsvOptions
 from lakesmith.sources.model import FileIdentity
 
 NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"}
-"""Types of files that Spark has none for and reads as a number of nanoseconds: what they are called here, and in a table."""
+"""Types of files that Spark lacks and reads as a number of nanoseconds, each with the table's type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the records of a text file are. ``is_stream``: they are JSON values, not lines. ``lines_before``: the lines before the first
-    record, where they are not just a header, if the source has one."""
+    """Where the records of a text file are. ``is_stream``: they are JSON values, not lines.
+    ``lines_before``: the lines before the first record, if they are not just a header."""
 
     is_stream: bool = False
     lines_before: int | None = None
 
     def first_record(self, csv: CsvOptions) -> int:
-        """How many lines come before the first record."""
+        """Returns the number of lines before the first record."""
         return int(csv.header) if self.lines_before is None else self.lines_before
 
 
@@ -33,12 +33,12 @@ USUAL: Final = Layout()
 class FileShape:
     """The columns of a file, in the file's order.
 
-    ``types`` are Spark SQL types (or one of ``NANOS``), None where the format has none (CSV) or Spark has none for it; those
-    columns are in ``unreadable``, with their types as the format has them. A file without a header and a JSON file have no
-    columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a header).
-    ``together``: None for a file, whose columns are in each of its rows; of records that each name their own columns, ``columns`` are
-    the names in any of them, and these are the alike ones (``rival_names``) that are in one of them.
-    ``path_keys``: the names that its path gives values for (``path_keys``).
+    ``types`` are Spark SQL types (or one of ``NANOS``), None if the format has none (CSV) or Spark has none
+    for it; those columns are in ``unreadable``, with the format's types. A file without a header and a JSON
+    file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a
+    header). ``together``: None for a file, whose columns are in each of its rows. For records that name their
+    own columns, ``columns`` are the names in any of them, and ``together`` the alike ones (``rival_names``)
+    in one record. ``path_keys``: the names that its path has values for.
     """
 
     columns: tuple[str, ...] = ()
@@ -52,14 +52,15 @@ class FileShape:
 
 @dataclass(frozen=True, slots=True)
 class ShapeGroup:
-    """Files of one shape, in the order given. ``shape.empty``: there is no row in any of them, nothing to read."""
+    """Files of one shape, in the order given. ``shape.empty``: they have no row."""
 
     shape: FileShape
     files: tuple[FileIdentity, ...]
 
 
 def path_keys(path: str) -> tuple[str, ...]:
-    """The names that a file's path gives values for: those of its folders that are called ``name=value``, as Hive and Spark lay out.
+    """Returns the names that a file's path has values for, of folders called ``name=value``, as Hive and
+    Spark write them.
 
     >>> path_keys("in/dt=2024-05-01/my%20station=7/a.csv")
     ('dt', 'my station')
@@ -85,7 +86,8 @@ def check_names(columns: tuple[str, ...]) -> None:
             "a column has no name",
             "a name for every column",
             f"none for column {number} of {len(columns)}",
-            "name it in the file (a delimiter too many at the end of the header makes one); or set `on_new_column: ignore`, which leaves it "
+            "name it in the file (a delimiter too many at the end of the header makes one); or set"
+            " `on_new_column: ignore`, which leaves it "
             "out, `skip_lines` if other lines come before the header, or `header: false`",
         )
     if len(set(columns)) < len(columns):

@@ -1,4 +1,4 @@
-"""Many small files at once: an ordered map over threads that costs little for each item."""
+"""An ordered map over threads, for many small files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _Result = TypeVar("_Result")
 
 
 def held_of(sizes: Iterable[int]) -> int:
-    """Bytes that are held at most of a file of one of these sizes, while it is read from end to end."""
+    """Returns the bytes held at most of a file of one of these sizes, while it is read from end to end."""
     return min(max(sizes, default=0), limits.FILE_CHUNK_BYTES)
 
 
 def map_in_threads(
     work: Callable[[_Item], _Result], items: Sequence[_Item], over_network: bool = False, held_bytes: int = 1
 ) -> list[_Result]:
-    """``work`` of each item, in order. Raises what ``work`` raises first.
+    """Returns ``work`` of each item, in order. Raises what ``work`` raises first.
 
-    ``over_network``: each waits for an answer from elsewhere, and holds at most ``held_bytes`` of it.
+    ``over_network``: each waits for an answer, and holds at most ``held_bytes`` of it.
 
     Threads get portions: a future for each of 10,000 local files would cost more than reading them.
     """

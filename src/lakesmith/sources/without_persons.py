@@ -1,7 +1,8 @@
-"""The content of a landing file without the records of people: of CSV, TSV and JSON whose records are lines. No Spark, no file is touched.
+"""Removes the records of persons from the content of a landing file: CSV, TSV and JSON lines. No file is
+touched.
 
-A record is theirs where its cells, or its keys, have one of their values in each of the columns. A line that cannot be parsed is theirs
-where all of the values stand in its text.
+A record is a person's if its cells, or its keys, have one of the person's values in each of the columns. A
+line that cannot be parsed is a person's if all of the values occur in its text.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Whose records go: the names that each column may have in a file (lower case), and the ``values`` of each person, as texts.
+    """Selects records: the names that each column may have in a file (lower case), and each person's
+    ``values``, as texts.
 
-    ``declared``: the names of a file's columns in order, where it has no header.
+    ``declared``: the names of a file's columns in order, if it has no header.
     """
 
     names: tuple[frozenset[str], ...]
@@ -47,7 +49,7 @@ class Wanted:
     declared: tuple[str, ...] = ()
 
     def are_in(self, record: Sequence[tuple[str, str | None]]) -> bool:
-        """Whether the record, cells by names, is one of theirs."""
+        """Whether the record, cells by names, is a person's."""
         return any(all(self._has(record, at, value) for at, value in enumerate(each)) for each in self.values)
 
     def _has(self, record: Sequence[tuple[str, str | None]], at: int, value: str) -> bool:
@@ -55,12 +57,15 @@ class Wanted:
         return any(cell is not None and value in (cell, cell.strip()) for cell in cells)
 
     def stand_in(self, text: str) -> bool:
-        """Whether all values of one of them stand in a text, with no letter or digit beside them."""
+        """Whether all values of a person occur in a text, without a letter or digit beside them."""
         return any(all(_mentions(text, value) for value in each) for each in self.values)
 
 
 def stand_in_file(wanted: Wanted, content: bytes) -> bool:
-    """Whether all values of one of them stand in a file, whatever its format is: packed or not, in UTF-8, UTF-16 or Latin-1, escaped as in JSON or not."""
+    """Whether all values of a person occur in a file of any format.
+
+    The file may be packed, in UTF-8, UTF-16 or Latin-1, or escaped as in JSON.
+    """
     unpack = next((each for start, each in _STARTS.items() if content.startswith(start)), bytes)
     try:
         content = unpack(content)
@@ -73,7 +78,7 @@ def stand_in_file(wanted: Wanted, content: bytes) -> bool:
 
 
 def why_not(source: Source) -> str | None:
-    """Why files of a source cannot be rewritten; None: they can."""
+    """Returns why files of a source cannot be rewritten; None if they can."""
     if source.format not in (FileFormat.CSV, FileFormat.TSV, FileFormat.JSON):
         return f"files of {source.format.value} are not rewritten"
     if not landing_format(source).has_lines(source):
@@ -82,9 +87,9 @@ def why_not(source: Source) -> str | None:
 
 
 def without_persons(content: bytes, suffix: str, source: Source, wanted: Wanted) -> tuple[bytes, int]:
-    """The content, packed as it was, and how many records it has less. ``suffix``: of the file's name, such as ``.gz``.
+    """Returns the content, packed as it was, and the number of records removed. ``suffix``: such as ``.gz``.
 
-    Raises OSError, EOFError or zlib.error where it cannot be unpacked, UnreadableFile for an unknown encoding.
+    Raises OSError, EOFError or zlib.error if it cannot be unpacked, UnreadableFile for an unknown encoding.
     """
     suffix = suffix.lower()
     plain = _UNPACK.get(suffix, bytes)(content)
@@ -106,13 +111,14 @@ def without_persons(content: bytes, suffix: str, source: Source, wanted: Wanted)
 
 
 def _values_without(content: bytes, source: Source, wanted: Wanted) -> tuple[bytes, int]:
-    """The content of a JSON file whose records are no lines. A value that stays keeps what separates it from the one before it."""
+    """The content of a JSON file whose records are not lines. A value that stays keeps its separator
+    before it."""
     text = content.decode(source.csv.encoding, "surrogateescape")
     kept: list[str] = []
     end, gone, begins = 0, 0, True
     for value in json_values([text]):
         begin = text.find(value, end)
-        if begin < 0:  # it says that the last array is not closed
+        if begin < 0:  # the last array is not closed
             break
         between, end = text[end:begin], begin + len(value)
         if not kept or "[" in between or "]" in between:
@@ -129,7 +135,7 @@ def _values_without(content: bytes, source: Source, wanted: Wanted) -> tuple[byt
 def _judge(
     lines: Sequence[bytes], first: int, source: Source, wanted: Wanted
 ) -> tuple[Callable[[str], bool], int]:
-    """What tells a line of theirs, and at which line records begin."""
+    """What recognises a person's line, and the line at which records begin."""
     if source.format is FileFormat.JSON:
         return lambda line: _is_in_json(line, wanted), first
     names, begin = wanted.declared, first
@@ -176,6 +182,6 @@ def _mentions(text: str, value: str) -> bool:
 
 
 def names_in_files(columns: Collection[tuple[str, str | None]], name: str) -> frozenset[str]:
-    """What a column may be called in a file: its name, and the one it had. ``columns``: names, and what they are renamed from."""
+    """The names that a column may have in a file: its own, and its earlier one."""
     former = (before for now, before in columns if now.lower() == name.lower() and before is not None)
     return frozenset({name.lower(), *(before.lower() for before in former)})

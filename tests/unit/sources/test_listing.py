@@ -235,7 +235,7 @@ def test_what_somebody_would_have_expected_is_said_when_it_is_left_out(
     assert listing.summary == (
         "source 'orders' leaves out in landing/orders/: names with an underscore first, or as of files being written (1),"
         " not matched by '*.csv' (3), of links to what is listed itself (3), of links that lead nowhere (1),"
-        " of what is no file (1)"
+        " of other things than files (1)"
     )
     assert listing.ignored == 9
 

@@ -1,1 +1,1 @@
-"""What each landing format is without Spark, one file a format, found in ``registry``; how Spark reads them is not here."""
+"""The landing formats without Spark, one file a format, found in ``registry``."""

@@ -20,9 +20,9 @@ _SYNC = 16
 
 
 def read_avro_shape(path: LandingFile) -> FileShape:
-    """The shape of one file.
+    """Returns the shape of one file.
 
-    Raises UnreadableFile LS422 when it is not a whole Avro header with a record schema, and OSError.
+    Raises UnreadableFile LS422 if it is not a complete Avro header with a record schema, and OSError.
     """
     with path.open("rb") as file:
         if path.stat().st_size == 0:
@@ -39,7 +39,7 @@ def read_avro_shape(path: LandingFile) -> FileShape:
 
 
 def check_avro_blocks(path: LandingFile) -> None:
-    """Walks over a file's data blocks. Raises UnreadableFile LS422 where one is cut or does not end as the header says, and OSError."""
+    """Walks over a file's data blocks. Raises UnreadableFile LS422 for a damaged block, and OSError."""
     size = path.stat().st_size
     with path.open("rb") as file:
         try:
@@ -64,7 +64,7 @@ def _check_blocks(file: BinaryIO, size: int) -> None:
 
 
 def _schema(file: BinaryIO) -> Any:
-    """The schema of an open file, which is then at its first data block. Raises NotAvro."""
+    """Reads the schema of an open file, which is then at its first data block. Raises NotAvro."""
     text = read_entries(file).get("avro.schema")
     if text is None or len(file.read(_SYNC)) < _SYNC:
         raise NotAvro("a header that ends too early" if text is not None else "no schema")
@@ -75,7 +75,7 @@ def _schema(file: BinaryIO) -> Any:
 
 
 class _FileTypes(AvroTypes):
-    """As Spark reads them: more than a column can be declared as."""
+    """The type as Spark reads it; there are more than a column can be declared as."""
 
     simple: ClassVar = {**AvroTypes.simple, "null": "void"}
     logical: ClassVar = {
@@ -95,7 +95,7 @@ class _FileTypes(AvroTypes):
 
 
 def _fields(schema: Any) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
-    """The names and types of its fields; None for one with a record that contains itself. Raises NotAvro."""
+    """The names and types of its fields; None for a record that contains itself. Raises NotAvro."""
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise NotAvro(f"a schema that is not a record: {json.dumps(schema)[:60]}")
     try:

@@ -1,6 +1,6 @@
-"""CSV and TSV: a header, read as Spark's reader sees it (leading blank lines are no header), and lines of values.
+"""CSV and TSV: a header, as Spark's reader sees it (leading blank lines are skipped), and lines of values.
 
-Only as much of a file is read as the decision needs: the header, and whether a row follows it.
+Only the header is read, and whether a row follows it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _FIRST = 16 * 1024
 _LARGEST = 8 * 1024 * 1024
 _LOOKED_AT = 20
 _REPLACEMENT = "\ufffd"
-# A character no text file has, in the place of a delimiter of several characters, which the csv module does not know.
+# A character no text file has. It replaces a delimiter of several characters, which the csv module lacks.
 _ONE_DELIMITER = "\x1f"
 
 
 def read_csv_shape(path: LandingFile, source: Source) -> FileShape:
-    """The shape of one file; without a header it has no columns.
+    """Returns the shape of one file; without a header it has no columns.
 
-    Raises UnreadableFile (LS422 damaged, LS423 two columns of one name, LS424 a column without one, LS425 encoding,
-    LS426 compression, LS427 header does not end) and OSError.
+    Raises UnreadableFile (LS422 damaged, LS423 two columns of one name, LS424 a column without one, LS425
+    encoding, LS426 compression, LS427 header does not end) and OSError.
     """
     size = _FIRST
     while True:
@@ -53,7 +53,7 @@ def read_csv_shape(path: LandingFile, source: Source) -> FileShape:
 
 
 def _shape(text: str, whole: bool, source: Source) -> FileShape | None:
-    """The shape, None when ``text`` is too short to tell."""
+    """The shape, None if ``text`` is too short for it."""
     lines = _Lines(io.StringIO(text, newline=""))
     for _ in itertools.islice(lines, source.csv.skip_lines):
         pass
@@ -72,13 +72,14 @@ def _shape(text: str, whole: bool, source: Source) -> FileShape | None:
 
 
 def _is_none(line: str, source: Source) -> bool:
-    """Whether a line is no record: blank, as Spark's reader sees it (tabs make no line blank), or a comment."""
+    """Whether a line is skipped: blank, as Spark's reader sees it (a tab is not blank), or a comment."""
     comment = source.csv.comment
     return not line.strip(" \r\n") or bool(comment and line.startswith(comment))
 
 
 def _header(lines: _Lines, whole: bool, source: Source) -> tuple[str, ...] | None:
-    """The header's cells, None when there is no line or it does not end here; takes its lines off ``lines``."""
+    """The header's cells, None if there is no line or it does not end here; removes its lines from
+    ``lines``."""
     first = next((line for line in lines if not _is_none(line, source)), None)
     if first is None:
         return None
@@ -91,7 +92,7 @@ def _header(lines: _Lines, whole: bool, source: Source) -> tuple[str, ...] | Non
         return None
     _check_text(cells, source)
     _check_separator(first)
-    # A column without a name is left out like others that the table has not: an index that some program wrote.
+    # A column without a name is left out like others that the table lacks: an index that some program wrote.
     check_names(cells if source.on_new_column is not OnNewColumn.IGNORE else tuple(filter(str.strip, cells)))
     return cells
 
@@ -103,7 +104,8 @@ def _check_separator(line: str) -> None:
             "its first line is no header",
             "a header of column names",
             repr(line.strip()),
-            "it tells spreadsheets the delimiter: set `skip_lines: 1` for this source (and `delimiter` as the line says)",
+            "it declares the delimiter for spreadsheets: set `skip_lines: 1` for this source (and"
+            " `delimiter` to it)",
         )
 
 
@@ -115,7 +117,7 @@ def _has_several(line: str, source: Source) -> bool:
 
 
 def _check_titles(columns: tuple[str, ...], rows: list[str], source: Source) -> None:
-    """Raises UnreadableFile LS435 where most lines have several values and the header, which would make a column, has one."""
+    """Raises UnreadableFile LS435 if most lines have several values and the header has one column."""
     if len(columns) != 1 or source.on_new_column is not OnNewColumn.EVOLVE:
         return
     most = sum(_has_several(row, source) for row in rows)
@@ -130,7 +132,7 @@ def _check_titles(columns: tuple[str, ...], rows: list[str], source: Source) -> 
 
 
 class _Lines(Iterator[str]):
-    """Lines that remember how many were given, the last one, and whether one more was asked for than there is."""
+    """Lines that count what was read, keep the last one, and note a read beyond their end."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -148,7 +150,7 @@ class _Lines(Iterator[str]):
 
 
 def cells_of(line: str, source: Source) -> tuple[str, ...]:
-    """The cells of one line. Raises UnreadableFile LS422 for what is none of CSV."""
+    """The cells of one line. Raises UnreadableFile LS422 if it is not CSV."""
     return _cells(iter((line,)), source)
 
 
@@ -200,7 +202,7 @@ def _endless(found: str) -> UnreadableFile:
 
 
 def splitter(csv: CsvOptions, layout: Layout) -> partial[Iterator[str]]:
-    """What makes records of a file's lines where they are not lines: ``csv_records``."""
+    """Returns what splits a file's lines into records where records are not lines (``csv_records``)."""
     return partial(
         csv_records,
         delimiter=csv.delimiter,

@@ -1,6 +1,9 @@
-"""Splits the lines of CSV files into records where quoted values may contain line ends. Standard library only, as ``json_values``.
+"""Splits the lines of CSV files into records where quoted values may contain line ends.
 
-Lines end in LF, CRLF or CR, which may be mixed. A record is its text as it came, with the line ends inside it.
+Uses the standard library only, as ``json_values``.
+
+Lines end in LF, CRLF or CR, which may be mixed. A record is its text as it came, with the line ends inside
+it.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from itertools import islice
 def csv_records(
     lines: Iterable[str], delimiter: str, quote: str, escape: str, comment: str, skip: int
 ) -> Iterator[str]:
-    """The records of a file. Blank lines, lines that begin with ``comment`` and the first ``skip`` lines are none.
+    """Yields the records of a file, without blank lines, ``comment`` lines and the first ``skip`` lines.
 
     Args:
-        lines: what is between two LF, in order.
+        lines: the texts between two LF, in order.
         quote: empty where each line is a record.
         escape: empty, or as ``quote``, where quotes are doubled.
     """
@@ -49,7 +52,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _tells_open(delimiter: str, quote: str, escape: str) -> Callable[[str], bool]:
-    """What tells whether the last value of a line begins with a quote that the line does not close."""
+    """A test whether the last value of a line begins with a quote that the line does not close."""
     if not quote:
         return lambda _: False
     mark, end = re.escape(quote), re.escape(delimiter)

@@ -1,4 +1,4 @@
-"""What has to be said of a landing format so that its files can be taken without Spark's word for them."""
+"""What a landing format says of its files without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class ColumnsIn(Enum):
     SCHEMA = "schema"
     """Names and types, once for the file."""
     HEADER = "header"
-    """Names, in the first line, unless the source says that there is none. The line may turn out to be none."""
+    """Names, in the first line, unless the source says that there is no header. It may turn out to be a
+    row."""
     RECORDS = "records"
     """Names, in each record its own."""
 
@@ -26,11 +27,11 @@ class ColumnsIn(Enum):
 class LandingFormat:
     """One format.
 
-    ``read_shape``: what one file says of its columns. Raises UnreadableFile and OSError.
-    ``read_whole``: reads one file, of at least one byte, to its end. Raises UnreadableFile LS422 where it is damaged, and OSError.
-    ``counter``: what counts the records of one file of that layout, apart from Spark; None where that cannot be done. What it gives raises
-    OSError, and EOFError or zlib.error for a damaged file.
-    ``has_lines``: whether the records of the source's files are lines, unless a file's layout is another one.
+    ``read_shape``: returns the columns of one file. Raises UnreadableFile and OSError. ``read_whole``: reads
+    one file, of at least one byte, to its end. Raises UnreadableFile LS422 for damage, and OSError.
+    ``counter``: makes a function that counts the records of one file of a layout; None if that is not
+    possible. The function raises OSError, and EOFError or zlib.error for a damaged file. ``has_lines``:
+    whether the records of the source's files are lines, unless a file has another layout.
     """
 
     read_shape: Callable[[LandingFile, Source], FileShape]

@@ -1,7 +1,8 @@
-"""JSON: each line one object, or values of another layout. A file names no columns; its records do, each its own.
+"""JSON: each line one object, or values of another layout. Each record names its own columns.
 
-Lines are the usual layout: they are read in blocks, side by side. The beginning of a file tells whether it has another one
-(``json_values``: objects glued together, over several lines, or in an array), unless ``multiline: true`` says that all files have.
+Lines are the usual layout: they are read in blocks, side by side. The beginning of a file shows another
+layout (``json_values``: objects glued together, over several lines, or in an array), unless ``multiline:
+true`` says that all files have it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LARGEST: Final = 8 * 1024 * 1024
 
 
 def read_json_shape(path: LandingFile, source: Source) -> FileShape:
-    """The shape of one file: no columns, whether it holds anything, and whether its records are lines.
+    """Returns the shape of one file: no columns, whether it is empty, and whether its records are lines.
 
     Raises as ``read_start`` and ``decode``.
     """
@@ -44,7 +45,8 @@ def read_json_shape(path: LandingFile, source: Source) -> FileShape:
 
 
 def has_values(text: str, whole: bool, source: Source) -> bool | None:
-    """Whether the records of a file that begins with ``text`` are no lines. None: a longer text is needed."""
+    """Whether the records of a file that begins with ``text`` are not lines. None: a longer text is
+    needed."""
     return source.has_foreign_files and (
         source.csv.multiline or is_wide(source.csv) or is_stream(text, whole)
     )

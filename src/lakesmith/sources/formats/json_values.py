@@ -1,9 +1,10 @@
-"""Splits text into the JSON values in it: glued together, over several lines, or the elements of an array. Standard library only.
+"""Splits text into its JSON values: glued together, over several lines, or the elements of an array.
 
-Spark's workers get this module as it is (``lakesmith.spark.read.in_python``), so it imports nothing of the project.
+Uses the standard library only: Spark's workers get this module itself (``lakesmith.spark.read.in_python``).
 
-Each value is one record, its text as it came. White space and commas between values are no records. A text that is not JSON is one
-record as well, from where the value began up to the next line that begins with ``{``, indented as the line was on which the value began.
+Each value is one record, its text as it came. White space and commas between values do not count. Text that
+is not JSON is one record, from where the value began to the next line that begins with ``{``, with the
+indentation of the line on which the value began.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ _BETWEEN: Final = re.compile(r"[ \t\r\n,]*")
 
 
 def json_values(lines: Iterable[str]) -> Iterator[str]:
-    """The values in a file's lines, in order. An array that the end of the file cuts off leaves a last record ``[``."""
+    """Yields the values in a file's lines, in order. An array that the end of the file cuts off leaves a
+    record ``[``."""
     return _Stream(iter(lines)).values()
 
 
 def is_stream(text: str, whole: bool) -> bool | None:
-    """Whether a file that begins with ``text`` has values that are no lines. None: a longer text is needed.
+    """Whether a file that begins with ``text`` has values that are not lines. None: a longer text is needed.
 
-    A line that is no JSON says nothing, as long as the next one begins with ``{``. ``whole``: the text is all of the file.
+    A line that is not JSON says nothing if the next one begins with ``{``. ``whole``: the text is all of the
+    file.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     is_cut = not whole and "\n" not in text.lstrip()
@@ -45,7 +48,8 @@ def is_stream(text: str, whole: bool) -> bool | None:
 
 
 def _goes_on(text: str, end: int, stop: int, fault: str | None) -> bool:
-    """Whether a value is not the whole line that ends at ``end``: the next lines belong to it, or another value follows in the line."""
+    """Whether a value is not the complete line that ends at ``end``: it continues, or another value
+    follows in the line."""
     if fault is None and text[stop:end].strip().startswith(("{", "[", ",")):
         return True
     below = text[end:stop].strip()
@@ -60,7 +64,7 @@ def _after(text: str, at: int) -> int:
 
 
 def _decoder() -> Callable[[str, int], tuple[int, str | None]]:
-    """What tells where the value at a place of a text ends, or where it is wrong, and what is wrong."""
+    """Finds where the value at a place of a text ends, or where and why it is wrong."""
     raw = json.JSONDecoder(parse_int=str, parse_float=str, object_pairs_hook=lambda _: None).raw_decode
 
     def decode(text: str, at: int) -> tuple[int, str | None]:
@@ -75,7 +79,7 @@ def _decoder() -> Callable[[str, int], tuple[int, str | None]]:
 
 
 class _Stream:
-    """The text that is still to be split, and where in it the next value is looked for."""
+    """The text still to be split, and where in it the next value is searched."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -97,7 +101,7 @@ class _Stream:
             yield "["
 
     def _skip(self) -> bool:
-        """Moves to where the next value begins. False: there is none."""
+        """Moves to where the next value begins. False if there is no more."""
         while True:
             begin = self._at
             self._at = _after(self._text, begin)
@@ -129,7 +133,7 @@ class _Stream:
         return found + 1
 
     def _read(self) -> bool:
-        """Reads on, at least as much as there is still, and drops what was split. False: there is no more."""
+        """Reads on, at least as much as is left, and drops what was split. False at the end."""
         if self._ended:
             return False
         left = self._text[self._at :]

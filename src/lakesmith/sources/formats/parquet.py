@@ -1,7 +1,7 @@
 """The schema in the footer of a Parquet file, in the types that Spark reads it with.
 
-The mapping is that of Spark's ``ParquetToSparkSchemaConverter``: unsigned integers get the next wider type, INT96 is a
-timestamp, and a timestamp is one with or without time zone as the file says.
+The mapping is that of Spark's ``ParquetToSparkSchemaConverter``: unsigned integers get the next wider type,
+INT96 is a timestamp, and a timestamp has a time zone or not, as the file says.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ _TYPES = {
     "binary": "binary",
     "large_binary": "binary",
     "date32[day]": "date",
-    # What only Arrow tells apart; in the file they are the same as the ones above.
+    # Only Arrow distinguishes these; in the file they are the same as the ones above.
     "string_view": "string",
     "binary_view": "binary",
     "extension<arrow.json>": "string",
-    # A column of nothing but nulls: it says of no type (the logical type UNKNOWN) that it is one.
+    # A column of nothing but nulls (the logical type UNKNOWN).
     "null": "void",
 }
 
 
 def read_parquet_shape(path: LandingFile) -> FileShape:
-    """The shape of one file. Raises UnreadableFile LS422 when it is not a whole Parquet file, and OSError."""
+    """Returns the shape of one file. Raises UnreadableFile LS422 if it is not a complete Parquet file, and
+    OSError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -61,11 +62,12 @@ def read_parquet_shape(path: LandingFile) -> FileShape:
 
 
 class _NoType(Exception):
-    """Spark has no type for one of Arrow's."""
+    """Spark has no type for an Arrow type."""
 
 
 def _spark_type(kind: Any, int96: bool) -> str | None:
-    """The Spark SQL type of an Arrow type; None where Spark has none. ``int96``: the file has such timestamps."""
+    """Returns the Spark SQL type of an Arrow type, None if Spark has none. ``int96``: the file has such
+    timestamps."""
     try:
         return _sql_type(kind, int96).text
     except _NoType:
@@ -124,7 +126,8 @@ def _read_pages(path: LandingFile) -> None:
 
 
 def _damaged(error: Exception) -> UnreadableFile:
-    """What Arrow says of a damaged file. Raises OSErrors that have a number: these are the system's (gone, not allowed)."""
+    """Arrow's error for a damaged file. Raises OSErrors that have a number: the system's (gone, no
+    permission)."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error
     found = str(error).partition(". ")[0]

@@ -23,5 +23,5 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
 
 
 def landing_format(source: Source) -> LandingFormat:
-    """The format of the source's files."""
+    """Returns the format of the source's files."""
     return LANDING_FORMATS[source.format]

@@ -29,7 +29,7 @@ _WIDE: Final = ("UTF-16", "UTF-32")
 
 
 def read_start(path: LandingFile, size: int) -> tuple[bytes, bool]:
-    """At most ``size`` bytes of the file's (decompressed) start, and whether that is all of it.
+    """Returns at most ``size`` bytes of the file's (decompressed) start, and whether that is all of it.
 
     Raises UnreadableFile LS422 for damaged and LS426 for unknown or unnamed compression, OSError.
     """
@@ -56,7 +56,7 @@ def read_start(path: LandingFile, size: int) -> tuple[bytes, bool]:
 
 
 def decode(data: bytes, encoding: str, whole: bool) -> str:
-    """The bytes as text, without a byte order mark; what cannot be decoded becomes U+FFFD, as in Spark.
+    """Returns the bytes as text, without a byte order mark; undecodable bytes become U+FFFD, as in Spark.
 
     Raises UnreadableFile LS425 for an unknown encoding, or a UTF-16 mark where another encoding is declared.
     """
@@ -78,17 +78,18 @@ def decode(data: bytes, encoding: str, whole: bool) -> str:
 
 
 def needs_stream(csv: CsvOptions) -> bool:
-    """True when lines cannot be told apart before parsing: line breaks in fields, or an encoding of wide characters."""
+    """Whether lines can be found only by parsing: line breaks in fields, or an encoding of wide
+    characters."""
     return csv.multiline or is_wide(csv)
 
 
 def is_wide(csv: CsvOptions) -> bool:
-    """True for an encoding of wide characters: the bytes of a line end are part of other characters, too."""
+    """Whether an encoding has wide characters: the bytes of a line end are part of other characters, too."""
     return csv.encoding.upper().startswith(_WIDE)
 
 
 def line_counter(before: int, comment: str = "") -> Callable[[LandingFile], int]:
-    """What counts the records of a file that are its lines: as ``count_lines``."""
+    """Makes a function that counts the records of a file that are its lines (``count_lines``)."""
 
     def count(path: LandingFile) -> int:
         with _unpacked(path) as stream:
@@ -100,7 +101,7 @@ def line_counter(before: int, comment: str = "") -> Callable[[LandingFile], int]
 def record_counter(
     split: Callable[[Iterable[str]], Iterator[str]], encoding: str
 ) -> Callable[[LandingFile], int]:
-    """What counts the records that ``split`` makes of a file's lines, which end in LF."""
+    """Makes a function that counts the records that ``split`` makes of a file's lines, which end in LF."""
 
     def count(path: LandingFile) -> int:
         with (
@@ -120,7 +121,7 @@ def _unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
 
 
 def count_lines(stream: IO[bytes], before: int, comment: bytes = b"") -> int:
-    """The lines that are not blank and do not begin with ``comment``, without the first ``before``."""
+    """Counts the lines that are not blank and do not begin with ``comment``, without the first ``before``."""
     total, first = 0, True
     for chunk in _whole_lines(stream):
         chunk = chunk.removeprefix(_BOM) if first else chunk
@@ -160,7 +161,7 @@ def _filled_lines(chunk: bytes, comment: bytes) -> int:
 
 
 def read_packed(path: LandingFile) -> None:
-    """Reads a compressed file to its end; any other is as whole as it is. Raises UnreadableFile LS422 and OSError."""
+    """Reads a compressed file to its end. Raises UnreadableFile LS422 and OSError."""
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return
@@ -188,7 +189,7 @@ def _decompressed(opener: Any, path: LandingFile, size: int) -> bytes:
 
 
 def _damaged(path: LandingFile, error: Exception) -> UnreadableFile:
-    """What is said of a file that does not unpack. Raises OSErrors that have a number: these are the system's, not a decompressor's."""
+    """The error of a file that does not unpack. Raises OSErrors that have a number: the system's."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error
     return UnreadableFile("LS422", "it is damaged", f"a whole {path.suffix} file", str(error))

@@ -1,1 +1,2 @@
-"""Topics in Kafka as sources: how brokers are reached, what a topic holds, and which of its records a batch takes."""
+"""Topics in Kafka as sources: how brokers are reached, what a topic holds, and the records a batch
+ingests."""

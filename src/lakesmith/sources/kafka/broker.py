@@ -1,4 +1,4 @@
-"""Asks brokers what a topic is now: its id, and what its partitions hold. Without a JVM, in milliseconds."""
+"""Asks brokers for a topic's id and the offsets of its partitions. Without a JVM, in milliseconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakesmith.sources.kafka.slices import Bounds, TopicState
 _SECONDS: Final = 8.0
 _LOOK_SECONDS: Final = 0.05
 _UNREACHABLE_FOR: Final = 5.0
-"""So many seconds after brokers did not answer, nobody waits for them again: a run asks for each table several times."""
+"""Seconds after a failure in which brokers are not asked again: a run asks for each table several times."""
 
 _QUIET: Final = logging.getLogger("lakesmith.kafka")
 _QUIET.setLevel(logging.CRITICAL + 1)
@@ -30,10 +30,10 @@ _failed: dict[str, tuple[float, Problem]] = {}
 
 
 def topic_state(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> TopicState:
-    """What the source's topic is now.
+    """Returns the present state of the source's topic.
 
-    Raises SourceError: LS312 no client is installed, LS460 nobody says how brokers are reached, LS461 they do not answer or refuse,
-    LS466 there is no such topic.
+    Raises SourceError: LS312 no client is installed, LS460 the connection is not declared, LS461 the brokers
+    do not answer or refuse, LS466 there is no such topic.
     """
     properties, known = connection_of(source, environment), f"{source.connection} {source.topic}"
     at, problem = _failed.get(known, (0.0, None))
@@ -49,7 +49,8 @@ def topic_state(source: KafkaSource, environment: Mapping[str, str] = os.environ
 
 
 def connection_of(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The properties to reach the brokers with, by librdkafka's names. Raises SourceError LS312 and LS460."""
+    """Returns the properties to reach the brokers with, by librdkafka's names. Raises SourceError LS312
+    and LS460."""
     if find_spec("confluent_kafka") is None:
         what = f"source {source.name!r} is a topic in Kafka, and the package confluent-kafka is not installed"
         hint = "pip install 'lakesmith[kafka]'"
@@ -64,7 +65,7 @@ def connection_of(source: KafkaSource, environment: Mapping[str, str] = os.envir
 
 
 def java_connection(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The same by the names that Java's client has. Raises as ``connection_of``."""
+    """Returns the same by the Java client's names. Raises as ``connection_of``."""
     try:
         return java_properties(connection_of(source, environment))
     except WrongConnection as error:
@@ -93,9 +94,9 @@ def _ask(source: KafkaSource, properties: Mapping[str, str]) -> TopicState:
             raise _no_topic(source) from error
         _clients.pop(known, None)
         if is_kept:
-            # What was wrong may have been wrong while nobody asked.
+            # An error may date from a time when nobody asked.
             return _ask(source, properties)
-        # A stack trace repeats what the client said.
+        # A stack trace repeats the client's message.
         raise _unreachable(source, error, secrets_of(properties)) from None
 
 
@@ -106,30 +107,31 @@ def _state(client: _Client, topic: str) -> TopicState:
     found = client.result(described[topic])
     numbers = [partition.id for partition in found.partitions]
     first, end = (_offsets(client, topic, numbers, at_end) for at_end in (False, True))
-    # As Kafka's own tools write it: in letters that may stand in a path.
+    # As Kafka's own tools write it: in letters that a path may have.
     topic_id = str(found.topic_id).replace("+", "-").replace("/", "_")
     return TopicState(topic_id, {it: Bounds(first[it], end[it]) for it in numbers})
 
 
 class _Client:
-    """A connection that is kept. What is wrong with it librdkafka tells beside its answers, which then only fail to come."""
+    """A connection that is kept. librdkafka reports its errors beside the answers, which then only fail to
+    come."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         from confluent_kafka.admin import AdminClient
 
         self._errors: list[Any] = []
         settings: dict[str, Any] = {**properties, "error_cb": self._errors.append}
-        # Without a logger of its own, what librdkafka has to say of brokers that are away goes to the screen.
+        # Without a logger of its own, librdkafka prints messages about unreachable brokers to the screen.
         self.admin = AdminClient(settings, logger=_QUIET)
 
     def result(self, future: Future[Any]) -> Any:
-        """What the future gives. Raises KafkaException, as soon as it is known that nothing will come, and TimeoutError."""
+        """The future's result. Raises KafkaException as soon as no answer can come, and TimeoutError."""
         from confluent_kafka import KafkaError, KafkaException
 
         until = time.monotonic() + _SECONDS + 1
         while not wait([future], _LOOK_SECONDS).done:
             self.admin.poll(0)
-            # The others say more than that all brokers are down.
+            # The other errors say more than that all brokers are down.
             final = [error for error in self._errors if error.code() == KafkaError._ALL_BROKERS_DOWN]
             said = [error for error in self._errors if error not in final]
             if final or any(error.code() == KafkaError._AUTHENTICATION for error in said):
@@ -155,7 +157,7 @@ def _offsets(client: _Client, topic: str, numbers: list[int], at_end: bool) -> d
 
 def _no_topic(source: KafkaSource) -> SourceError:
     what = f"source {source.name!r}: there is no topic {source.topic}"
-    hint = "make the topic, or mend its name; where it is there, this user may not see it"
+    hint = "create the topic, or correct its name; if it exists, this user may not see it"
     return SourceError(Problem("LS466", what, source.place, "a topic of this name", "none", hint))
 
 
@@ -163,7 +165,7 @@ def _unreachable(source: KafkaSource, error: Exception, secrets: tuple[str, ...]
     said = library_message(_in_words(error), (), secrets)
     what = f"source {source.name!r}: the brokers do not say what is in the topic {source.topic}"
     expected = f"an answer within {_SECONDS:g} s from those that {source.connection} names"
-    hint = "nothing was taken and nothing is lost; the next run asks again"
+    hint = "nothing was ingested and nothing is lost; the next run asks again"
     return SourceError(Problem("LS461", what, source.place, expected, said, hint))
 
 

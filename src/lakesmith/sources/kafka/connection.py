@@ -1,7 +1,8 @@
-"""How the brokers are reached: the text of an environment variable, as properties for librdkafka and for Spark's Java client. Pure.
+"""Parses the connection to brokers, an environment variable, into properties for librdkafka and Java's
+client. Pure.
 
-Names are librdkafka's, which say each thing once; Java's follow from them. What has no known counterpart is refused, so that the two
-never speak differently to one cluster.
+Names are librdkafka's; Java's follow from them. A name without a known counterpart is refused, so that both
+clients reach one cluster in the same way.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ _LOGINS: Final = {
 
 
 class WrongConnection(Exception):
-    """What is wrong with the text, without its values."""
+    """The connection's text is wrong; the message does not show its values."""
 
 
 def read_connection(text: str) -> dict[str, str]:
-    """The properties, by librdkafka's names. Raises WrongConnection."""
+    """Returns the properties, by librdkafka's names. Raises WrongConnection."""
     stripped = text.strip()
     if stripped.startswith("{"):
         found = _of_json(stripped)
@@ -66,12 +67,13 @@ def read_connection(text: str) -> dict[str, str]:
 
 
 def secrets_of(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that are never to be shown: where the name of a file should be, people put the certificate or the key itself."""
+    """Returns the values that are never shown: some people put the certificate or key where a file's name
+    belongs."""
     return tuple(value for name in _SECRET if (value := properties.get(name)))
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The same by the names that Java's client has. Raises WrongConnection for files that cannot be read."""
+    """Returns the same by the Java client's names. Raises WrongConnection for files that cannot be read."""
     java = {name: properties[name] for name in _SAME if name in properties}
     if properties.get("ssl.endpoint.identification.algorithm") == "none":
         java["ssl.endpoint.identification.algorithm"] = ""
@@ -95,7 +97,7 @@ def _of_json(text: str) -> dict[str, str]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise WrongConnection("it begins as a JSON object and is none") from error
+        raise WrongConnection("it begins as a JSON object but is not one") from error
     if not all(isinstance(value, str) for value in found.values()):
         raise WrongConnection("not all of its values are texts")
     return dict(found)
@@ -108,7 +110,7 @@ def _check(found: Mapping[str, str]) -> None:
         raise WrongConnection(f"{SERVERS} is no list of hosts and ports")
     for number, name in enumerate(found, 1):
         if name not in (*_SAME, *_OTHER):
-            # What stands there may be a secret: a line that was broken, or a password with a sign of equality.
+            # The text may be a secret: a line that was broken, or a password with an equals sign.
             known = ", ".join((*_SAME, *_OTHER))
             hint = did_you_mean(name, (*_SAME, *_OTHER))
             shown = repr(name) if hint and re.fullmatch(r"[a-z.]+", name) else f"its property {number}"

@@ -1,8 +1,9 @@
-"""Slices of a topic's partitions stand for files: what the ledger says of one, and which ones a batch takes. Pure.
+"""Slices of a topic's partitions stand for files: their lines in the ledger, and those that a batch ingests.
+Pure.
 
-A partition of a topic has one path for all times, with the topic's id in it, and the newest line of a path counts: so the ledger as it
-is pinned says how far each partition was taken, in one line each, however many batches there were. A rollback takes
-that back with the rows.
+A partition of a topic has one path for ever, with the topic's id in it, and the newest line of a path counts.
+So the pinned ledger says how far each partition was ingested, in one line each, however many batches there
+were. A rollback takes that back with the rows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The first offset that a partition has, and the one after its last record that can be read."""
+    """The first offset of a partition, and the one after its last record that can be read."""
 
     first: int
     end: int
@@ -30,7 +31,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic as it is. ``id``: what tells it from others of its name."""
+    """A topic. ``id`` distinguishes it from other topics of its name."""
 
     id: str
     partitions: Mapping[int, Bounds]
@@ -38,7 +39,7 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Records of a partition, from ``start`` up to and not with ``end``."""
+    """Records of a partition, from ``start`` up to but not including ``end``."""
 
     topic: str
     topic_id: str
@@ -47,13 +48,13 @@ class Slice:
     end: int
 
     def as_file(self) -> FileIdentity:
-        """How the ledger has it. The size is the number of offsets; of some there may be no record."""
+        """Returns its line in the ledger. The size is the number of offsets; some may have no record."""
         path = f"{KAFKA_PATH}{self.topic}@{self.topic_id}/{self.partition}"
         return FileIdentity(path, self.end - self.start, 0, etag=f"{self.start}-{self.end}")
 
 
 def slice_of(file: FileIdentity) -> Slice | None:
-    """The inverse of ``as_file``; None for a file that is no slice."""
+    """Reverts ``as_file``; None for a file that is not a slice."""
     if not is_slice(file.path):
         return None
     name, _, partition = file.path.removeprefix(KAFKA_PATH).rpartition("/")
@@ -68,7 +69,7 @@ def is_slice(path: str) -> bool:
 
 
 def choose_slices(source: KafkaSource, state: TopicState, ledger: LedgerView) -> FileChoice:
-    """What of the topic is to be taken, by how far the ledger says that each partition was."""
+    """Chooses what to ingest of the topic, given how far the ledger says that each partition was ingested."""
     taken = _taken(source, ledger)
     now = {found.partition: found.end for found in taken if found.topic_id == state.id}
     before = taken[-1].topic_id if taken and not now else None
@@ -84,7 +85,7 @@ def choose_slices(source: KafkaSource, state: TopicState, ledger: LedgerView) ->
 
 
 def _taken(topic: KafkaSource, ledger: LedgerView) -> list[Slice]:
-    """What was taken last of each partition of topics of this name, the oldest first."""
+    """The last slice of each partition of topics of this name, the oldest first."""
     entries = sorted((ledger[path] for path in ledger if is_slice(path)), key=lambda entry: entry.batch)
     found = (slice_of(entry.file) for entry in entries)
     return [each for each in found if each is not None and each.topic == topic.topic]
@@ -92,7 +93,7 @@ def _taken(topic: KafkaSource, ledger: LedgerView) -> list[Slice]:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """``now``: the next offset of each partition that was taken before; ``is_first``: nothing of the topic was ever."""
+    """``now``: the next offset of each partition that was ingested before; ``is_first``: the topic is new."""
 
     source: KafkaSource
     state: TopicState
@@ -100,7 +101,7 @@ class _Choice:
     is_first: bool
 
     def slices(self) -> list[Slice]:
-        """What a batch takes. With the records, where partitions without any begin; none where there is nothing to say."""
+        """The slices of a batch; with records, also where partitions without any begin."""
         found = [self._slice(number) for number in sorted(self.state.partitions)]
         moved = [each for each in found if each.start != self.now.get(each.partition, each.start)]
         # Later, the end would be another.
@@ -118,7 +119,7 @@ class _Choice:
         return Slice(self.source.topic, self.state.id, number, start, bounds.end)
 
     def problems(self) -> Iterator[Problem]:
-        """What stands against going on."""
+        """The problems that stop the batch."""
         missing = sorted(self.now.keys() - self.state.partitions.keys())
         if missing:
             yield self._problem(
@@ -129,7 +130,8 @@ class _Choice:
             if not self.source.skips_gone:
                 yield self._problem(
                     "LS463",
-                    "records that were not taken yet are gone: the topic keeps them for less time than passes between runs",
+                    "records that were not ingested are gone: the topic keeps them for less time than passes"
+                    " between runs",
                     "; ".join(f"partition {number} from offset {at}" for number, at, _ in gone[:_SHOWN]),
                     "; ".join(
                         f"partition {number} begins at {first}, {first - at} offsets are gone"
@@ -148,12 +150,15 @@ class _Choice:
             )
 
     def notes(self) -> Iterator[str]:
-        """What is said of what goes on nevertheless."""
+        """Notes on what continues nevertheless."""
         said = f"source {self.source.name!r}: partition"
         for number, at, first in self._gone():
             yield f"{said} {number}: offsets {at} to {first - 1} are gone and were not taken (on_gone: skip)"
         for number, at, end in self._short():
-            yield f"{said} {number} ends at {end}, and was taken up to {at}: it goes on at its end (on_gone: skip)"
+            yield (
+                f"{said} {number} ends at {end}, and was ingested up to {at}: it goes on at its end"
+                " (on_gone: skip)"
+            )
         new = [] if not self.now else sorted(self.state.partitions.keys() - self.now.keys())
         for number in (it for it in new if self.state.partitions[it].end > self.state.partitions[it].first):
             yield f"{said} {number} is new and taken from its beginning"
@@ -186,7 +191,8 @@ def _made_again(source: KafkaSource, state: TopicState, before: str) -> Problem:
 
 def _restarted(source: KafkaSource, before: str) -> str:
     return (
-        f"source {source.name!r}: topic {source.topic} was made again (its id was {before}); the new one is taken from its"
+        f"source {source.name!r}: topic {source.topic} was made again (its id was {before}); the new one is"
+        " taken from its"
         " beginning (on_recreated: restart)"
     )
 

@@ -1,1 +1,2 @@
-"""Tables in PostgreSQL: what changed in them becomes a landing file, which is taken as any other. Nothing here knows Spark."""
+"""Tables in PostgreSQL: their changes become landing files, which are ingested as any other. Without
+Spark."""

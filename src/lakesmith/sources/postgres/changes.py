@@ -1,4 +1,4 @@
-"""What differs between a table as it was read and as it is now. Pure."""
+"""The differences between a table as it was read and as it is now. Pure."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ INSERT: Final = "insert"
 UPDATE: Final = "update"
 DELETE: Final = "delete"
 NEWER: Final = "upsert"
-"""Of a row of which only the new value is known: the table is read by a growing column."""
+"""For a row of which only the new value is known: the table is read by a growing column."""
 
 FILE_TIME: Final = "%Y%m%dT%H%M%S.%fZ"
 
 
 class NotUniqueError(Exception):
-    """Two rows have the key that it carries."""
+    """Two rows have the same key, which it carries."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRow:
-    """A row as PostgreSQL writes it in JSON: objects of its key's columns and of all."""
+    """A row as PostgreSQL writes it in JSON: an object of its key's columns, and one of all."""
 
     key: str
     row: str
 
     @property
     def hash(self) -> str:
-        """What tells two values of a row apart, 24 hexadecimal digits."""
+        """Returns a hash of a row's values, 24 hexadecimal digits."""
         return hashlib.sha256(self.row.encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of a landing file. ``hash``: None of a row that is gone."""
+    """One line of a landing file. ``hash``: None for a row that is gone."""
 
     kind: str
     key: str
@@ -47,7 +47,7 @@ class Change:
     hash: str | None
 
     def line(self, at: datetime) -> str:
-        """The line: the row's own text, so that no number in it is read and written again."""
+        """Returns the line: the row's own text, so that no number in it is read and written again."""
         more = json.dumps({"_change": self.kind, "_read_at": at.isoformat(), "_row_key": self.key})
         return f"{self.row.rstrip()[:-1].rstrip()}, {more[1:]}"
 
@@ -55,9 +55,10 @@ class Change:
 def changes(
     before: Mapping[str, str | None], now: Iterable[ReadRow], table: PostgresSource
 ) -> Iterator[Change]:
-    """The changes from ``before`` (hashes by keys; None: the key was there, its values are not known) to the rows ``now``.
+    """Yields the changes from ``before`` to the rows ``now``. ``before`` maps keys to hashes; None: only the
+    key is known.
 
-    Where the whole table is read, keys that are not there any more are deletes; their rows have only the key's columns.
+    If the whole table is read, keys that are gone are deletes; their rows have only the key's columns.
     Raises NotUniqueError for two rows of one key.
     """
     seen: set[str] = set()
@@ -75,7 +76,8 @@ def changes(
 
 
 def next_time(now: datetime, newest: str | None) -> datetime:
-    """When changes are said to be seen: ``now``, and after those of the file ``newest`` whatever the clock says."""
+    """Returns the time of the changes: ``now``, or later than those of the file ``newest``, whatever the
+    clock says."""
     if newest is None:
         return now
     last = datetime.strptime(newest.removesuffix(".jsonl"), FILE_TIME).replace(tzinfo=UTC)

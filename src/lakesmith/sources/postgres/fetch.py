@@ -1,4 +1,4 @@
-"""Brings what changed in a table in PostgreSQL into a landing file of its source."""
+"""Writes the changes of a table in PostgreSQL to a landing file of its source."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from lakesmith.sources.postgres.reading import read_table
 _PATTERN: Final = "*.jsonl"
 
 Keys = Callable[[], Mapping[str, str | None]]
-"""The keys that are in the lake, for where nobody knows any more what was read."""
+"""Returns the keys that are in the lake, if nothing else knows what was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One source, and what is known of it. ``folder``: of its landing files; ``taken``: their names in the published ledger;
-    ``forgotten``: how many of them were forgotten by hand, with their rows."""
+    """One source and its state. ``folder``: of its landing files; ``taken``: their names in the published
+    ledger; ``forgotten``: how many of them were forgotten by command, with their rows."""
 
     table: TableName
     source: PostgresSource
@@ -44,9 +44,9 @@ class Fetch:
 
 
 def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
-    """Writes a landing file of what changed since the last one, if anything did and all others are taken.
+    """Writes a landing file of the changes since the last one, if there are any and all others are ingested.
 
-    Raises SourceError LS438 where the table cannot be read, LS439 where nobody says how to reach it.
+    Raises SourceError LS438 if the table cannot be read, LS439 if its connection is not declared.
     """
     settings = task.source
     if _waiting(task):
@@ -65,14 +65,14 @@ def fetch(task: Fetch, environment: Mapping[str, str], now: datetime) -> None:
     except Exception as error:
         if not _is_of_psycopg(error):
             raise
-        # A stack trace repeats what the client said.
+        # A stack trace repeats the client's message.
         raise _unreadable(task, error, url) from None
 
 
 def require_readable(
     table: TableName, source: PostgresSource, environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Raises SourceError LS312, LS438 or LS439 where the table in PostgreSQL cannot be read; nothing is taken."""
+    """Raises SourceError LS312, LS438 or LS439 if the table in PostgreSQL cannot be read; ingests nothing."""
     task = Fetch(table, source, Path(), frozenset(), dict)
     url = _url(task, environment)
     try:
@@ -85,7 +85,7 @@ def require_readable(
 
 
 def _waiting(task: Fetch) -> bool:
-    """Whether there is a file that no batch has taken yet; those that were taken are removed."""
+    """Whether there is a file that no batch has ingested yet; ingested ones are removed."""
     waiting = False
     for file in task.folder.glob(_PATTERN):
         if file.name in task.taken:
@@ -96,7 +96,8 @@ def _waiting(task: Fetch) -> bool:
 
 
 def _position(task: Fetch, newest: str | None) -> Position | None:
-    """What was read, if the lake has just that: a rolled back table, or another folder, is read against the lake."""
+    """What was read, if the lake has just that; a rolled back table, or another folder, is compared with
+    the lake."""
     found = load_position(task.folder)
     fits = (_of(task.source), newest, task.forgotten)
     return found if found is not None and (found.of, found.file, found.forgotten) == fits else None
@@ -105,7 +106,7 @@ def _position(task: Fetch, newest: str | None) -> Position | None:
 def _of(settings: PostgresSource) -> str:
     """The settings that decide what is read."""
     key, columns = settings.key, settings.columns
-    # The zero is where the interval of reading stood, which decides nothing.
+    # The zero is a former interval of reading, which decides nothing.
     said = [settings.connection, settings.table, columns, key, 0.0, settings.growing, settings.overlap]
     return json.dumps([*said, settings.binary] if settings.binary else said)
 
@@ -115,7 +116,7 @@ def _read(task: Fetch, before: Position, url: str, at: datetime, now: float) -> 
     task.folder.mkdir(parents=True, exist_ok=True)
     name = f"{at.strftime(FILE_TIME)}.jsonl"
     with read_table(url, settings, before.bound) as reading:
-        # By a growing column only what is in reach of the next reading has to be known.
+        # By a growing column only the rows within the next reading's reach have to be known.
         found = _Written({} if settings.growing else dict(before.rows))
         now_there = found.seen(reading.rows) if settings.growing else reading.rows
         _write(task.folder, name, found.lines(changes(before.rows, now_there, settings), at))
@@ -128,13 +129,13 @@ def _read(task: Fetch, before: Position, url: str, at: datetime, now: float) -> 
 
 @dataclass
 class _Written:
-    """The rows as they are with the changes that went by."""
+    """The rows with the changes, as they are read."""
 
     rows: dict[str, str | None]
     changed: int = 0
 
     def seen(self, rows: Iterator[ReadRow]) -> Iterator[ReadRow]:
-        """The rows, which are remembered, changed or not."""
+        """The rows, which are recorded, changed or not."""
         for row in rows:
             self.rows[row.key] = row.hash
             yield row
@@ -150,7 +151,7 @@ class _Written:
 
 
 def _write(folder: Path, name: str, lines: Iterator[str]) -> None:
-    """The file as a whole and on the disk; none without a line."""
+    """The file, complete and on the disk; None without a line."""
     beside = folder / f".{name}.tmp"
     try:
         with beside.open("w", encoding="utf-8") as file:
@@ -180,7 +181,7 @@ def _url(task: Fetch, environment: Mapping[str, str]) -> str:
 
 
 def _is_of_psycopg(error: Exception) -> bool:
-    """Psycopg resolves the names of hosts by itself, and Python refuses some as no text of IDNA."""
+    """Psycopg resolves host names by itself, and Python refuses some as invalid IDNA."""
     return isinstance(error, UnicodeError) or any(
         kind.__module__.split(".")[0] == "psycopg" for kind in type(error).__mro__
     )
@@ -189,13 +190,13 @@ def _is_of_psycopg(error: Exception) -> bool:
 def _unreadable(task: Fetch, error: Exception, url: str) -> SourceError:
     said = library_message(str(error).strip(), [] if _is_of_a_statement(error) else [url])
     what = f"{task.source.table}, from which {task.table} comes, cannot be read from PostgreSQL"
-    hint = "the lake stays as it was last read; the next run tries again"
+    hint = "the lake keeps what was read last; the next run tries again"
     hint = f"{hint}; in {task.source.connection}, {ENCODE}" if said == WITHHELD else hint
     return SourceError(Problem("LS438", what, task.source.place, found=said, hint=hint))
 
 
 def _is_of_a_statement(error: Exception) -> bool:
-    """Whether a server answered: what it says of a statement does not come from the address."""
+    """Whether a server answered: its words about a statement do not contain the address."""
     state = str(getattr(error, "sqlstate", None) or "08")
     return not state.startswith(("08", "28", "3D"))
 

@@ -1,12 +1,15 @@
 """A column that grows with each change of a row, and where the next reading by it begins.
 
-A row may have a value that never was, such as a time in 2056 or a mistyped number. It must not move the bound past the changes to come:
+A row may have a value out of all order, such as a time in 2056 or a mistyped number. It must not move the
+bound past the changes to come:
 
-- A time counts only up to the server's clock. For a type without a zone that is the clock in the time zone of the connecting role.
-- A number has no clock. The bound lies below the ``_ISLANDS`` greatest groups of values, each more than the overlap above the next value.
-  So a few numbers that are far beyond the others leave the bound below the others.
+- A time counts only up to the server's clock. For a type without a zone that is the clock in the time zone of
+  the connecting role.
+- A number has no clock. The bound lies below the ``_ISLANDS`` greatest groups of values, each more than the
+  overlap above the next value. So a few numbers that are far beyond the others leave the bound below the
+  others.
 
-What lies beyond the bound is read again at each reading, and so is a row whose value is NULL.
+Rows beyond the bound are read again at each reading, and so are rows whose value is NULL.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ _CLOCKS: Final[dict[str, LiteralString]] = {
 
 @dataclass(frozen=True)
 class Growing:
-    """The column as PostgreSQL has it. ``kind``: its type without a precision; ``zone``: the time zone of the connecting role."""
+    """The column in PostgreSQL. ``kind``: its type without a precision; ``zone``: the time zone of the
+    connecting role."""
 
     connection: psycopg.Connection[Any]
     table: PostgresSource
@@ -49,12 +53,13 @@ class Growing:
     zone: str
 
     def where(self, bound: str | None) -> sql.Composable:
-        """The condition of the rows to read: from ``bound`` on, and those without a value; all, if the bound cannot be right any more."""
+        """Returns the condition of the rows to read: from ``bound`` on, and those without a value; all, if
+        the bound is stale."""
         condition = "({column} >= {value} OR {column} IS NULL)" if bound and self._can_be(bound) else "true"
         return self._sql(condition, bound)
 
     def next_bound(self) -> tuple[str | None, str | None]:
-        """Where the next reading begins (None: at the beginning), and what to say of rows that are beyond all that counts."""
+        """Returns where the next reading begins (None: at the beginning), and a note on rows beyond it."""
         if self.kind in _NUMBERS:
             return self._bound_of_numbers()
         clock = _CLOCKS.get(self.kind, "NULL")
@@ -91,13 +96,14 @@ class Growing:
         return format(value, "f")
 
     def _can_be(self, bound: str) -> bool:
-        """Whether ``bound`` is not beyond the clock; of a number, whether a row reaches it: the row that had set it may have been corrected."""
+        """Whether ``bound`` is not beyond the clock; for a number, whether a row reaches it: its row may
+        have been corrected."""
         if self.kind in _NUMBERS:
             return bool(self._one("SELECT coalesce(max({column}) >= {value}, true) FROM {table}", bound))
         return self.kind not in _CLOCKS or bool(self._one("SELECT {value} <= " + _CLOCKS[self.kind], bound))
 
     def _ahead(self, condition: LiteralString, value: str | None, beyond: str) -> str | None:
-        """The note of the rows that fulfil the condition; None without any."""
+        """The note on the rows that fulfil the condition; None without any."""
         asked = "SELECT count(*), CAST(max({column}) AS text) FROM {table} WHERE " + condition
         count, greatest = self.connection.execute(self._sql(asked, value)).fetchone() or (0, None)
         if not count:
@@ -130,24 +136,27 @@ class Growing:
 
 
 def growing_of(connection: psycopg.Connection[Any], table: PostgresSource) -> Growing | None:
-    """The table's growing column, None without one. To be asked before the session's time zone is set."""
+    """Returns the table's growing column, None without one. To be called before the session's time zone is
+    set."""
     from psycopg import sql
 
     if table.growing is None:
         return None
     statement = sql.SQL(
-        "SELECT format_type(CASE WHEN typtype = 'd' THEN typbasetype ELSE atttypid END, NULL), current_setting('TimeZone')"
-        " FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid WHERE attrelid = {}::regclass AND attname = {}"
+        "SELECT format_type(CASE WHEN typtype = 'd' THEN typbasetype ELSE atttypid END, NULL),"
+        " current_setting('TimeZone')"
+        " FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid"
+        " WHERE attrelid = {}::regclass AND attname = {}"
     )
     name = name_of(table).as_string(connection)
     found = connection.execute(statement.format(sql.Literal(name), sql.Literal(table.growing))).fetchone()
-    # Without such a column PostgreSQL itself says so, of the statement that names it.
+    # Without such a column PostgreSQL itself refuses the statement that names it.
     kind, zone = found or ("text", "UTC")
     return Growing(connection, table, table.growing, kind, zone)
 
 
 def name_of(table: PostgresSource) -> sql.Identifier:
-    """The table's name, quoted."""
+    """Returns the table's name, quoted."""
     from psycopg import sql
 
     return sql.Identifier(*table.table.split("."))

@@ -1,4 +1,5 @@
-"""Up to where a table in PostgreSQL was read: kept beside the landing files, and made anew from the lake where it is lost."""
+"""How far a table in PostgreSQL was read: kept beside the landing files, rebuilt from the lake if it is
+lost."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ _FILE: Final = ".position.json"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What was read. ``file``: the newest landing file, whose rows are the last that ``rows`` (hashes by keys) know of.
+    """What was read. ``file``: the newest landing file, whose rows are the last in ``rows`` (key -> hash).
 
-    ``bound``, ``ahead``: see ``reading.Reading``. ``of``: the settings that it was read with; ``forgotten``: how many files had been forgotten by hand.
+    ``bound``, ``ahead``: see ``reading.Reading``. ``of``: the settings of the reading; ``forgotten``: how
+    many files had been forgotten by command.
     """
 
     of: str
@@ -29,7 +31,7 @@ class Position:
 
 
 def load_position(folder: Path) -> Position | None:
-    """The position that is kept in the folder; None where there is none that can be read."""
+    """Returns the position that is kept in the folder; None if no readable one is."""
     try:
         data = json.loads((folder / _FILE).read_bytes())
         return Position(**data)
@@ -38,23 +40,24 @@ def load_position(folder: Path) -> Position | None:
 
 
 def notes_of(folder: Path) -> tuple[str, ...]:
-    """What is to be said of the last reading."""
+    """Returns notes on the last reading."""
     position = load_position(folder)
     return (position.ahead,) if position is not None and position.ahead is not None else ()
 
 
 def save_position(folder: Path, position: Position) -> None:
-    """Keeps it, at once and as a whole."""
+    """Writes it, at once."""
     write_whole(folder / _FILE, json.dumps(asdict(position), separators=(",", ":")))
 
 
 def touch_position(folder: Path, now: float) -> None:
-    """Says that the table was read at ``now``, in seconds since the epoch."""
+    """Records that the table was read at ``now``, in seconds since the epoch."""
     os.utime(folder / _FILE, (now, now))
 
 
 def seconds_since_read(folder: Path, now: float) -> float:
-    """How long ago that was said; ``now``: seconds since the epoch. A time in the future is long ago: the clock was set back."""
+    """Returns the seconds since the last reading, at ``now``. A time in the future is long ago: the clock
+    was set back."""
     try:
         passed = now - (folder / _FILE).stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""Reads a table in PostgreSQL at one instant, row by row, as the JSON that PostgreSQL itself writes."""
+"""Reads a table in PostgreSQL at one instant, row by row, as the JSON that PostgreSQL writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _ROWS_AT_ONCE: Final = 10_000
 class Reading:
     """The rows of a table at one instant.
 
-    ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: what to say of rows that are beyond it.
+    ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: a note on
+    rows beyond it.
     """
 
     rows: Iterator[ReadRow]
@@ -34,7 +35,7 @@ class Reading:
 
 @contextmanager
 def read_table(url: str, table: PostgresSource, bound: str | None) -> Iterator[Reading]:
-    """The rows of the table, all of one transaction; those below ``bound`` are left out. Raises psycopg.Error."""
+    """Yields the rows of the table from ``bound`` on, all of one transaction. Raises psycopg.Error."""
     import psycopg
     from psycopg import sql
 
@@ -43,7 +44,7 @@ def read_table(url: str, table: PostgresSource, bound: str | None) -> Iterator[R
         connection.read_only = True
         connection.execute(f"SET LOCAL statement_timeout = '{_STATEMENT_SECONDS}s'")
         growing = growing_of(connection, table)
-        # What a session shows values by must not be what an owner of the role has set.
+        # The settings that format values must not be the ones that an owner of the role has set.
         connection.execute("SET LOCAL timezone = 'UTC'")
         connection.execute("SET LOCAL extra_float_digits = 1")
         if growing is None:
@@ -63,7 +64,8 @@ def _rows(
 
 
 def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
-    """Key and row of each row as JSON. An alias must not be the name of a column, which PostgreSQL would take instead."""
+    """Key and row of each row as JSON. An alias must not be the name of a column, which PostgreSQL would
+    take instead."""
     from psycopg import sql
 
     parts = [sql.Identifier(f"_lakesmith_{name}") for name in ("key", "row")]
@@ -76,7 +78,7 @@ def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
 
 
 def _value(column: str, table: PostgresSource) -> sql.Composable:
-    """A column's value; bytes as JSON has them elsewhere, in Base64 and one line."""
+    """A column's value; bytes in Base64 in one line, as JSON has them elsewhere."""
     from psycopg import sql
 
     value = sql.Identifier(THERE, column)

@@ -63,7 +63,7 @@ def test_certificates_in_javas_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"bootstrap.servers": secret}', "it begins as a JSON object and is none"),
+        ('{"bootstrap.servers": secret}', "it begins as a JSON object but is not one"),
         ('{"bootstrap.servers": 1}', "not all of its values are texts"),
         ("sasl.password=secret", "it has no bootstrap.servers"),
         ("bootstrap.servers=a\nsasl.pasword=secret", "'sasl.pasword' is none of "),
