@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,8 +21,6 @@ from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, 
 from lakesmith.plan.held import stays_held
 from lakesmith.plan.losses import with_approval
 from lakesmith.plan.planner import plan_derived, plan_sourced
-from lakesmith.plan.python_chance import asked_besides
-from lakesmith.plan.python_shape import why_not_row_wise
 from lakesmith.plan.query import Query
 from lakesmith.plan.refusals import with_refusals
 from lakesmith.plan.settings import with_structure
@@ -184,6 +182,7 @@ def around(node: Node, project: Project) -> Around:
     return Around(modules, dict(project.target.spark), begins)
 
 
+UNDECLARED: Final = "its Python may use a clock, chance or files: it does not declare deterministic: true"
 _BY_WATERMARK: Final = "emit: closed publishes windows by a watermark, which any new row can move"
 
 
@@ -210,11 +209,9 @@ def _from_a_snapshot_on(table: TableDefinition, query: Query, name: str) -> Quer
 def _shaped(node: Node, besides: Around) -> Query:
     fingerprint = definition_fingerprint(node.definition, besides)
     if node.analysis is None:
-        hidden = _hidden_reads(node, besides.modules) or asked_besides_inputs(
-            node.definition, besides.modules
-        )
-        why_not = "it reads several tables" if len(node.inputs) != 1 else hidden
-        return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=hidden)
+        unknown = None if node.definition.trusts_python else UNDECLARED
+        why_not = "it reads several tables" if len(node.inputs) != 1 else unknown
+        return Query(node.inputs, False if why_not else None, fingerprint, why_not or "", not_by_keys=unknown)
     shape, against, named = node.analysis.shape, node.analysis.not_by_keys, node.analysis.named
     if node.definition.emit is not None:
         return Query(
@@ -234,25 +231,3 @@ def _shaped(node: Node, besides: Around) -> Query:
         return Query(node.inputs, True, fingerprint, computed=named, named=named, lookups=lookups)
     reason = shape.reason or "it is a UNION ALL"
     return Query(node.inputs, False, fingerprint, reason, computed=named, named=named, not_by_keys=against)
-
-
-def _hidden_reads(node: Node, modules: Mapping[str, str]) -> str | None:
-    """What a Python table's text does that Spark's plan of its result does not show, so that it is not even tried."""
-    query = node.definition.query
-    return _seen_in(query, modules, why_not_row_wise) if isinstance(query, PythonQuery) else None
-
-
-def asked_besides_inputs(table: TableDefinition, modules: Mapping[str, str]) -> str | None:
-    """What a Python table asks besides its inputs, by its text and that of its modules, unless its author says that it does not
-    matter.
-    """
-    if table.trusts_python or not isinstance(table.query, PythonQuery):
-        return None
-    return _seen_in(table.query, modules, asked_besides)
-
-
-def _seen_in(
-    query: PythonQuery, modules: Mapping[str, str], judge: Callable[[str], str | None]
-) -> str | None:
-    imported = (f"{why} of {name}" for name, source in modules.items() if (why := judge(source)))
-    return judge(query.source) or next(imported, None)

@@ -142,6 +142,7 @@ def _python(query: Query) -> tuple[str | None, str | None]:
 
 
 _BETTER: Final = {
+    "deterministic: true": "deterministic: true, if its rows depend on its inputs alone",
     "emit: closed": "a table of the same windows without emit, which this one reads",
     "one row for all rows": "group by something, if only by day, and add up in the query that reads it",
     "LIMIT": "rank by key instead: row_number() OVER (PARTITION BY ... ORDER BY ...) and a condition on it",

@@ -12,9 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.decide import asked_besides_inputs
+from lakesmith.execute.decide import UNDECLARED
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.modules import project_modules
 from lakesmith.execute.verify import (
     RowDifference,
     Verdict,
@@ -104,15 +103,13 @@ def verify_table(batch: Batch) -> Verification:
 
 
 def _chance(batch: Batch, frame: DataFrame) -> str | None:
-    """What of the clock or of chance the query asks, by its text or by Spark's plan: ``timestamp 'now'`` is none in that any more."""
+    """Returns why the query may give other rows each time: its text, as ``timestamp 'now'`` is not in Spark's plan, or that plan."""
     query = batch.step.table.query
-    if isinstance(query, PythonQuery):
-        modules = project_modules(query, batch.project.root)
-        if (asked := asked_besides_inputs(batch.step.table, modules)) is not None:
-            return asked
-    told = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
-    called = told[0].name if told else chance_in(analysed(frame))
-    return None if called is None else f"its query calls {called}"
+    named = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
+    called = named[0].name if named else chance_in(analysed(frame))
+    if called is not None:
+        return f"its query calls {called}"
+    return UNDECLARED if isinstance(query, PythonQuery) and not query.deterministic else None
 
 
 def _in_comparable(frame: DataFrame, kinds: Mapping[str, DataType]) -> DataFrame:

@@ -32,6 +32,7 @@ FILES = {
         def names(bronze__orders):
             return called(bronze__orders)
         """,
+    "tables/silver/names.yaml": "deterministic: true\n",
     MODULE: """
         from pyspark.sql import functions as F
 

@@ -32,6 +32,9 @@ FILES = {
         def py_rows(bronze__orders):
             return bronze__orders.where("amount > 10").select("id", (F.col("amount") + 1).alias("more"))
         """,
+    "tables/silver/py_rows.yaml": "deterministic: true\n",
+    "tables/silver/py_grouped.yaml": "deterministic: true\n",
+    "tables/silver/py_peeking.yaml": "deterministic: true\n",
     PYTHON.format("py_grouped"): """
         from pyspark.sql import functions as F
 
@@ -62,7 +65,8 @@ FILES = {
         def py_two(orders, cities):
             return orders.join(cities, "city", "left").select("id", "country")
         """,
-    "tables/silver/py_two.yaml": "inputs: {orders: bronze.orders, cities: bronze.cities}\n",
+    "tables/silver/py_two.yaml": "inputs: {orders: bronze.orders, cities: bronze.cities}\n"
+    "deterministic: true\n",
     "tables/gold/joined.sql": """
         SELECT o.id, c.country FROM silver.big o LEFT JOIN bronze.cities c ON o.city = upper(c.city)
         """,
@@ -120,8 +124,8 @@ APPENDED = {
     "silver.py_udf_told",
 }
 REASONS = {
-    "silver.py_udf": "whose result is not fixed by the row",
-    "silver.py_peeking": "it uses first at line 4",
+    "silver.py_udf": "it does not declare deterministic: true",
+    "silver.py_peeking": "its function has Spark compute something while it is called",
     "gold.joined": "rows of silver.big changed",
     "gold.ranked": "no column of its result tells which rows a change reaches",
     "gold.by_city": "rows of bronze.orders changed",

@@ -102,7 +102,7 @@ PAIRS_IN_SQL = {
     " ON a.customer = b.customer AND a.id <> b.id"
 }
 PAIRS_IN_PYTHON = {
-    "tables/gold/pairs.yaml": "inputs: {one: silver.orders, two: silver.orders}\n",
+    "tables/gold/pairs.yaml": "inputs: {one: silver.orders, two: silver.orders}\ndeterministic: true\n",
     "tables/gold/pairs.py": "def pairs(one, two):\n"
     "    two = two.selectExpr('id AS other', 'customer')\n"
     "    joined = one.join(two, (one.customer == two.customer) & (one.id != two.other), 'left')\n"
@@ -208,7 +208,7 @@ def elsewhere(silver__orders: DataFrame) -> DataFrame:
 
 
 def test_a_python_table_is_refreshed_by_keys(shop: ProjectHarness) -> None:
-    shop.write({"tables/gold/by_item.py": BY_ITEM})
+    shop.write({"tables/gold/by_item.py": BY_ITEM, "tables/gold/by_item.yaml": "deterministic: true\n"})
     names = ("bronze.*", "silver.*", "gold.by_item")
     dice = random.Random(3)
     for number, tables in enumerate([("orders", "customers"), ("orders",), ("customers",)], start=1):
@@ -288,7 +288,7 @@ def sessions(silver__orders: DataFrame) -> DataFrame:
 
 def test_session_windows_are_computed_as_a_whole(shop: ProjectHarness) -> None:
     """Spark's plan of them looks like groups by a column of the row, and two of them may become one."""
-    shop.write({"tables/gold/sessions.py": SESSIONS})
+    shop.write({"tables/gold/sessions.py": SESSIONS, "tables/gold/sessions.yaml": "deterministic: true\n"})
     names = ("bronze.*", "silver.*", "gold.sessions")
     header = "id,seq,op,customer,item,amount,sold\n"
     early = "1,1,I,1,a,1.00,2024-06-03 00:00:00\n2,1,I,1,a,1.00,2024-06-03 00:30:00\n"

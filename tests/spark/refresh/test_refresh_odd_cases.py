@@ -182,7 +182,8 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
         shop.write(
             {
                 f"tables/gold/{name}.py": source,
-                f"tables/gold/{name}.yaml": "inputs: {a: bronze.a, b: bronze.b}\n",
+                f"tables/gold/{name}.yaml": "inputs: {a: bronze.a, b: bronze.b}\n"
+                f"deterministic: {'false' if name == 'dated' else 'true'}\n",
             }
         )
     land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,", "2,y,9,,,2024-06-03 10:10:00,")
@@ -324,7 +325,10 @@ def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
 def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: ProjectHarness) -> None:
     joined = "def pairs(one, two):\n    return one.join(two, one.n == two.id).select(one.id, two.k)\n"
     shop.write(
-        {"tables/gold/pairs.py": joined, "tables/gold/pairs.yaml": "inputs: {one: bronze.a, two: bronze.a}\n"}
+        {
+            "tables/gold/pairs.py": joined,
+            "tables/gold/pairs.yaml": "inputs: {one: bronze.a, two: bronze.a}\ndeterministic: true\n",
+        }
     )
     land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,", "2,y,1,,,2024-06-03 10:10:00,")
     shop.must_run("bronze.a", "gold.pairs")

@@ -55,7 +55,7 @@ def test_arrival_settles_ties_through_any_query_that_it_passes(
     shop.write({f"tables/silver/{name}.sql": query for name, query in THROUGH.items()})
     shop.write({f"tables/silver/{name}.yaml": settings for name in THROUGH})
     python = "def py(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
-    shop.write({"tables/silver/py.py": python, "tables/silver/py.yaml": settings})
+    shop.write({"tables/silver/py.py": python, "tables/silver/py.yaml": f"{settings}deterministic: true\n"})
     names = [f"silver.{name}" for name in (*THROUGH, "py")]
     land(shop, "names", 1, "1,0,one,")
     land(shop, "b", 1, "4,10,z,I")
@@ -100,7 +100,12 @@ def test_where_arrival_is_not_known_maps_settle_ties_as_well(
     """
     python = python.replace("bronze__a", "silver__plain")
     shop.write({"tables/silver/plain.sql": "SELECT id, at, v FROM bronze.a"})
-    shop.write({"tables/silver/t.py": python, "tables/silver/t.yaml": KEYED + f"history: {history}\n"})
+    shop.write(
+        {
+            "tables/silver/t.py": python,
+            "tables/silver/t.yaml": f"{KEYED}history: {history}\ndeterministic: true\n",
+        }
+    )
     land(shop, "a", 1, f"1,5,{first},")
     shop.must_run()
     land(shop, "a", 2, f"1,5,{then},")
@@ -119,7 +124,12 @@ def test_of_two_versions_out_of_one_row_the_greatest_values_win(
     shop: ProjectHarness, v: str, w: str, history: str
 ) -> None:
     both = "SELECT id, at, v FROM bronze.a UNION ALL SELECT id, at, w FROM bronze.a"
-    shop.write({"tables/silver/t.sql": both, "tables/silver/t.yaml": KEYED + f"history: {history}\n"})
+    shop.write(
+        {
+            "tables/silver/t.sql": both,
+            "tables/silver/t.yaml": f"{KEYED}history: {history}\ndeterministic: true\n",
+        }
+    )
     land(shop, "a", 1, f"1,5,{v},{w}")
     shop.must_run()
     land(shop, "a", 2, f"2,5,{w},{v}")
@@ -214,7 +224,7 @@ def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
         if arrival
         else {"tables/silver/t.py": python}
     )
-    settings = "key: [Id]\nlatest_by: [At]\ndelete_when: w = 'D'\n"
+    settings = "key: [Id]\nlatest_by: [At]\ndelete_when: w = 'D'\n" + "deterministic: true\n" * (not arrival)
     shop.write({**query, "tables/silver/t.yaml": settings})
     land(shop, "a", 1, "1,5,p,", "2,5,p,", "3,1,gone,D")
     shop.must_run()

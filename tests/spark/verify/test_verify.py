@@ -125,7 +125,7 @@ def test_what_chance_makes_cannot_be_verified(
         return
     assert found.verdict is Verdict.SKIPPED
     said = (
-        "it uses now at line 5, which differs from run to run"
+        "its Python may use a clock, chance or files: it does not declare deterministic: true"
         if called == "now"
         else f"its query calls {called}"
     )

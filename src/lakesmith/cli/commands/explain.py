@@ -252,8 +252,6 @@ def _rules(explained: Explained) -> Iterator[str]:
 
 def _notes(explained: Explained) -> Iterator[str]:
     yield from explained.node.notes
-    if isinstance(explained.table.query, PythonQuery) and not explained.table.query.deterministic:
-        yield "its Python is taken to give the same rows for the same input: a clock or chance in it breaks that"
     yield from explained.status.notes
     if explained.ties is not None and explained.ties not in explained.status.notes:
         yield explained.ties

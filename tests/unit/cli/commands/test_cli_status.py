@@ -266,13 +266,23 @@ def test_explain_a_python_table(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/gold/names.py").write_text(
         "def build(orders):\n    return orders.select('customer_id')\n"
     )
-    (shop.root / "tables/gold/names.yaml").write_text("inputs: {orders: bronze.orders}\nfunction: build\n")
+    (shop.root / "tables/gold/names.yaml").write_text(
+        "inputs: {orders: bronze.orders}\nfunction: build\ndeterministic: true\n"
+    )
     said = cli("explain", "gold.names", "--project", shop.root).out
     assert "append: the query runs over the rows that are new in bronze.orders" in said
     assert "not certain: it is Python" in said
-    assert "inputs    orders: bronze.orders" in said
-    assert "function  build in tables/gold/names.py" in said
+    assert "inputs         orders: bronze.orders" in said
+    assert "function       build in tables/gold/names.py" in said
     assert "not built yet" in said
+
+
+def test_explain_a_python_table_that_declares_nothing(cli: Cli, shop: Shop) -> None:
+    (shop.root / "tables/gold/names.py").write_text("def names(bronze__orders):\n    return bronze__orders\n")
+    refresh = cli("explain", "gold.names", "--project", shop.root, "--json").data["refresh"]
+    assert refresh["strategy"] == "full"
+    assert refresh["why"].endswith("it does not declare deterministic: true")
+    assert refresh["better"] == "deterministic: true, if its rows depend on its inputs alone"
 
 
 def test_explain_shows_where_settings_come_from(cli: Cli, shop: Shop) -> None:
