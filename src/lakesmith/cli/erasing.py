@@ -106,7 +106,7 @@ def _landing(
     known: frozenset[tuple[TableName, FileIdentity]] = frozenset(),
 ) -> Landing:
     """``known``: files that were looked into and have nothing."""
-    from lakesmith.spark.kinds.theirs_in_files import theirs_in_files
+    from lakesmith.spark.kinds.persons_in_files import persons_in_files
 
     files: list[LandingFile] = []
     unread: list[str] = []
@@ -115,7 +115,7 @@ def _landing(
         new = [
             (source, [file for file in each if (table.name, file) not in known]) for source, each in listed
         ]
-        records = theirs_in_files(session, opened.lake, table, new, erasure.persons)
+        records = persons_in_files(session, opened.lake, table, new, erasure.persons)
         files += landing_files(opened.lake, table, listed, records.records)
         unread += _why_unread(opened, table, erasure, records.unread)
     return Landing(tuple(files), tuple(unread))

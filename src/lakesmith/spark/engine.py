@@ -27,8 +27,8 @@ from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswer
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
+from lakesmith.spark.kinds.ingest_files import ingest_files, landing_file
 from lakesmith.spark.kinds.replay import drop, replay
-from lakesmith.spark.kinds.take_files import landing_file, take_files
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm
@@ -38,7 +38,7 @@ BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""
 
 _WRITERS: Mapping[Strategy, BatchWriter] = {
-    Strategy.FILES: take_files,
+    Strategy.FILES: ingest_files,
     Strategy.LEDGER: change_ledger,
     Strategy.ADVANCE: advance,
     Strategy.APPEND: derive,

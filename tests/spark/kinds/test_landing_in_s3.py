@@ -13,7 +13,7 @@ from landing_files import avro_file
 
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
-from lakesmith.spark.kinds import take_files
+from lakesmith.spark.kinds import ingest_files
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.target_conf import objects_conf
 from landings import BucketLanding, FolderLanding, Landing, store_of
@@ -150,7 +150,7 @@ def test_a_file_that_changes_while_a_batch_is_at_work_is_planned_anew(
     shop = shop_on(landing, tmp_path / "shop", session)
     landing.put("a.csv", "id,name\n1,old\n")
     landing.put("b.csv", "id,name\n2,x\n")
-    there = getattr(take_files, moment)
+    there = getattr(ingest_files, moment)
     changed: list[str] = []
 
     def first_changed(*args: Any) -> Any:
@@ -159,7 +159,7 @@ def test_a_file_that_changes_while_a_batch_is_at_work_is_planned_anew(
             CHANGES[change](landing)
         return there(*args)
 
-    monkeypatch.setattr(take_files, moment, first_changed)
+    monkeypatch.setattr(ingest_files, moment, first_changed)
     result = shop.must_run()
     assert any(isinstance(event, TableRedone) for event in result.events)
     rows = [(2, "x")] if change == "deleted" else [(1, "new"), (2, "x")]

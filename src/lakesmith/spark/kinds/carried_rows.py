@@ -1,8 +1,9 @@
-"""Bad rows that come along with the pass that writes the good ones, so that no file is read twice for a few of them.
+"""Bad rows collected by the pass that writes the good ones, so that files are not read twice for a few of
+them.
 
-The observation that counts the rows gathers the bad ones too, as they will be kept. Each task gathers so many rows, of so many
-bytes each, and no more: what the driver holds is bounded, whatever is in the files. Where there are more bad rows, or longer ones,
-the files that have some are read once more.
+The observation that counts the rows collects the bad ones too, as the quarantine keeps them. Each task
+collects a limited number of rows, of a limited number of bytes, so that the driver's memory is bounded. If
+there are more bad rows, or longer ones, the files that have some are read again.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ _CARRIED, _FILES = "carried", "files"
 
 
 def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileIdentity]) -> DataFrame:
-    """``rows`` with a column of what is kept of a bad row, null for good rows and for those that are too many or too long."""
-    # The number is made for bad rows only, so it counts them: Spark computes what is under an IF where it is needed.
+    """Returns ``rows`` with a column of what the quarantine keeps; null for good rows and for too many or
+    long ones."""
+    # The number is computed for bad rows only, so it counts them: Spark evaluates an IF's branch where it is
+    # needed.
     numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {_NUMBER}, NULL) AS _bad_number")
     most = _most_bytes(rows.sparkSession) // _row_bytes(columns) // _tasks(rows.sparkSession, files)
     whole = f"IF({RAW} IS NULL, {as_json(rows, columns)}, NULL) AS {ROW}"
@@ -37,14 +40,15 @@ def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileId
 
 
 def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:
-    """Aggregates for the observation: the rows that are carried, and the files that have bad ones."""
+    """Returns aggregates for the observation: the collected rows, and the files that have bad ones."""
     size = f"octet_length(CAST({_CARRIED} AS STRING))"
     rows = f"collect_list(IF({size} <= {_row_bytes(columns)}, {_CARRIED}, NULL)) AS {_CARRIED}"
     return [F.expr(rows), F.expr(f"collect_set(IF(size({REASONS}) > 0, _source_file, NULL)) AS {_FILES}")]
 
 
 def carried_of(seen: RowCounts, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
-    """The bad ones of ``rows`` that came along, with ``ROW`` for their ``columns``; None where not all of the ``bad`` ones, which are some, did."""
+    """Returns the collected bad rows, with ``ROW`` for their ``columns``; None if they are not all ``bad``
+    ones."""
     spark = rows.sparkSession
     carried = seen.listed(_CARRIED)
     if carried.size() != bad:
@@ -55,7 +59,7 @@ def carried_of(seen: RowCounts, rows: DataFrame, columns: Sequence[str], bad: in
 
 
 def files_with_bad_rows(seen: RowCounts) -> frozenset[str]:
-    """The files that the observed bad rows are of."""
+    """Returns the files of the observed bad rows."""
     return frozenset(seen.listed(_FILES))
 
 
@@ -69,12 +73,12 @@ def _most_bytes(spark: SparkSession) -> int:
 
 
 def _row_bytes(columns: Sequence[str]) -> int:
-    """How long a row may be that comes along."""
+    """The greatest length of a collected row, in bytes."""
     return 1024 + 64 * len(columns)
 
 
 def _tasks(spark: SparkSession, files: Sequence[FileIdentity]) -> int:
-    """How many tasks read the files, at the most."""
+    """The greatest number of tasks that read the files."""
     blocks = sum(
         -(-file.size // limits.READ_BLOCK_BYTES) for file in files if file.size >= limits.LARGE_FILE_BYTES
     )

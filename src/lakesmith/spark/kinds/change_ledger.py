@@ -1,7 +1,8 @@
-"""Batches that take no rows: of what counts as taken (files are skipped, or forgotten together with their rows), of positions and metadata.
+"""Batches that ingest no rows: the ledger changes (files are skipped or forgotten), or positions and
+metadata.
 
-A forgotten file is taken again by the next run. Its rows, and its bad rows in quarantine, go in the same commit that says
-so, so that no reader and no later run ever meets them twice or not at all.
+A forgotten file is ingested again by the next run. Its rows, and its bad rows in quarantine, are deleted by
+the commit that says so: no reader and no later run finds them twice or not at all.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, names_in_r
 from lakesmith.spark.batch.quarantine import COLUMNS
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.kinds.derive import prepare_table
-from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS
+from lakesmith.spark.kinds.ingest_files import SYSTEM_COLUMNS
 
 
 def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Writes the step's lines to the ledger and deletes the rows of the files that are forgotten."""
+    """Writes the step's lines to the ledger and deletes the rows of forgotten files."""
     there, columns = batch.there(), (*batch.step.table.columns, *SYSTEM_COLUMNS)
     prepared = [] if there else prepare_table(batch, there, columns)
     entries = [
@@ -43,7 +44,7 @@ def change_ledger(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Positions of inputs move, and metadata becomes what is declared: no row is read or written."""
+    """Moves positions of inputs, and changes metadata to what is declared: no row is read or written."""
     there, table = batch.there(), batch.step.table
     columns = (*known_columns(table, there), *SYSTEM_COLUMNS) if table.is_sourced else ()
     said = prepare_table(batch, there, columns) if there else []
@@ -51,7 +52,7 @@ def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
-    """Deletes the files' rows on the branch; returns how many there were."""
+    """Deletes the files' rows on the branch; returns their number."""
     if batch.step.base.snapshot is None:
         return 0
     batch.say(f"deleting the rows of {len(paths)} forgotten file{'s' if len(paths) > 1 else ''}")
@@ -59,7 +60,7 @@ def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
 
 
 def _clear_quarantine(batch: Batch, paths: list[str]) -> dict[str, Pin]:
-    """Takes the files' bad rows out of quarantine: they come back with the file, if they are still bad."""
+    """Deletes the files' bad rows from quarantine: they come back with the file, if they are still bad."""
     if batch.step.base.pin(SidecarKind.QUARANTINE) is None:
         return {}
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)

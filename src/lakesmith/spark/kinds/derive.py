@@ -45,9 +45,9 @@ from lakesmith.spark.write.upsert import upsert
 from lakesmith.spark.write.upsert_versions import upsert_versions
 
 _MOST_LATER: Final = 1_000
-"""So many ends of windows are kept that watermarks cannot reach yet; those nearest to them."""
+"""The number of window ends beyond the watermarks that are kept: the nearest ones."""
 _HOW_TO_KEEP: Final = dict.fromkeys(VALIDITY_COLUMNS, "keep history: type2")
-"""How a column stays that no query gives."""
+"""How a column that no query gives is kept."""
 
 
 def derive(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
@@ -73,7 +73,7 @@ def _derive(batch: Batch) -> tuple[str, Draft]:
         _require_no_loss(batch.step, there, columns, retyped)
     _require_unpartitioned(batch, {change.name for change in retyped}, {column.name for column in missing})
     warnings = prepare_table(batch, there, _standing_in(columns, retyped))
-    # Looked up again, as it was just made or widened. Whether it is the table that was planned, open_branch looks for itself.
+    # Looked up again, as it was just created or widened. open_branch checks that it is the planned table.
     gone = _gone(batch.state(), whole, retyped)
     _require_same_columns(batch, gone)
     table_uuid = batch.open_branch()
@@ -91,7 +91,7 @@ def _derive(batch: Batch) -> tuple[str, Draft]:
 def _order(
     batch: Batch, there: TableState | None, names: Sequence[str], retyped: Sequence[Retyped]
 ) -> tuple[str, ...]:
-    """In a rebuild, the columns as the query has them; none where they stand so already."""
+    """In a rebuild, the columns in the query's order; empty if the table has that order."""
     if there is None or batch.step.strategy is not Strategy.FULL:
         return ()
     kept = [column.name for column in there.columns if column.name.lower() in set(map(str.lower, names))]
@@ -106,19 +106,20 @@ def _rows(count: int) -> str:
 
 
 def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
-    """Rows with all columns of the table: those that it adds to its query's as well."""
+    """Rows with all columns of the table, also those that it adds to its query's."""
     require_free_names(table, rows.columns, table.added_columns)
     return replace(rows, frame=as_rows(rows.frame, table)) if table.keeps_versions else rows
 
 
 def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
-    """Raises NotIncremental where the rows of a table that keeps versions were told apart by columns that are gone."""
+    """Raises NotIncremental if the rows of a table that keeps versions were distinguished by columns that
+    are gone."""
     if gone and batch.step.table.keeps_versions and batch.step.strategy is not Strategy.FULL:
         raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
 
 
 def _retyped(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> tuple[Retyped, ...]:
-    """In a rebuild, the columns whose type changes to one that the old does not widen to.
+    """In a rebuild, the columns whose type changes to one that metadata cannot widen to.
 
     Until the publish, which swaps them, the table has both: the old one, and the new one under another name.
     """
@@ -136,7 +137,7 @@ def _retyped(batch: Batch, state: TableState | None, columns: Sequence[Column]) 
 def _as_wide(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> list[Column]:
     """The columns of a batch that keeps the table's rows, in the table's types where those are wider.
 
-    Raises NotIncremental where one is of a type to which the table's can only change in a rebuild.
+    Raises NotIncremental if a column's type can only change in a rebuild.
     """
     if state is None or batch.step.strategy is Strategy.FULL:
         return list(columns)
@@ -154,8 +155,8 @@ def _as_wide_as(column: Column, there: str | None) -> Column:
 
 
 def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -> None:
-    """Raises StateError LS507 when one of the columns, which change their type or are to go, partitions the table, or would from this
-    batch on: Iceberg needs it then.
+    """Raises StateError LS507 if a column that changes its type or goes partitions the table, or would from
+    now on.
     """
     names = retyped | missing
     used = batch.java.partition_columns(batch.name) if names else frozenset()
@@ -181,7 +182,7 @@ def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
             place=batch.step.table.place,
             expected=f"{name} as it is",
             found="another definition of it, or none",
-            hint=f"{hint}, or give the table another name, which builds it anew",
+            hint=f"{hint}, or give the table another name, which builds it from scratch",
         )
     )
 
@@ -189,7 +190,7 @@ def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
 def _require_no_loss(
     step: TableStep, there: TableState, columns: Sequence[Column], retyped: Sequence[Retyped]
 ) -> None:
-    """Raises RunError LS524 where the batch, whose rows have these columns, would lose some that are there, or values in them."""
+    """Raises RunError LS524 if the batch would lose columns of the table, or values in them."""
     kinds = {column.name.lower(): column.type or "" for column in columns}
     gone = gone_columns(step.base.record, there, [column.name for column in columns])
     types = [(each.name, each.old_type, kinds[each.name.lower()]) for each in retyped]
@@ -209,7 +210,7 @@ def _gone(state: TableState, rows: QueryRows, retyped: Sequence[Retyped]) -> lis
 
 
 def _with_gone(rows: QueryRows, gone: Sequence[ColumnState]) -> QueryRows:
-    """Until the publish drops them, such columns have to be written too: as nulls."""
+    """The rows with nulls in such columns, until the publish drops these."""
     nulls = {column.name: F.lit(None).cast(column.type) for column in gone}
     return replace(rows, frame=rows.frame.withColumns(nulls)) if nulls else rows
 
@@ -226,16 +227,17 @@ def _write(batch: Batch, rows: QueryRows) -> Draft:
 
 
 def _require_no_collation(rows: QueryRows) -> None:
-    """Raises NeverIncremental where texts are equal by a collation: the table has them as plain ones, which tell them apart."""
+    """Raises NeverIncremental if texts are equal by a collation: the table compares them as plain texts."""
     for column in rows.frame.schema.fields:
         if is_collated(column.dataType.simpleString()):
             raise NeverIncremental(f"texts of its column {column.name} are compared by a collation")
 
 
 def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Column]) -> list[str]:
-    """Makes the table, or adds and widens its columns and changes its settings; says in words what changed.
+    """Creates the table, or adds and widens its columns and changes its settings. Returns what changed, in
+    words.
 
-    ``state``: the table's metadata now; None: there is none.
+    ``state``: the table's metadata now; None if it does not exist.
     """
     table = batch.step.table
     if state is None:
@@ -251,11 +253,12 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
 
 
 def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
-    """Raises RunError LS613 when a table cannot have a column of one of these names; ``added`` are others that it gets."""
+    """Raises RunError LS613 if a table cannot have a column of one of these names; ``added`` are others
+    that it gets."""
     for name in names:
         alike = [each for each in names if each.lower() == name.lower()]
         if len(alike) > 1:
-            what = f"the columns {' and '.join(alike)}: a table's columns are told apart without case"
+            what = f"the columns {' and '.join(alike)}: names of columns are compared without case"
         elif is_taken(name) or name.lower() in added:
             what = f"a column {name}: the name is lakesmith's or Iceberg's own"
         else:
@@ -273,7 +276,7 @@ def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequ
 
 
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:
-    """The table's columns: those of the query, with the documentation and types that are declared."""
+    """The table's columns: the query's, with the declared documentation and types."""
     schema: StructType = rows.frame.schema
     declared = {column.name.lower(): column for column in table.columns}
     return [_column(table, name, schema, declared.get(name.lower())) for name in rows.columns]
@@ -312,9 +315,9 @@ def _otherwise_declared(table: TableDefinition, declared: Column, found: str) ->
 
 
 def _marks_of(batch: Batch) -> Marks:
-    """What decides, beside the rows, which windows there are.
+    """Returns what decides, beside the rows, which windows there are.
 
-    A watermark may be behind windows that were once closed because inputs had gone quiet: what was published stays.
+    A watermark may be behind windows that were closed because inputs had gone quiet: published windows stay.
     """
     step, record, emit = batch.step, batch.step.base.record, batch.step.table.emit
     marks = Marks(frozenset(step.idle), step.arrived)
@@ -324,7 +327,7 @@ def _marks_of(batch: Batch) -> Marks:
         return marks
     closed = F.col(quoted(emit.closed))
     ends = read_version(batch.spark, batch.name, step.base.snapshot).select(closed)
-    # Where an event is far ahead of its arrival, so is its window: those that end before it are not all there.
+    # If an event is far ahead of its arrival, so is its window: earlier windows are not all there.
     reached = latest_time(emit, quoted(emit.closed), max(record.arrived.values(), default=0))
     last = ends.where(closed <= F.expr(reached)).agg(F.max(closed).cast("string")).collect()[0][0]
     later = ends.where(closed > F.expr(reached)).distinct().orderBy(closed).limit(_MOST_LATER)
@@ -333,7 +336,8 @@ def _marks_of(batch: Batch) -> Marks:
 
 
 def _rows_ahead(batch: Batch) -> dict[str, tuple[int, str]]:
-    """By watermark, the rows that are too far ahead of their arrival to move it: how many, and their greatest time."""
+    """Returns by watermark how many rows are too far ahead of their arrival to move it, and their greatest
+    time."""
     step, emit = batch.step, batch.step.table.emit
     found: dict[str, tuple[int, str]] = {}
     if emit is None:

@@ -1,4 +1,5 @@
-"""A batch that takes people's rows out of a sourced table and its quarantine, and keeps hashes by which they are known if they come again."""
+"""Erases persons' rows from a sourced table and its quarantine, and keeps hashes that recognise them
+later."""
 
 from __future__ import annotations
 
@@ -30,8 +31,10 @@ _NOBODY: Final = "false"
 
 
 def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Deletes the rows of the step's persons on the working branch, hides the names of files that tell of them, and enters landing files that were
-    rewritten without them."""
+    """Deletes the rows of the step's persons on the working branch.
+
+    Hides the names of files that identify them, and records landing files that were rewritten without them.
+    """
     persons = batch.step.persons
     assert persons is not None
     theirs = _theirs(batch, persons)
@@ -63,14 +66,15 @@ def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def _theirs(batch: Batch, persons: ErasureFilter) -> str:
-    """SQL of whose rows go: nobody's in a table without the columns, of which only the names of files are looked at."""
+    """SQL of the rows to delete. In a table without the columns these are none: only names of files are
+    examined."""
     there = frozenset(column.name.lower() for column in batch.state().columns)
     return persons.condition() if persons.within(there) else _NOBODY
 
 
 @dataclass(frozen=True)
 class _Named:
-    """The files whose names are hidden: ``paths`` in the ledger, with the ``salt`` that they are hidden with."""
+    """The files whose names are hidden: ``paths`` in the ledger, and the ``salt`` of the hash."""
 
     ledger: LedgerView
     paths: tuple[str, ...]
@@ -78,7 +82,8 @@ class _Named:
 
     @classmethod
     def of(cls, batch: Batch, lake: Lake, theirs: str) -> _Named:
-        """Files whose names tell of the persons, and those that gave no other rows than theirs: such a file may be called as they are."""
+        """Files whose names identify the persons, or that have only their rows: such a name may identify
+        them, too."""
         assert batch.step.persons is not None
         ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
         alone = _files_of_theirs_alone(batch, theirs)
@@ -88,16 +93,19 @@ class _Named:
         return cls(ledger, tuple(path for path in files if path in alone or are_named(path)), salt)
 
     def entry(self, entry: LedgerEntry) -> LedgerEntry:
-        """The entry with its path hidden, where it is one of these."""
+        """The entry with its path hidden, if it is one of these."""
         path = entry.file.path
         if path not in self.paths:
             return replace(entry, file=replace(entry.file, path=self.ledger.known_as(path)))
         return replace(entry, file=replace(entry.file, path=hidden_path(path, self.salt)))
 
     def hide(self, batch: Batch, target: str, column: str) -> int:
-        """Puts the hidden paths into the rows of other people from these files; of how many."""
+        """Writes the hidden paths to the rows of other persons from these files; returns their number."""
         assert batch.step.persons is not None
-        where = f"({batch.step.persons.named_in(column)} OR {is_of(column, self.paths or ('',))}) AND NOT startswith({column}, '{HIDDEN}')"
+        where = (
+            f"({batch.step.persons.named_in(column)} OR {is_of(column, self.paths or ('',))}) AND NOT"
+            f" startswith({column}, '{HIDDEN}')"
+        )
         found = batch.spark.table(target).where(where).count()
         if found:
             hidden = f"concat('{HIDDEN}{self.salt}:', sha2(concat('{self.salt}', {column}), 256))"
@@ -113,7 +121,7 @@ def _is_named_by_us(path: str, action: str) -> bool:
 
 
 def _files_of_theirs_alone(batch: Batch, theirs: str) -> frozenset[str]:
-    """The landing files of which the table has rows of theirs, and no others."""
+    """The landing files of which the table has the persons' rows and no others."""
     rows = batch.spark.table(physical(batch.name)).groupBy("_source_file")
     found = rows.agg(F.expr(f"every(coalesce({theirs}, false))").alias("alone")).where("alone")
     return frozenset(str(row[0]) for row in found.select("_source_file").collect())
@@ -128,7 +136,7 @@ def _entries(batch: Batch, named: _Named) -> list[LedgerEntry]:
 
 
 def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Takes the hashes of the step's persons away. Raises RunError LS623 where the table knows none of these."""
+    """Deletes the hashes of the step's persons. Raises RunError LS623 if the table has none of them."""
     persons = batch.step.persons
     assert persons is not None
     known = read_pinned(batch, SidecarKind.ERASED)
@@ -139,7 +147,7 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
         known.where((F.col("fields") == fields) & F.col("hash").isin(*hashes)) if known is not None else None
     )
     if theirs is None or theirs.isEmpty():
-        what = f"{batch.name} knows nobody of these who was erased by {', '.join(persons.columns)}"
+        what = f"{batch.name} knows none of these persons as erased by {', '.join(persons.columns)}"
         raise RunError(
             Problem("LS623", what, batch.step.table.place, "the columns and values of the erasure")
         )
@@ -151,13 +159,14 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def in_quarantine(persons: ErasureFilter) -> str:
-    """SQL that is true for bad rows of theirs: a value stands in the text of the row, with no letter or digit beside it."""
+    """Returns SQL that is true for a person's bad rows: a value is in the row's text, without a letter or
+    digit beside it."""
     return " OR ".join(f"({' AND '.join(map(_mentions, values))})" for values in persons.values)
 
 
 def _mentions(value: str) -> str:
     pattern = literal(rf"(?<![\p{{L}}\p{{N}}]){regex_of(value)}(?![\p{{L}}\p{{N}}])")
-    # In JSON a text has its quotes and backslashes escaped.
+    # In JSON the quotes and backslashes of a text are escaped.
     return f"(coalesce(raw, '') RLIKE {pattern} OR coalesce(row, '') RLIKE {pattern})"
 
 
@@ -173,7 +182,7 @@ def _clear_quarantine(batch: Batch, persons: ErasureFilter, named: _Named) -> di
 
 
 def _remember(batch: Batch, persons: ErasureFilter) -> dict[str, Pin]:
-    """Adds the hashes that are not there yet."""
+    """Adds the hashes that are missing."""
     ids = {column.name.lower(): column.field_id for column in batch.state().columns}
     rows = ", ".join(f"({', '.join(map(literal, values))})" for values in persons.values)
     wanted = batch.spark.sql(f"SELECT * FROM VALUES {rows} AS t({', '.join(map(quoted, persons.columns))})")

@@ -1,4 +1,5 @@
-"""A batch's files as one frame of rows: their shapes are read, their columns planned, and each file is read by that plan."""
+"""A batch's files as one frame of rows: their shapes are read, their columns planned, and each file is
+read by that plan."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Intake:
     def with_raw_columns(self, rows: DataFrame) -> DataFrame:
         """Adds what a row's raw text needs to be read again.
 
-        ``_raw_columns`` are the names of its fields; ``_raw_types`` their types as DDL, where the file has types.
+        ``_raw_columns`` are the names of its fields; ``_raw_types`` their types as DDL, where the file has
+        types.
         """
         files = [
             {"_source_file": file.path, "_raw_columns": group.file_columns, "_raw_types": types_read(group)}

@@ -1,8 +1,9 @@
-"""The ways out of quarantine: back into the table through the present definition, or away for good, on record.
+"""The ways out of quarantine: back into the table by the present definition, or dropped for good, on record.
 
-Both are batches as any other. A replay takes the rows out of the quarantine's pinned version, judges them, appends the good
-ones to the table and puts the others back with what is wrong with them now; the record that pins the quarantine's new
-version is published with the rows. So a row is in the one or in the other, whenever and however often it is tried.
+Both are batches as any other. A replay takes the rows out of the quarantine's pinned version, validates them,
+appends the good ones to the table and returns the others to quarantine with their present reasons; the record
+that pins the quarantine's new version is published with the rows. So a row is in one of the two, whenever and
+however often it is tried.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.kinds.derive import prepare_table
+from lakesmith.spark.kinds.ingest_files import SYSTEM_COLUMNS, good_rows, validate_rows
 from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
-from lakesmith.spark.kinds.take_files import SYSTEM_COLUMNS, good_rows, judge_rows
 from lakesmith.spark.kinds.value_notes import rounded_counts, rounded_note
 from lakesmith.spark.read.request import SOURCE_POSITION
 from lakesmith.spark.validation.rules import checks_of, rule_counts
 
 
 def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Brings the step's bad rows back: each is in the table or in quarantine afterwards, once.
+    """Replays the step's bad rows: afterwards each is in the table or in quarantine, once.
 
-    Raises UsageError LS225 when no row matches, SourceError LS433 when they lack a required column.
+    Raises UsageError LS225 if no row matches, SourceError LS433 if the rows lack a required column.
     """
     there = batch.there()
     columns = known_columns(batch.step.table, there)
@@ -48,7 +49,7 @@ def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     stored = _stored(batch).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         taken = _take_out(batch, writer)
-        batch.say(f"judging {taken} rows of the quarantine again")
+        batch.say(f"validating {taken} rows of the quarantine again")
         draft = _write(batch, writer, stored, read_again(batch, lake, stored, columns), columns)
     finally:
         stored.unpersist()
@@ -57,7 +58,8 @@ def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def drop(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Takes the step's bad rows away; the record's notes say how many and which. Raises UsageError LS225 for none."""
+    """Drops the step's bad rows; the record's notes say how many and which. Raises UsageError LS225 if
+    there are none."""
     table_uuid = batch.open_branch()
     writer = _open(batch)
     taken = _take_out(batch, writer)
@@ -66,7 +68,7 @@ def drop(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def condition(rows: BadRows) -> str:
-    """SQL that is true for the rows of a quarantine that are meant."""
+    """Returns SQL that is true for the selected rows of a quarantine."""
     parts = ["true"]
     if rows.batch is not None:
         parts.append(f"batch = {rows.batch}")
@@ -88,7 +90,8 @@ def _open(batch: Batch) -> SidecarWriter:
 
 
 def _stored(batch: Batch) -> DataFrame:
-    """The rows that are meant, as the last published batch left them, each with an ``ID`` of its own: to be kept, so that it stays the same."""
+    """The selected rows as the last published batch left them, each with an ``ID``. To be cached, so that
+    IDs stay the same."""
     pin = batch.step.base.pin(SidecarKind.QUARANTINE)
     name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     version = f"VERSION AS OF {pin.snapshot if pin else None}"
@@ -97,7 +100,8 @@ def _stored(batch: Batch) -> DataFrame:
 
 
 def _take_out(batch: Batch, writer: SidecarWriter) -> int:
-    """Deletes the rows that are meant from the quarantine's working branch; returns how many those were by its summaries."""
+    """Deletes the selected rows from the quarantine's working branch; returns their number by its
+    summaries."""
     batch.say("taking rows out of quarantine")
     before = writer.live_rows()
     writer.clear(condition(batch.step.bad_rows))
@@ -112,7 +116,7 @@ def _write(
     batch: Batch, writer: SidecarWriter, stored: DataFrame, again: ReadAgain, columns: Sequence[Column]
 ) -> Draft:
     rules = batch.step.table.checks
-    rows, seen = judge_rows(batch, again.rows), RowCounts()
+    rows, seen = validate_rows(batch, again.rows), RowCounts()
     names = [column.name for column in columns]
     bad_count, rounded = F.count_if(F.size(REASONS) > 0).alias("bad"), rounded_counts(batch.step.table, names)
     measured = seen.observe(rows, bad_count, *rule_counts(rules), *rounded)
@@ -140,9 +144,10 @@ def _placed(rows: DataFrame, stored: DataFrame) -> DataFrame:
 
 
 def _still_bad(rows: DataFrame, stuck: DataFrame, stored: DataFrame) -> DataFrame:
-    """The rows as they were in quarantine, with what is wrong with them now; what cannot be read keeps its reasons."""
-    judged = rows.where(F.size(REASONS) > 0).select(F.col(SOURCE_POSITION).alias(ID), REASONS)
-    verdicts = judged.unionByName(stuck.withColumn(REASONS, F.lit(None).cast("array<string>")))
+    """The rows as they were in quarantine, with their present reasons; unreadable ones keep their old
+    reasons."""
+    checked = rows.where(F.size(REASONS) > 0).select(F.col(SOURCE_POSITION).alias(ID), REASONS)
+    verdicts = checked.unionByName(stuck.withColumn(REASONS, F.lit(None).cast("array<string>")))
     found = stored.join(verdicts, ID).withColumn("reasons", F.coalesce(REASONS, "reasons"))
     return found.select(*(column.name for column in COLUMNS))
 

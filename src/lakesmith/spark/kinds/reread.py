@@ -1,7 +1,7 @@
-"""Rows in quarantine, read again as the present definition reads rows: by the readers that read landing files.
+"""Reads rows in quarantine again by the present definition, with the readers of landing files.
 
-A text that did not parse is taken apart anew; a row that parsed, and one of a file with types, comes from its JSON with the
-types it had and is then made into the declared ones as a Parquet file's row would be.
+A text that did not parse is parsed again. A row that parsed, or that has typed values, comes from its JSON
+with its types, and is cast to the declared ones as a Parquet file's row is.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from lakesmith.spark.read.request import (
 )
 
 ID: Final = "_id"
-"""The number of a row of the quarantine, as long as the batch takes."""
+"""The number of a row of the quarantine during the batch."""
 
 _SOURCE: Final = "_source"
 _PROVENANCE: Final = (
@@ -60,8 +60,9 @@ _LOST_BYTES: Final = "exists(reasons, reason -> reason RLIKE '^(.*: )?not valid 
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """``rows``: as ``read_files`` gives them, with the row's ``ID`` for its position. ``stuck``: the IDs of rows that cannot be
-    read, because their bytes were no text of the declared encoding, or their source is gone. ``notes`` are for people."""
+    """``rows``: as of ``read_files``, with the row's ``ID`` for its position. ``stuck``: the IDs of rows that
+    cannot be read, because their bytes were not text of the declared encoding, or their source is gone.
+    """
 
     rows: DataFrame
     stuck: DataFrame
@@ -70,7 +71,8 @@ class ReadAgain:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How some rows are kept: a text with these ``columns``, or a JSON with these ``types`` (DDL; None: not known)."""
+    """How some rows are kept: as text with these ``columns``, or as JSON with these ``types`` (DDL; None:
+    unknown)."""
 
     source: Source
     is_raw: bool
@@ -82,7 +84,7 @@ class _Form:
         return self.is_raw and landing_format(self.source).columns_in is not ColumnsIn.SCHEMA
 
     def holds(self) -> SparkColumn:
-        """Whether a row is of this form."""
+        """Whether a row has this form."""
         here = (F.col(_SOURCE) == self.source.name) & (F.col("raw").isNotNull() == F.lit(self.is_raw))
         if not self.is_text:
             return here & F.col("row_types").eqNullSafe(F.lit(self.types))
@@ -94,7 +96,7 @@ class _Form:
 def read_again(batch: Batch, lake: Lake, stored: DataFrame, columns: Sequence[Column]) -> ReadAgain:
     """Reads ``stored``, rows of a quarantine with an ``ID``, as rows of ``columns``.
 
-    Raises SourceError LS433 when they lack a required column.
+    Raises SourceError LS433 if they lack a required column.
     """
     known = _with_source(batch, lake, stored)
     readable = F.col(_SOURCE).isNotNull() & ~F.coalesce(F.expr(_LOST_BYTES), F.lit(False))
@@ -104,7 +106,8 @@ def read_again(batch: Batch, lake: Lake, stored: DataFrame, columns: Sequence[Co
 
 
 def _with_source(batch: Batch, lake: Lake, stored: DataFrame) -> DataFrame:
-    """The rows with the name of their source, by the ledger; null where that is not a source of the table any more."""
+    """The rows with the name of their source, by the ledger; null if the table has no such source any
+    more."""
     names = [source.name for source in batch.step.table.sources]
     if len(names) == 1:
         return stored.withColumn(_SOURCE, F.lit(names[0]))
@@ -196,7 +199,7 @@ def _source_read(
 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:
-    """No rows, in the shape of what ``read_files`` gives."""
+    """No rows, with the columns of ``read_files``."""
     added = {SOURCE_FILE: "string", SOURCE_POSITION: "bigint", SOURCE_MODIFIED_AT: "timestamp", RAW: "string"}
     types = {
         **{column.name: column.type or "string" for column in columns},

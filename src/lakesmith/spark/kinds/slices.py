@@ -1,4 +1,4 @@
-"""A batch's slices of topics: what is done with them where files would be looked at."""
+"""A batch's slices of topics, where other sources have files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from lakesmith.spark.batch.context import Batch
 
 
 def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
-    """As ``group_by_shape``, of those that have records: like lines of JSON, they name their own columns."""
+    """As ``group_by_shape``, of slices that have records: like lines of JSON, they name their own columns."""
     some = tuple(file for file in intake.files if file.size)
     return (ShapeGroup(FileShape(empty=not some), some),)
 
 
 def most_records(batch: Batch) -> int | None:
-    """How many offsets the slices have, each of one record at most; None where the batch takes files as well."""
+    """Returns the offsets of the slices, each of at most one record; None if the batch ingests files as
+    well."""
     intakes = [intake for intake in batch.step.intakes if intake.files]
     if any(intake.source.has_files for intake in intakes):
         return None
@@ -28,21 +29,22 @@ def most_records(batch: Batch) -> int | None:
 
 
 def fewer_note(most: int | None, read: int) -> Iterator[str]:
-    """What is said where there is not a record at each offset."""
+    """Yields the note on offsets without a record."""
     if most is not None and read < most:
         yield (
-            f"{most - read} of {most} offsets have no record: the topic is compacted, or they are of transactions"
-            " (their marks, or what was given up)"
+            f"{most - read} of {most} offsets have no record: the topic is compacted, or they belong"
+            " to transactions (their marks, or aborted ones)"
         )
 
 
 def slice_notes(batch: Batch) -> tuple[str, ...]:
-    """What planning said, for the record: which records are missing is known nowhere else."""
+    """Returns the notes of planning, for the record: only they say which records are missing."""
     return batch.step.notes if not all(intake.source.has_files for intake in batch.step.intakes) else ()
 
 
 def require_same_topics(batch: Batch) -> None:
-    """Raises Outdated where a topic was made again since the batch was planned: what was read may be of either."""
+    """Raises Outdated if a topic was created again since the batch was planned: the records may be of
+    either."""
     for intake in batch.step.intakes:
         if not isinstance(intake.source, KafkaSource):
             continue

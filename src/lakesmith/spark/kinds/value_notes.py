@@ -21,18 +21,20 @@ from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.read.request import ROUNDED
 
 _REASON: Final = r"(?s)^(.+?): not an? (.+?): ('.*')$"
-"""A reason of ``read_types.reason``, but for one that tells of digits alone: those are for ``on_inexact``."""
+"""A reason of ``exact_text.reason``, except for digits alone, which are for ``on_inexact``."""
 _MOST_TOLD: Final = 20
 _CHOICES: Final = (
     "correct the files; or `on_type_change: quarantine` sets such rows aside, and "
-    "`lakesmith files TABLE --skip FILE` leaves a file out. A type that Iceberg cannot widen to needs a table of another name"
+    "`lakesmith files TABLE --skip FILE` leaves a file out. A type that Iceberg cannot widen to needs a"
+    " table of another name"
 )
 
 
-def judge_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
-    """Notes about the columns with inferred types whose values in the batch's bad rows are none of them.
+def check_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
+    """Returns notes on the columns with inferred types whose values in the batch's bad rows do not fit.
 
-    ``pins``: of the quarantine that the batch wrote. Raises SourceError LS437 where a source is to stop at such values.
+    ``pins``: of the quarantine that the batch wrote. Raises SourceError LS437 if a source stops at such
+    values.
     """
     pin = pins.get(SidecarKind.QUARANTINE.value)
     table = batch.step.table
@@ -52,14 +54,15 @@ def judge_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
 
 
 def _misfits(batch: Batch, pin: Pin) -> Sequence[Row]:
-    """Each column, type and file with how many rows do not fit, and the first of them."""
+    """By column, type and file, how many rows do not fit, and the first of them."""
     name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     parts = [
         f"regexp_extract(reason, {literal(_REASON)}, {part}) AS {title}"
         for part, title in ((1, "place"), (2, "type"), (3, "text"))
     ]
     each = f"""SELECT source_file, source_position, {", ".join(parts)} FROM (
-        SELECT source_file, source_position, explode(reasons) AS reason FROM {name} VERSION AS OF {pin.snapshot}
+        SELECT source_file, source_position, explode(reasons) AS reason
+        FROM {name} VERSION AS OF {pin.snapshot}
         WHERE attempt = {literal(batch.attempt)})"""
     return batch.spark.sql(f"""
         SELECT place, type, source_file, count(*) AS rows, min(struct(source_position, text)) AS first
@@ -70,7 +73,8 @@ def _misfits(batch: Batch, pin: Pin) -> Sequence[Row]:
 def _problem(batch: Batch, row: Row) -> Problem:
     return Problem(
         "LS437",
-        f"values of {row.place} in {row.source_file} are not of its type, so nothing of {batch.name} was published",
+        f"values of {row.place} in {row.source_file} are not of its type, so nothing of {batch.name} was"
+        " published",
         place=batch.step.table.place,
         expected=f"{row.place} {row.type} (on_type_change: fail)",
         found=f"{row.first.text} in row {row.first.source_position}, and {row.rows - 1:,} more like it",
@@ -81,13 +85,15 @@ def _problem(batch: Batch, row: Row) -> Problem:
 def _note(place: str, type_: str, rows: int) -> str:
     their = "1 row, which is" if rows == 1 else f"{rows:,} rows, which are"
     return (
-        f"{place} is not of its inferred type {type_} in {their} in quarantine: Iceberg cannot widen it to hold them; "
-        "a table of another name with the type you want under `columns` takes the files anew"
+        f"{place} is not of its inferred type {type_} in {their} in quarantine: Iceberg cannot widen it to"
+        " hold them; "
+        "a table of another name with the type you want under `columns` ingests the files from scratch"
     )
 
 
 def rounded_counts(table: TableDefinition, columns: Sequence[str]) -> list[SparkColumn]:
-    """Aggregates over rows as read: how many good ones were rounded, and in which column; none where no source rounds."""
+    """Returns aggregates over rows as read: how many good ones were rounded, in all and by column. Empty
+    if no source rounds."""
     if all(source.on_inexact is not OnInexact.ROUND for source in table.sources):
         return []
     good = F.size(REASONS) == 0
@@ -99,7 +105,7 @@ def rounded_counts(table: TableDefinition, columns: Sequence[str]) -> list[Spark
 
 
 def rounded_note(columns: Sequence[str], counts: Mapping[str, int]) -> tuple[str, ...]:
-    """What the counts of ``rounded_counts`` say, for people; nothing where nothing was rounded."""
+    """Returns the note on the counts of ``rounded_counts``; empty if nothing was rounded."""
     found = [(column, counts.get(f"rounded_{number}", 0)) for number, column in enumerate(columns)]
     said = ", ".join(
         f"{column} in {count:,} row{'s' if count > 1 else ''}" for column, count in found if count

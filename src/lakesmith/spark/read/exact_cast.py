@@ -1,9 +1,10 @@
-"""Values of typed files (Parquet, Avro) as the declared types have them, at every depth, and what is lost by it.
+"""Casts values of typed files (Parquet, Avro) to the declared types, at every depth, and finds what is lost
+by it.
 
-A value that does not fit is NULL in its place, and told by ``misfits``: widening is fine; a number that does not fit, a fraction
-where a whole number is declared, a time where a date is, a text that is no value, are not. A number of more digits than the type
-holds is rounded, and told as well. Spark casts structs by position,
-whatever the fields are called; here they are matched by name.
+A value that does not fit becomes NULL and is reported by ``misfits``. Widening fits; a number out of range, a
+fraction for a whole number, a time for a date, or a text that is not a value do not. A number of more digits
+than the type holds is rounded, and reported as well. Spark casts structs by position, whatever the fields are
+called; here they are matched by name.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ _TIMES = ("date", *_WITH_DIGITS)
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared one there.
+    """A place of a column where values may be lost. ``path`` begins with the column; ``type`` is the declared
+    one there.
 
-    ``wrong`` is SQL that is true in a row where a value is none of the type; ``inexact`` where it is one but for digits that the
-    type does not hold (None: none can be). ``found`` is SQL of the first such value's text; empty where the bytes are no text.
+    ``wrong`` is SQL that is true in a row where a value is not of the type; ``inexact`` where it is one
+    except for digits that the type does not hold (None: not possible). ``found`` is SQL of the first such
+    value's text; empty where the bytes are not text.
     """
 
     path: FieldPath
@@ -41,13 +44,13 @@ class Misfit:
 
     @property
     def either(self) -> str:
-        """SQL that is true in a row where a value is not exactly one of the type."""
+        """SQL that is true in a row where a value is not exactly of the type."""
         return f"({self.wrong}) OR ({self.inexact})" if self.inexact else self.wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Casts:
-    """Casts of what is in files to declared types. ``zone``: that of local times; None: UTC, or the session's."""
+    """Casts of file values to declared types. ``zone``: that of local times; None: UTC, or the session's."""
 
     zone: str | None = None
 
@@ -56,18 +59,20 @@ class Casts:
         return TextFormats(rounds=True, zone=self.zone)
 
     def as_declared(self, read: str, found: SqlType, declared: SqlType) -> str:
-        """SQL of a column ``read``, whose type in the file is ``found``, as exactly the declared type."""
+        """Returns SQL of a column ``read``, with the file's type ``found``, as exactly the declared type."""
         value = self._converted(read, found, declared, 0)
         if not declared.outer or found.text == declared.text:
             return value
-        return f"try_cast({value} AS {declared.text})"  # fields may still be spelt as the file has them
+        return f"try_cast({value} AS {declared.text})"  # fields may still have the file's spelling
 
     def misfits(
         self, read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
     ) -> Iterator[Misfit]:
-        """Where something of ``read`` may be missing from ``as_declared``; ``value``: where that is already at hand."""
+        """Yields the places where values of ``read`` may be missing from ``as_declared``; ``value``: its
+        SQL, if at hand."""
         if _is_text(found) and _is_text(declared):
-            # The formats promise UTF-8, and not all writers keep it: other engines then cannot read the table at all.
+            # The formats promise UTF-8, but not all writers keep the promise: other engines then cannot read
+            # the table.
             yield Misfit(path, "string", f"NOT is_valid_utf8({read})", None, "")
             return
         if members := _members(found, declared):
@@ -124,7 +129,10 @@ class Casts:
         if not declared.outer or found.outer != declared.outer:
             return self._leaf(read, found, declared)
         if declared.outer == "struct":
-            return f"IF({read} IS NULL, NULL, named_struct({', '.join(self._named(read, found, declared, depth))}))"
+            return (
+                f"IF({read} IS NULL, NULL,"
+                f" named_struct({', '.join(self._named(read, found, declared, depth))}))"
+            )
         if declared.outer == "map":
             return self._map(read, found, declared, depth)
         return self._each(read, found.parts[0][1], declared.parts[0][1], depth)
@@ -146,7 +154,7 @@ class Casts:
             yield f"{literal(field)}, {value}"
 
     def _map(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
-        """NULL as a whole where a key does not fit, or two become one: no map has such keys."""
+        """SQL that is NULL for the map if a key does not fit, or two become one: no map has such keys."""
         keys = self._keys(read, found, declared, depth)
         values = self._each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
         made = f"map_from_arrays({keys}, {values})"
@@ -158,7 +166,7 @@ class Casts:
         return self._each(f"map_keys({read})", found.parts[0][1], declared.parts[0][1], depth)
 
     def _is_local(self, from_type: str, kind: str) -> bool:
-        """Whether a local time becomes an instant in a zone whose clocks may be put forward and back."""
+        """Whether a local time becomes an instant in a zone whose clocks may be moved."""
         return self.zone is not None and from_type in ("date", "timestamp_ntz") and kind == "timestamp"
 
     def _rounds(self, from_type: str, kind: str) -> bool:
@@ -179,7 +187,7 @@ class Casts:
         )
 
     def _wrong(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
-        """SQL that is true when the file's value is none of the declared type."""
+        """SQL that is true if the file's value is not of the declared type."""
         from_type, kind = found.text, declared.text
         if nanos.is_nanos(found):
             return self._wrong_of_nanos(read, value, found, declared)
@@ -207,7 +215,8 @@ class Casts:
         return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
 
     def _inexact(self, read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
-        """SQL that is true when the declared type holds the file's value, but not all of its digits; None: that cannot be."""
+        """SQL that is true if the declared type holds the file's value, but not all of its digits; None if
+        it always does."""
         from_type, kind = found.text, declared.text
         if nanos.is_nanos(found):
             return nanos.inexact(read) if kind in _WITH_DIGITS else None
@@ -222,7 +231,8 @@ class Casts:
 
 
 def _members(found: SqlType, declared: SqlType) -> Sequence[tuple[str, SqlType]]:
-    """The members of a union of an Avro file, of which Spark makes a struct with one value, where no struct is declared."""
+    """The members of a union of an Avro file, which Spark reads as a struct with one value, where no
+    struct is declared."""
     names = [f"member{number}" for number, _ in enumerate(found.parts)]
     is_union = found.outer == "struct" and [name for name, _ in found.parts] == names
     return found.parts if is_union and declared.outer != "struct" else ()
@@ -237,7 +247,7 @@ def _items(read: str, part: str) -> str:
 
 
 def _same(found: SqlType, declared: SqlType) -> bool:
-    """Whether a value can stay as it is, but for the case of its fields' names."""
+    """Whether a value can stay as it is, except for the case of its fields' names."""
     if found.outer != declared.outer or not declared.outer:
         return not (found.outer or declared.outer) and found.text == declared.text
     pairs = paired(declared, found)
@@ -252,7 +262,7 @@ def _is_text(kind: SqlType) -> bool:
 
 
 def _only_widens(found: SqlType, declared: SqlType) -> bool:
-    """Whether every value fits; only of types without parts, whose fields would have to be in order."""
+    """Whether every value fits; only for types without parts, whose fields would have to be in order."""
     return not found.outer and type_changes(found.text, declared.text) is not None
 
 
@@ -261,12 +271,12 @@ def _differs(read: str, value: str, from_type: str) -> str:
 
 
 def _has_digits(kind: str) -> bool:
-    """Whether values of the type are rounded to it, where they are numbers of more digits."""
+    """Whether values of the type are rounded to it, if they are numbers of more digits."""
     return kind in ("float", "double") or precision_and_scale(kind) is not None
 
 
 def _related(from_type: str, kind: str) -> bool:
-    """Whether a cast is a conversion at all; a number is no timestamp: nobody knows in which unit."""
+    """Whether a cast is a conversion at all; a number is not a timestamp: nobody knows its unit."""
     if kind == "string":
         return True
     return (_is_number(from_type) and _is_number(kind)) or (from_type in _TIMES and kind in _TIMES)

@@ -1,8 +1,8 @@
-"""Types within types: what a declared type is read as from JSON, and how that is made into the type exactly.
+"""Nested types: what a declared type is read as from JSON, and how that becomes the type exactly.
 
-Decimals are read with as many digits after the point as fit; dates and times as strings. The rest is read as
-declared, because Spark's JSON parser is strict about it. What a number loses when it is read (``1e-400`` is 0) is seen in the
-record's text alone: there is a number that becomes what was read, and is not it.
+Decimals are read with as many digits after the point as fit, dates and times as strings. The rest is read as
+declared, because Spark's JSON parser is strict about it. What a number loses when it is read (``1e-400`` is
+0) shows only in the record's text: it has a number that becomes the read one and is not equal to it.
 """
 
 from __future__ import annotations
@@ -32,28 +32,31 @@ _DOUBLE = r"^-?[0-9]+[.][0-9]+(E-?[0-9]+)?$"
 _FLOATS_IN_IT = r"(-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))"
 STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
 UNUSUAL = "_unusual"
-"""The column that is true for a record with numbers that may lose digits when they are read: see ``unusual``."""
+"""The column that is true for a record with numbers that may lose digits when they are read: see
+``unusual``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How texts are written in a source, and what stands in a record before a number at some place: a regular expression."""
+    """How texts are written in a source, and a regular expression of what precedes a number at some place
+    of a record."""
 
     formats: TextFormats
     before: str
 
     @classmethod
     def of(cls, keys: Sequence[str], formats: TextFormats) -> Place:
-        """The value of a key, of which there are these spellings, in any case."""
+        """The value of a key with these spellings, in any case."""
         return cls(formats, f'"(?iu:{"|".join(map(in_regex, keys))})"\\s*:\\s*')
 
 
 Test = Callable[[str, str, str, Place], str | None]
-"""SQL of a doubt about what was read, what was made of it, and the type, which has no parts; None: there is none."""
+"""SQL of a doubt about the text read, the value made of it, and a type without parts; None if there is no
+doubt."""
 
 
 def reading_type(kind: SqlType, decimals_as_texts: bool = False, wide: bool = False) -> SqlType:
-    """The type to give to ``from_json``. ``wide``: integers are decimals, of which a bigint fits before the point."""
+    """Returns the type to give to ``from_json``. ``wide``: integers are decimals that hold a bigint."""
     if kind.outer:
         fixed = "key" if kind.outer == "map" else None
         parts = [
@@ -69,7 +72,8 @@ def reading_type(kind: SqlType, decimals_as_texts: bool = False, wide: bool = Fa
 
 
 def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str:
-    """SQL that turns what was read into the declared type, rounded where it has more digits than that holds."""
+    """Returns SQL that turns the read text into the declared type, rounded if it has more digits than that
+    holds."""
     if kind.text in _AS_TEXT:
         return exact_from_text(read, kind.text, replace(formats, rounds=True))
     if reading_type(kind).text == kind.text:
@@ -90,14 +94,14 @@ def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str
 
 
 def wrong(read: str, value: str, kind: str, _: Place) -> str | None:
-    """A ``Test``: it is no value of the type."""
+    """Tests (``Test``) that it is not a value of the type."""
     if kind in _AS_TEXT or precision_and_scale(kind):
         return f"{read} IS NOT NULL AND {value} IS NULL"
     return f"abs({read}) = {kind}('Infinity')" if kind in _FLOATS else None
 
 
 def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
-    """A ``Test``: it is a value of the type but for digits that this does not hold."""
+    """Tests (``Test``) that it is a value of the type except for digits that this does not hold."""
     if kind in _AS_TEXT:
         return inexact_from_text(read, kind, place.formats)
     if kind in _FLOATS:
@@ -110,7 +114,8 @@ def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
 
 
 def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
-    """A ``Test`` of JSON: a number on its way to a string goes through a double, by itself and inside an object or an array."""
+    """Tests (``Test``) JSON numbers on their way to a string, which go through a double, also inside an
+    object or array."""
     if kind != "string":
         return None
     number = f"{read} RLIKE '{_DOUBLE}' AND NOT instr({VALUE}, concat('\"', {read}, '\"')) > 0"
@@ -120,7 +125,8 @@ def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
 
 
 def _has_lossy_float(read: str, is_event: bool) -> str:
-    """Whether the record has a number, outside of strings, that is a double in what was read, with other digits or an exponent."""
+    """Whether the record has a number, outside of strings, that became a double with other digits or an
+    exponent."""
     double = "CAST(try_cast(n AS double) AS string)"
     odd = f"{_digits('n')} <> {_digits(double)}" + (f" OR contains({double}, 'E')" if is_event else "")
     other = f"({odd}) AND contains({read}, {double})"
@@ -138,13 +144,14 @@ def _digits(number: str) -> str:
 
 
 def _cut(read: str, most: int, place: Place) -> str:
-    """Whether a decimal was cut when it was read, with ``most`` digits after the point: it had even more."""
+    """Whether a decimal was cut when it was read, with ``most`` digits after the point."""
     becomes = f"try_cast(n AS decimal({MAX_PRECISION},{most})) <=> {read} AND {more_digits('n', most)}"
     return f"({UNUSUAL} AND {_a_number(becomes, place)})"
 
 
 def unusual(types: Iterable[SqlType]) -> str:
-    """SQL that is true for a record with a number that may be cut when it is read for one of the types; once for all of them."""
+    """Returns SQL that is true for a record with a number that one of the types may cut; once for all of
+    them."""
     shapes = (precision_and_scale(leaf.text) for kind in types for leaf in kind.leaves())
     most = min((roomy_scale(*shape) for shape in shapes if shape), default=None)
     return _TINY if most is None else f"{_TINY} OR {VALUE} RLIKE '[.][0-9]{{{most}}}'"
@@ -157,7 +164,8 @@ def _a_number(test: str, place: Place) -> str:
 
 
 def anywhere(test: Test, read: str, value: str, kind: SqlType, place: Place, depth: int = 0) -> str | None:
-    """SQL that is true when the test is, of what was read or of something in it, at any depth; None: it never is."""
+    """Returns SQL that is true if the test is, for the value or something in it, at any depth; None: it
+    never is."""
     if kind.outer == "struct":
         doubts = [_in_field(test, read, field, of, place, depth) for field, of in kind.parts]
         some = [doubt for doubt in doubts if doubt]

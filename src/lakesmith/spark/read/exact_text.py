@@ -1,13 +1,14 @@
-"""Which texts are exactly a value of a type: Spark's own casts, with what they swallow in silence taken out.
+"""Finds the texts that are exactly a value of a type: Spark's own casts, without what these accept silently.
 
-Measured on Spark 4.1 (both its CSV reader and ``try_cast``): a decimal is rounded to the declared scale (``1.239`` ->
-``1.24``, ``1e-3`` -> ``0.00``) and the CSV reader drops commas (``1,50`` -> ``150``); a date takes the front of
-``2024-01-02Tgarbage`` and ``2024``; a timestamp takes ``12:30`` as today and ``202401`` as the year 202401; a
-timestamp_ntz drops a zone; a double takes ``5d``, ``0x1p3`` and turns ``1e999`` into Infinity, ``1e-400`` into 0; what a
-timestamp has beyond microseconds is cut. All of these are refused here, or *wrong*, but for those that are *inexact*: a value
-of the type but for digits that it does not hold. Those are taken where the formats say ``rounds``.
-Accepted on purpose: white space around a number, date or boolean; ``t/yes/y/1`` and ``f/no/n/0`` as booleans; a date
-alone as a timestamp (midnight); a date with a time of zero; a double or float next to the decimal text, which is what it means.
+Measured on Spark 4.1 (both its CSV reader and ``try_cast``): a decimal is rounded to the declared scale
+(``1.239`` -> ``1.24``, ``1e-3`` -> ``0.00``) and the CSV reader drops commas (``1,50`` -> ``150``); a date
+takes the front of ``2024-01-02Tgarbage`` and ``2024``; a timestamp reads ``12:30`` as today and ``202401`` as
+the year 202401; a timestamp_ntz drops a zone; a double reads ``5d``, ``0x1p3`` and turns ``1e999`` into
+Infinity, ``1e-400`` into 0; a timestamp is cut to microseconds. Here all of these are *wrong*, or *inexact*:
+a value of the type except for digits that it does not hold. Inexact ones are accepted if the formats say
+``rounds``. Accepted on purpose: white space around a number, date or boolean; ``t/yes/y/1`` and ``f/no/n/0``
+as booleans; a date alone as a timestamp (midnight); a date with a time of zero; a double or float next to the
+decimal text, which is what it means.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ _WITH_COMMA = rf"^\s*[+-]?(\d+|\d{{1,3}}([{_GROUPS}]\d{{3}})+)?(,\d*)?([eE][+-]?
 _SHOWN = 200
 _LOCAL_TIME = "a local time that its region never had, or had twice: write its offset"
 _ABBREVIATION = (
-    "its zone may be several: write an offset or a region such as Europe/London, or leave it out and say time_zone of the source, or take it "
+    "its zone may be several: write an offset or a region such as Europe/London, or leave it out and say"
+    " time_zone of the source, or take it "
     "as a string and map it in a query"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormats:
-    """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and what is close to it.
+    """How dates and times are written, as Spark datetime patterns; None: ISO 8601 and formats close to it.
 
-    ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``zone``: that of times without one.
-    ``decimal``: what stands before the fraction of a number. ``of_events``: the rules are those of
-    ``sources.event_values``, where these are narrower.
+    ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``zone``: that of
+    times without one. ``decimal``: the sign before the fraction of a number. ``of_events``: the rules are
+    those of ``sources.event_values``, where these are narrower.
     """
 
     date: str | None = None
@@ -64,7 +66,7 @@ class TextFormats:
 
     @classmethod
     def of(cls, source: Source) -> TextFormats:
-        """The formats a source declares."""
+        """Returns the formats a source declares."""
         options = source.csv
         patterns = options.date_format, options.timestamp_format
         rounds = source.on_inexact is OnInexact.ROUND
@@ -72,14 +74,15 @@ class TextFormats:
 
     @classmethod
     def of_paths(cls, source: Source) -> TextFormats:
-        """Those of values in the names of folders: dates and numbers are as ISO and Hive have them, whatever is in the files."""
+        """Returns the formats in names of folders: dates and numbers as ISO and Hive write them."""
         return cls(rounds=source.on_inexact is OnInexact.ROUND, zone=source.csv.time_zone)
 
 
 def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
-    """SQL that turns the string expression ``text`` into ``type_``; NULL unless the text is exactly such a value.
+    """Returns SQL that turns the string expression ``text`` into ``type_``; NULL unless it is exactly such a
+    value.
 
-    Where the formats say ``rounds`` it may have more digits.
+    If the formats say ``rounds`` it may have more digits.
     """
     text = plain_number(text, type_, formats)
     value = _typed(text, type_, formats)
@@ -92,7 +95,8 @@ def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
 
 
 def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None:
-    """SQL that is true when ``text`` is a value of ``type_`` but for digits that the type does not hold; None: no text is."""
+    """Returns SQL that is true if ``text`` is a value of ``type_`` except for excess digits; None: no text
+    is."""
     number = plain_number(text, type_, formats)
     inexact = _inexact(number, _typed(number, type_, formats), type_, formats)
     rounded = exact_from_text(text, type_, replace(formats, rounds=True))
@@ -100,9 +104,10 @@ def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None
 
 
 def plain_number(text: str, type_: str, formats: TextFormats) -> str:
-    """SQL of a number's text with a point before its fraction and nothing between its digits; NULL where that is no number.
+    """Returns SQL of a number's text with a point before its fraction and nothing between its digits; else
+    NULL.
 
-    Texts of other types, and where a point stands in them anyway, stay as they are.
+    Texts of other types, and numbers with a point, stay as they are.
     """
     if formats.decimal == "." or not (type_ in (*_WHOLE, "double", "float") or precision_and_scale(type_)):
         return text
@@ -120,16 +125,18 @@ def _typed(text: str, type_: str, formats: TextFormats) -> str:
     if type_ == "timestamp_ntz" and formats.timestamp:
         return as_local(text, formats.timestamp)
     if type_ in _WHOLE:
-        # A whole number is one with zeros behind a point, too. One with an exponent may have lost digits: spreadsheets write such.
+        # A whole number may have zeros behind a point. One with an exponent may have lost digits in a
+        # spreadsheet.
         whole = f"contains({text}, '.') AND {text} RLIKE '^\\\\s*[+-]?\\\\d+[.]0*\\\\s*$'"
         return f"try_cast(IF({whole}, substring_index({text}, '.', 1), {text}) AS {type_})"
     return text if type_ == "string" else f"try_cast({text} AS {type_})"
 
 
 def _wrong(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
-    """SQL that is true when ``value``, made from ``text``, is something else than the text says, or beyond all dates; None: it never is.
+    """Returns SQL that is true if ``value`` differs from its ``text``, or is beyond all dates; None: it never
+    does.
 
-    The cheap test stands first in each, so that only unusual texts pay for the exact one; so it is in ``_inexact``.
+    The cheap test is first in each, so that only unusual texts need the exact one; so it is in ``_inexact``.
     """
     tests = (_misread(text, value, type_, formats), out_of_range(value, type_))
     odd = [test for test in tests if test]
@@ -155,7 +162,7 @@ def _misread(text: str, value: str, type_: str, formats: TextFormats) -> str | N
 
 
 def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | None:
-    """SQL that is true when ``text`` has digits that ``value``, made from it, has not; None: no text has."""
+    """SQL that is true if ``text`` has digits that its ``value`` lacks; None: no text has."""
     if type_ in ("timestamp", "timestamp_ntz"):
         found = [test for test in _inexact_times(text, type_, formats) if test]
         return any_of(found) if found else None
@@ -171,14 +178,15 @@ def _inexact_times(text: str, type_: str, formats: TextFormats) -> Iterator[str 
 
 
 def _inexact_timestamp(text: str, formats: TextFormats) -> str | None:
-    """Digits of a second beyond the six that are kept; in a declared pattern only one of more than six can read them."""
+    """Digits of a second beyond the six that are kept; in a declared pattern only one of more than six
+    reads them."""
     if not formats.timestamp:
         seventh = f"substr({text}, instr({text}, '.') + 7, 1) BETWEEN '0' AND '9' AND instr({text}, '.') > 0"
         return f"{seventh} AND {text} RLIKE '[.]\\\\d{{6}}\\\\d*[1-9]'"
     fraction = _FRACTION.search(formats.timestamp)
     if fraction is None:
         return None
-    before = fraction[1]  # the fields that the fraction follows without anything between, or a sign
+    before = fraction[1]  # the fields just before the fraction, or a sign
     begin = f"\\\\d{{{len(before)}}}" if before.isalpha() else "".join(f"[{sign}]" for sign in before)
     return f"{text} RLIKE '{begin}\\\\d{{6}}\\\\d*[1-9]'"
 
@@ -205,10 +213,14 @@ def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
 
 
 def more_digits(text: str, scale: int) -> str:
-    """SQL that is true when a number's text, exponent and all, has more than ``scale`` digits after the point, zeros left out."""
+    """SQL that is true if a number's text, exponent and all, has more than ``scale`` digits after the
+    point, without zeros."""
     digits = f"regexp_replace({text}, '[eE].*$|[^0-9]', '')"
     counted = f"trim(TRAILING '0' FROM {digits})"
-    after = f"octet_length(regexp_extract({text}, '[.]([0-9]*)', 1)) - octet_length({digits}) + octet_length({counted})"
+    after = (
+        f"octet_length(regexp_extract({text}, '[.]([0-9]*)', 1)) - octet_length({digits}) +"
+        f" octet_length({counted})"
+    )
     exponent = f"coalesce(try_cast(regexp_extract({text}, '[eE]([+-]?[0-9]+)', 1) AS int), 0)"
     return f"{counted} != '' AND {after} - {exponent} > {scale}"
 
@@ -219,9 +231,9 @@ def roomy_scale(precision: int, scale: int) -> int:
 
 
 def reason(column: str, type_: str, found: str, inexact: str | None = None) -> str:
-    """SQL of one reason: ``price: not a decimal(10,2): 'abc'``; ``found`` is a string expression.
+    """Returns SQL of one reason: ``price: not a decimal(10,2): 'abc'``; ``found`` is a string expression.
 
-    ``inexact``: SQL that is true when it is a value but for some digits, which the reason then tells.
+    ``inexact``: SQL that is true if it is a value except for some digits, which the reason then says.
     """
     article = "an" if type_[:1] in "aeiou" else "a"
     parts = [literal(f"{column}: not {article} {type_}: "), "'\\''", f"left({found}, {_SHOWN})", "'\\''"]
@@ -240,7 +252,7 @@ def reason(column: str, type_: str, found: str, inexact: str | None = None) -> s
 
 
 def _beyond(type_: str) -> str:
-    """What a value has that does not fit in a type."""
+    """The part of a value that does not fit in a type."""
     if shape := precision_and_scale(type_):
         return f"it has more than {shape[1]} digit{'' if shape[1] == 1 else 's'} after the point"
     if type_ in ("double", "float"):

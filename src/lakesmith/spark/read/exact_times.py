@@ -1,11 +1,12 @@
-"""Which instant a text means, and whether it means just one.
+"""Finds the instant that a text means, and whether it means just one.
 
-A text is exact if it says its offset, UTC (``Z``, ``UTC``, ``GMT``) or an IANA region (``Europe/Paris``). Three letters are not: Java reads ``BST`` as
-the time of Dhaka. A text without a zone is meant in the source's ``time_zone``, by default UTC. Where the clocks of a region are put
-forward, an hour of local times never was, and where they are put back one was twice: neither is exact.
+A text is exact if it says its offset, UTC (``Z``, ``UTC``, ``GMT``) or an IANA region (``Europe/Paris``).
+Three letters are not: Java reads ``BST`` as the time of Dhaka. A text without a zone is in the source's
+``time_zone``, by default UTC. When the clocks of a region are put forward, an hour of local times never was,
+and when they are put back one was twice: neither is exact.
 
-Local times are handled as ``timestamp`` values that stand in UTC, whatever the session's zone: Spark's ``from_utc_timestamp`` and
-``to_utc_timestamp`` move them without asking the session.
+Local times are handled as ``timestamp`` values in UTC, whatever the session's zone: Spark's
+``from_utc_timestamp`` and ``to_utc_timestamp`` move them without using the session's.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ _RANGES: Final = {
     "timestamp": ("TIMESTAMP '0001-01-01 00:00:00Z'", "TIMESTAMP '9999-12-31 23:59:59.999999Z'"),
     "timestamp_ntz": ("TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"),
 }
-"""The dates and times that are taken: other engines, and Python, have none outside of them."""
+"""The accepted dates and times: other engines, and Python, have no others."""
 
 
 def out_of_range(value: str, type_: str) -> str | None:
-    """SQL that is true when a value is outside of the years 1 to 9999; None for types that have no years."""
+    """Returns SQL that is true if a value is outside of the years 1 to 9999; None for types that have no
+    years."""
     found = _RANGES.get(type_)
     return f"{value} NOT BETWEEN {found[0]} AND {found[1]}" if found else None
 
 
 def instant(text: str, pattern: str | None, zone: str | None) -> str:
-    """SQL of the ``timestamp`` that a text means; NULL where it is none. ``zone``: that of texts without one, None: UTC, or the session's."""
+    """Returns SQL of the ``timestamp`` that a text means, or NULL. ``zone``: of texts without one; None:
+    UTC, or the session's."""
     said = (
         f"try_cast({text} AS timestamp)"
         if pattern is None
@@ -52,7 +55,7 @@ def instant(text: str, pattern: str | None, zone: str | None) -> str:
 
 
 def to_instant(local: str, zone: str) -> str:
-    """SQL of the instant of a local time: that after a gap which it would lie in, the earlier one of two."""
+    """SQL of the instant of a local time: the one after a gap, the earlier one of two."""
     return f"to_utc_timestamp({local}, {literal(zone)})"
 
 
@@ -63,43 +66,50 @@ def local_of(value: str) -> str:
 
 def as_local(text: str, pattern: str) -> str:
     """SQL of the ``timestamp_ntz`` that a text without a zone means by a pattern."""
-    # Times without a zone are added to without the session's zone, and no others are.
+    # Only for times without a zone does Spark add without the session's zone.
     micros = f"unix_micros({_in_utc(text, pattern)})"
     return f"(TIMESTAMP_NTZ '1970-01-01 00:00:00' + {micros} * INTERVAL '0.000001' SECOND)"
 
 
 def wrong_zone(text: str, pattern: str | None) -> str | None:
-    """SQL that is true when the text says a zone that may be several, or is no date and time at all; None: no text does."""
+    """Returns SQL that is true if the text's zone is ambiguous, or it is not a date and time; None: no
+    text is such."""
     if pattern is None:
         digit = "BETWEEN '0' AND '9'"
         utc = f"endswith({text}, 'Z') AND substr({text}, -2, 1) {digit}"
-        usual = f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-' AND (right({text}, 1) {digit} OR ({utc}))"
+        usual = (
+            f"octet_length({text}) > 18 AND substr({text}, 5, 1) = '-' AND (right({text}, 1) {digit} OR"
+            f" ({utc}))"
+        )
         return f"NOT (({usual}) OR {text} RLIKE '{_EXACT}')"
     return f"NOT ({text} RLIKE '{_SAYS_ZONE}')" if has_letters(pattern, "Vz") else None
 
 
 def not_one_instant(text: str, pattern: str | None, zone: str | None) -> str | None:
-    """SQL that is true when the text says a local time that its region never had, or had twice; None: no text does."""
+    """Returns SQL that is true if the text's local time never was in its region, or twice; None: no text
+    is such."""
     tests = []
     if zone is not None and not _is_fixed(zone):
         tests.append(ambiguous(_local(text, pattern), literal(zone)))
     if pattern is None or has_letters(pattern, "Vz"):
-        # What stands in the place of no region is one that never moves.
+        # A zone that never moves replaces the missing region.
         region = f"coalesce(nullif(regexp_extract({text}, '{_REGION}', 1), ''), 'UTC')"
         bare = f"regexp_replace({text}, '\\\\s*{_REGION}\\\\s*$', '')"
         local = local_of(f"try_cast({bare} AS timestamp_ntz)")
         if pattern is not None:
             local = _local(f"regexp_replace({text}, '{_REGION}', '')", pattern)
-        # Asked of a region that Java does not know, Spark fails.
+        # Asked for a region that Java does not know, Spark fails.
         is_time = f"contains({text}, '/') AND {instant(text, pattern, None)} IS NOT NULL"
         tests.append(f"IF({is_time}, {ambiguous(local, region)}, false)")
     return any_of(tests) if tests else None
 
 
 def ambiguous(local: str, zone: str) -> str:
-    """SQL that is true when a local time (see the module) is of no instant in a zone, or of two. ``zone``: SQL of its name.
+    """Returns SQL that is true if a local time is of no instant in a zone, or of two. ``zone``: SQL of its
+    name.
 
-    The offset of a day after gives the later one of two instants, or the only one; Spark gives the earlier one.
+    The offset of a day after gives the later one of two instants, or the only one; Spark gives the earlier
+    one.
     """
     first, day = "to_utc_timestamp(x.m, x.z)", "unix_micros(x.m) + 86400000000"
     after = f"unix_micros(from_utc_timestamp(timestamp_micros({day}), x.z))"
@@ -115,7 +125,7 @@ def has_letters(pattern: str | None, letters: str) -> bool:
 
 
 def _local(text: str, pattern: str | None) -> str:
-    """SQL of the local time of a text that says no zone; NULL where it says one."""
+    """SQL of the local time of a text without a zone; else NULL."""
     if pattern is None:
         return f"IF({text} RLIKE '{LOCAL}', {local_of(f'try_cast({text} AS timestamp_ntz)')}, NULL)"
     parts = re.split(r"('[^']*')", pattern)

@@ -1,7 +1,7 @@
 """Landing files -> one DataFrame in which every row is accounted for.
 
-A row that does not parse is there too, with its text in ``_raw`` and what is wrong with it in ``_reasons``. What it holds in
-the declared columns is then what could be made of it, and not to be used.
+A row that does not parse is there too, with its text in ``_raw`` and the reasons in ``_reasons``. Its
+declared columns then hold what could be parsed, and are not to be used.
 """
 
 from __future__ import annotations
@@ -31,28 +31,30 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
     """Reads every record of every file of ``request``, lazily.
 
     Returns:
-        The declared columns in order with their types, then ``_source_file`` (``FileIdentity.path``), ``_source_position``
-        (bigint: for CSV and JSON the record's number in its file, from 1, or for a file of more than one block the
-        block's first byte + the number in the block; for Parquet and Avro the row's number), ``_source_modified_at``
-        (timestamp), ``_raw`` (string, NULL for good rows), ``_reasons`` (array<string>, empty for good rows) and
-        ``_rounded`` (array<string>: the columns that were rounded, where the source lets them be; else NULL).
+        The declared columns in order with their types, then ``_source_file`` (``FileIdentity.path``),
+        ``_source_position`` (bigint: for CSV and JSON the record's number in its file, from 1, or for a file
+        of more than one block the block's first byte + the number in the block; for Parquet and Avro the
+        row's number), ``_source_modified_at`` (timestamp), ``_raw`` (string, NULL for good rows),
+        ``_reasons`` (array<string>, empty for good rows) and ``_rounded`` (array<string>: the columns that
+        were rounded, if the source allows it; else NULL).
 
     Raises:
-        SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the job when it runs
-        (:func:`unreadable_file` names it).
+        SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the
+        job when it runs (:func:`unreadable_file` names it).
     """
     return _or_none_of(reader_of(request.source).rows(spark, request), spark, request)
 
 
 def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
-    """As ``read_files``, of ``records`` that have types of their own, whatever the format of the source."""
+    """As ``read_files``, for ``records`` that have types of their own, whatever the format of the source."""
     return _or_none_of(typed_rows(spark, request), spark, request)
 
 
 def request_of(
     spark: SparkSession, read: SourceRead, root: Path, records: DataFrame | None = None
 ) -> ReadRequest:
-    """Makes the request for a source's files, for the records of a topic's slices, or for ``records`` in place of either."""
+    """Makes the request for a source's files, for the records of a topic's slices, or for ``records`` in
+    place of either."""
     groups = read.groups if records is None else read.groups[:1]
     read = replace(read, source=zoned(spark, read.source), groups=groups)
     source, files = read.source, [file for group in groups for file in group.files]
@@ -116,7 +118,10 @@ def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadReques
 
 def _as_symbol(column: str, symbols: tuple[str, ...]) -> str:
     known = ", ".join(map(literal, symbols))
-    return f"IF({quoted(column)} IS NULL OR {quoted(column)} IN ({known}), {quoted(column)}, {literal(symbols[0])})"
+    return (
+        f"IF({quoted(column)} IS NULL OR {quoted(column)} IN ({known}), {quoted(column)},"
+        f" {literal(symbols[0])})"
+    )
 
 
 def result_schema(request: ReadRequest) -> str:

@@ -1,6 +1,7 @@
-"""Lines of text files -> records that are no lines, by Python on Spark's workers.
+"""Splits lines of text files into records that are not lines, in Python on Spark's workers.
 
-Spark's own readers take the first value of a JSON file alone, and all lines of a CSV file to end as its first ones do.
+Spark's own readers take only the first value of a JSON file, and expect all lines of a CSV file to end as its
+first.
 """
 
 from __future__ import annotations
@@ -19,20 +20,22 @@ from pyspark.sql import DataFrame
 from lakesmith.sources.formats import csv_records, json_values
 
 Split = Callable[[Iterable[str]], Iterator[str]]
-"""A file's lines, each without the LF at its end -> its records."""
+"""Splits a file's lines, each without the LF at its end, into its records."""
 
 RECORDS: Final = "value binary, file string, number bigint, at bigint"
 FIRST: Final = "(monotonically_increasing_id() & 8589934591L) = 0"
-"""SQL that is true of the first row of a partition."""
+"""SQL that is true for the first row of a partition."""
 
 
 def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> DataFrame:
-    """The records that ``split`` makes of the lines of each file, as ``RECORDS``, with their numbers in it, from 1.
+    """Returns the records that ``split`` makes of the lines of each file, as ``RECORDS``, with their numbers
+    in it, from 1.
 
-    ``text``, ``file`` and ``at``: SQL of a line, of its file's path, and of the microseconds when that was written. Each file is one partition
-    of ``lines``, in order.
+    ``text``, ``file`` and ``at``: SQL of a line, of its file's path, and of the file's time in microseconds.
+    Each file is one partition of ``lines``, in order.
     """
-    # Bytes alone, as Python would make an object of each row: the first line of a file has the others before it.
+    # Bytes alone, as Python would make an object of each row: a file's first line begins with its path and
+    # time.
     head = f"encode(concat(to_json(struct({file} AS file, {at} AS at)), '\\n'), 'UTF-8')"
     plain = lines.selectExpr(f"IF({FIRST}, concat({head}, {text}), {text}) AS line")
     spark, context = lines.sparkSession, lines.sparkSession.sparkContext
@@ -43,7 +46,8 @@ def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> 
 
 
 def for_workers(split: Split) -> Callable[[Iterable[Any]], Iterator[tuple[bytes, str, int, int]]]:
-    """What makes ``RECORDS`` of a partition's lines. Workers need not have lakesmith: PySpark sends them the functions themselves."""
+    """Returns the function from a partition's lines to ``RECORDS``. PySpark sends it to workers that lack
+    lakesmith."""
     for module in (csv_records, json_values, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return partial(_split, split=split)
@@ -54,7 +58,7 @@ def _split(lines: Iterable[bytes], split: Split) -> Iterator[tuple[bytes, str, i
     for first in left:
         head, _, line = first.partition(b"\n")
         file, at = json.loads(head).values()
-        # Bytes that are no text of the encoding stay as they are, for whoever judges them.
+        # Bytes that are not text of the encoding stay as they are, for the validation.
         texts = (each.decode("utf-8", "surrogateescape") for each in chain((line,), left))
         for number, value in enumerate(split(texts), 1):
             yield value.encode("utf-8", "surrogateescape"), file, number, at

@@ -1,8 +1,8 @@
-"""Columns of a source that declares none, by what their texts look like in a look at its first rows.
+"""Infers the columns of a source that declares none, from the texts in a sample of its first rows.
 
-A column gets a type only when every text of the sample is exactly that; what is unclear is a string. Stricter than Spark's
-inference on purpose: ``007`` or ``+49`` stay text, because as numbers they could not be had back, and so do numbers of more
-digits than a double gives back.
+A column gets a type only if every text of the sample is exactly of it, else it is a string. Stricter than
+Spark's inference on purpose: ``007`` or ``+49`` stay text, because a number would lose them, and so do
+numbers of more digits than a double holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakesmith.project.definitions import Column
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, plain_number
 from lakesmith.spark.read.request import ReadRequest
 
-_MOST_DIGITS = 17  # what programs write of a double, so that it can be had back
+_MOST_DIGITS = 17  # programs write a double with these, so that it can be read back
 _LOOKS = {
     "boolean": r"(?i)^(true|false)$",
     "bigint": r"^-?(0|[1-9]\\d*)$",
@@ -30,21 +30,22 @@ _FIRST_TO_LAST = ("boolean", "bigint", "double", "date", "timestamp")
 
 
 def first_files(request: ReadRequest) -> ReadRequest:
-    """The request for so many of the files as are looked at."""
+    """Returns the request for the sampled files."""
     most = limits.SAMPLED_FILES
     few = (replace(group, files=group.files[:most]) for group in request.groups[:most])
     return replace(request, groups=tuple(few))
 
 
 def as_columns(types: Mapping[str, str]) -> tuple[Column, ...]:
-    """Columns of these names and types."""
+    """Returns columns of these names and types."""
     return tuple(Column(column, kind) for column, kind in types.items())
 
 
 def text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
-    """The narrowest type that every text of a column is; in one pass over the sample.
+    """Returns the narrowest type that fits every text of a column, for each column; in one pass over the
+    sample.
 
-    The texts of all columns are put below each other, so that the plan does not grow with the columns.
+    The texts of all columns become rows, so that the plan does not grow with the columns.
     """
     if not texts:
         return []

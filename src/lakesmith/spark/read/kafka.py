@@ -1,8 +1,9 @@
-"""Slices of a topic, by Spark's own connector, as lines of JSON: what reads JSON lines reads them, and keeps their bad ones.
+"""Slices of a topic, read by Spark's connector, as lines of JSON.
 
-A value stays the text that it is, without the number of its schema that a registry's clients put before it. Key, headers and whether there is a
-value at all are put before its first field, and kept apart from it in quarantine. A record in Avro is written as JSON, which holds all of it but
-infinities and NaN; what is no record of the schema becomes a text that is no JSON, so a bad row.
+A value keeps its text, without the number of its schema that a registry's clients write before it. Key,
+headers and the tombstone mark are put before its first field, and are kept apart from it in quarantine. A
+record in Avro is written as JSON, which holds all of it but infinities and NaN. A value that is not of the
+schema becomes text that is not JSON, so a bad row.
 """
 
 from __future__ import annotations
@@ -32,18 +33,19 @@ _JSON: Final = {
 }
 _ALWAYS: Final = {
     "kafka.isolation.level": "read_committed",
-    # All that is asked for is there. Brokers would wait half a second for records behind it, at the end of each read.
+    # All requested offsets exist. Brokers would wait half a second for later records at the end of each read.
     "kafka.fetch.max.wait.ms": "10",
 }
 _BEGIN: Final = '{"_key":'
 ODD: Final = "0x"
-"""How a value begins that is none of its schema: its bytes in hexadecimal digits."""
+"""How a value begins that is not of its schema: its bytes in hexadecimal digits."""
 
 
 def read_slices(
     spark: SparkSession, topic: KafkaSource, files: Sequence[FileIdentity], connection: Mapping[str, str]
 ) -> DataFrame:
-    """The records of the slices that stand as ``files``, none of which is empty: ``_value`` and the provenance."""
+    """Returns the records of the slices that stand as ``files``, none of which is empty: ``_value`` and
+    the provenance."""
     slices = [(file, each) for file in files if (each := slice_of(file)) is not None]
     wanted = {topic.topic: [each.partition for _, each in slices]}
     bounds = [
@@ -56,7 +58,7 @@ def read_slices(
         startingOffsets=bounds[0],
         endingOffsets=bounds[1],
         includeHeaders="true",
-        # What is not there any more is an error: planning has looked what there is.
+        # A missing offset is an error: planning has checked which ones exist.
         failOnDataLoss="true",
         **_ALWAYS,
     ).load()
@@ -76,7 +78,8 @@ def read_slices(
 
 
 def _text(topic: KafkaSource) -> SparkColumn:
-    """The value as JSON; null for a tombstone. What is no value of the schema is its bytes in hexadecimal digits, as ``0x...``."""
+    """The value as JSON; null for a tombstone. A value that is not of the schema is ``0x`` and its bytes
+    in hexadecimal."""
     is_framed = "hex(substring(value, 1, 1)) = '00' AND length(value) >= 5"
     known = ", ".join(f"'{each}'" for each in topic.schema_ids)
     fits = f"{is_framed} AND conv(hex(substring(value, 2, 4)), 16, 10) IN ({known})" if known else "true"
@@ -92,33 +95,35 @@ def _text(topic: KafkaSource) -> SparkColumn:
 
 
 def _with_mark(schema: str) -> str:
-    """The schema with one field more, which is true: of bytes that are no record Spark makes one whose fields are all null."""
+    """The schema with a field more that is true: Spark turns bytes that are not a record into one of
+    nulls."""
     record = json.loads(schema)
     mark = {"name": _READ, "type": "boolean", "default": True}
     return json.dumps({**record, "fields": [*record["fields"], mark]})
 
 
 def _besides() -> str:
-    """SQL of the object of what a record has besides its value, without its closing brace."""
+    """SQL of an object of a record's key, headers and mark, without its closing brace."""
     headers = f"transform(headers, h -> struct(h.key AS name, {_shown('h.value')} AS value))"
     found = f"struct({_shown('key')} AS _key, {headers} AS _headers, value IS NULL AS {TOMBSTONE})"
     return f"trim(TRAILING '}}' FROM to_json({found}, map('ignoreNullFields', 'false')))"
 
 
 def _shown(value: str) -> str:
-    """SQL of bytes as text, where they are text, else in hexadecimal digits."""
+    """SQL of bytes as text, if they are text, else in hexadecimal digits."""
     text = f"CAST({value} AS STRING)"
     return f"IF(is_valid_utf8({text}), {text}, concat('0x', lower(hex({value}))))"
 
 
 def _body(topic: KafkaSource) -> str:
-    """SQL of the object that gives the columns: the value, of a tombstone its key or nothing."""
+    """SQL of the object that gives the columns: the value; for a tombstone its key or nothing."""
     of_key = "coalesce(CAST(key AS STRING), '{}')" if topic.json_keys else "'{}'"
     return f"trim(LEADING {_BLANK} FROM coalesce(_text, {of_key}))"
 
 
 def _line(body: str = "_body", besides: str = "_besides") -> str:
-    """SQL of both as one object, and of a body that is none behind the object of what it has besides: that is no JSON either."""
+    """SQL of both as one object. A body that is not an object follows that of the rest: together they are
+    not JSON."""
     rest, brace = f"substr({body}, 2)", literal("}")
     comma = f"IF(startswith(trim(LEADING {_BLANK} FROM {rest}), {brace}), '', ',')"
     return (
@@ -129,8 +134,11 @@ def _line(body: str = "_body", besides: str = "_besides") -> str:
 
 
 def kept_apart(raw: str, file: str) -> tuple[str, str]:
-    """SQL of what ``_line`` put together, where ``raw`` is that of a ``file``: the value as it came, and the object of what it has besides;
-    of any other text, itself and null."""
+    """Returns SQL that reverts ``_line`` for a ``raw`` of a ``file``: the value as it came, and the object of
+    the rest.
+
+    Any other text is returned itself, with null.
+    """
     at, brace = f"instr({raw}, '\n')", literal("}")
     is_line = (
         f"startswith({file}, {literal(KAFKA_PATH)}) AND startswith({raw}, {literal(_BEGIN)}) AND {at} > 0"
@@ -142,7 +150,8 @@ def kept_apart(raw: str, file: str) -> tuple[str, str]:
 
 
 def odd_value(topic: KafkaSource, otherwise: str) -> str:
-    """SQL of what is wrong with a line whose value is none; ``otherwise``: where it is no value of another schema either."""
+    """Returns SQL of what is wrong with a value; ``otherwise``: if it is not a value of another schema
+    either."""
     what = (
         "its first bytes are not the number of a schema in `schema_ids`"
         if topic.schema_ids
@@ -152,9 +161,12 @@ def odd_value(topic: KafkaSource, otherwise: str) -> str:
         return otherwise
     framed = " (if a registry's clients write the values, set `schema_ids`)" if not topic.schema_ids else ""
     is_framed = f"contains({VALUE}, '\n{ODD}00')"
-    return f"IF(contains({VALUE}, '\n{ODD}'), concat({literal(what)}, IF({is_framed}, {literal(framed)}, '')), {otherwise})"
+    return (
+        f"IF(contains({VALUE}, '\n{ODD}'), concat({literal(what)}, IF({is_framed}, {literal(framed)},"
+        f" '')), {otherwise})"
+    )
 
 
 def put_together(raw: str, besides: str) -> str:
-    """SQL of a line again, of what ``kept_apart`` made of it; where ``besides`` is null, of ``raw``."""
+    """Returns SQL of a line again, from the parts of ``kept_apart``; ``raw`` where ``besides`` is null."""
     return f"IF({besides} IS NULL, {raw}, {_line(raw, f'trim(TRAILING {literal(chr(125))} FROM {besides})')})"

@@ -1,4 +1,5 @@
-"""Timestamps of files in nanoseconds: Spark reads them as whole numbers since 1970, and holds microseconds."""
+"""Timestamps of files in nanoseconds: Spark reads them as whole numbers since 1970, and holds
+microseconds."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from lakesmith.sources.shape import NANOS
 
 
 def is_nanos(kind: SqlType) -> bool:
-    """Whether a type of a file is one of nanoseconds."""
+    """Whether a type of a file is in nanoseconds."""
     return kind.text in NANOS
 
 
@@ -17,19 +18,20 @@ def has_nanos(kind: SqlType) -> bool:
 
 
 def read_as(kind: SqlType) -> SqlType:
-    """The type of a file as Spark is asked to read it."""
+    """Returns the type that Spark is asked to read a file's type as."""
     if kind.outer and has_nanos(kind):
         return composed(kind.outer, [(name, read_as(part)) for name, part in kind.parts])
     return SqlType(text="bigint") if is_nanos(kind) else kind
 
 
 def in_micros(kind: SqlType) -> SqlType:
-    """The type that ``micros`` gives."""
+    """Returns the type of ``micros``."""
     return SqlType(text=NANOS[kind.text])
 
 
 def micros(read: str, kind: SqlType) -> str:
-    """SQL of the timestamp, what is less than a microsecond cut off: always towards the past, also before 1970."""
+    """Returns SQL of the timestamp without what is less than a microsecond, rounded towards the past, also
+    before 1970."""
     whole = f"({read} div 1000 - IF({read} % 1000 < 0, 1, 0))"
     if NANOS[kind.text] == "timestamp":
         return f"timestamp_micros({whole})"
@@ -38,12 +40,12 @@ def micros(read: str, kind: SqlType) -> str:
 
 
 def inexact(read: str) -> str:
-    """SQL that is true where microseconds do not say it all."""
+    """Returns SQL that is true if microseconds are not exact."""
     return f"coalesce({read} % 1000 <> 0, false)"
 
 
 def text(read: str, kind: SqlType) -> str:
-    """SQL of its text with all of its digits."""
+    """Returns SQL of its text with all of its digits."""
     value = micros(read, kind)
     digits = f"lpad(CAST(pmod({read}, 1000000000) AS STRING), 9, '0')"
     exact = f"concat(date_format({value}, 'yyyy-MM-dd HH:mm:ss'), '.', {digits})"

@@ -1,10 +1,11 @@
 """Scans files into records, each with the file it came from and its position in it.
 
-The position has to be the same whenever a file is read again, whatever files are read with it. Spark packs blocks of
-several files into one partition, unless opening a file is said to cost as much as a whole partition: then a partition
-is one block, and ``monotonically_increasing_id`` counts a block's records. A position is the block's first byte + the
-record's number in the block, from 1: for a file in one block simply the record's number. It grows with the file and is
-unique because a record takes at least one byte; that does not hold for compressed bytes, so such files stay whole.
+The position must be the same whenever a file is read again, whatever files are read with it. Spark packs
+blocks of several files into one partition, unless opening a file is declared to cost as much as one
+partition: then a partition is one block, and ``monotonically_increasing_id`` counts a block's records. A
+position is the block's first byte + the record's number in the block, from 1: for a file in one block simply
+the record's number. It grows with the file and is unique because a record takes at least one byte; that does
+not hold for compressed bytes, so such files stay whole.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", 
 
 
 class Portion(Enum):
-    """Files that are read alike: ``LARGE`` ones in blocks, each a task; ``SMALL`` ones whole, many to a task."""
+    """Files that are read alike: ``LARGE`` ones in blocks, each a task; ``SMALL`` ones whole, many to a
+    task."""
 
     LARGE = "large"
     SMALL = "small"
@@ -55,17 +57,19 @@ class Portion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordScan:
-    """A session to read with (its settings are its own, so that threads sharing the caller's cannot disturb it)."""
+    """A session to read with. It has settings of its own, so that other threads of the caller's session
+    are not disturbed."""
 
     session: SparkSession
     request: ReadRequest
     portion: Portion
 
     def reader(self, format_: str, files: Iterable[FileIdentity]) -> DataFrameReader:
-        """A reader of ``format_``, for ``absolute_paths`` of ``files``.
+        """Returns a reader of ``format_``, for ``absolute_paths`` of ``files``.
 
-        Hadoop's usual local file system cannot open a name with a colon, and holds a file against a ``.crc`` beside it, be
-        it long out of date. The raw one does neither; but it is made anew for every file, so only where it is needed.
+        Hadoop's usual local file system cannot open a name with a colon, and checks a file against a ``.crc``
+        beside it, however outdated. The raw one does neither, but is created for every file, so it is used
+        only where necessary.
         """
         reader = self.session.read.format(format_)
         paths = [_absolute(file.path, self.request) for file in files]
@@ -75,15 +79,15 @@ class RecordScan:
         return reader.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else reader
 
     def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
-        """The group's records in as many partitions as their work is worth; what is large stays as it is.
+        """Returns the group's records in as many partitions as they need; large files stay as they are.
 
-        To be done before the projection that makes values of them, which is set up anew for every partition.
+        To be called before the projection that makes values of them, which is set up for every partition.
         """
         from_small_files = self.portion is Portion.SMALL and self.request.records is None
         return gathered(frame, [group]) if from_small_files else frame
 
     def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
-        """SQL of ``_source_file`` and ``_source_modified_at``."""
+        """Returns SQL of ``_source_file`` and ``_source_modified_at``."""
         path = source_path(files, self.request)
         modified = f"_metadata.file_modification_time AS {SOURCE_MODIFIED_AT}"
         return f"{path} AS {SOURCE_FILE}", modified
@@ -92,7 +96,8 @@ class RecordScan:
 def read_portions(
     spark: SparkSession, request: ReadRequest, records: Callable[[RecordScan, ReadGroup], DataFrame]
 ) -> DataFrame | None:
-    """Applies ``records`` to each group of each portion; all of it in one frame of ``spark``, None without files.
+    """Applies ``records`` to each group of each portion; all of it in one frame of ``spark``, None without
+    files.
 
     Groups are unioned before small files are gathered into tasks, so that many groups do not make many tasks.
     """
@@ -112,8 +117,11 @@ def read_portions(
 def _each(
     scan: RecordScan, groups: list[ReadGroup], records: Callable[[RecordScan, ReadGroup], DataFrame]
 ) -> list[DataFrame]:
-    """``records`` of each group. Spark looks at the files of a frame one after the other, and waits for S3 twice each time: of many
-    objects several frames are made, side by side."""
+    """``records`` of each group.
+
+    Spark examines the files of a frame one after the other, and waits for S3 twice each time: many objects
+    get several frames, side by side.
+    """
     if not scan.request.source.is_in_store:
         return [records(scan, group) for group in groups]
     files = sum(len(group.files) for group in groups)
@@ -127,7 +135,8 @@ def _each(
 
 
 def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:
-    """A clone of ``spark`` for reading, with settings under which nothing is skipped and blocks are not mixed."""
+    """Returns a clone of ``spark`` for reading, with settings under which nothing is skipped and blocks
+    are not mixed."""
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     block = limits.READ_BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
     for key, value in {
@@ -148,7 +157,8 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
 
 
 def owned_by(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """The same rows as a frame of ``spark``. The scans in it keep the settings of the session they were made in."""
+    """Returns the same rows as a frame of ``spark``. The scans in it keep the settings of their own
+    session."""
     jvm = spark._jvm
     assert jvm is not None
     dataset = jvm.org.apache.spark.sql.classic.Dataset
@@ -162,7 +172,9 @@ def union_all(frames: list[DataFrame]) -> DataFrame:
 
 
 def text_records(scan: RecordScan, group: ReadGroup, before: int, comment: str = "") -> DataFrame:
-    """Lines of text files: ``_value`` and the provenance. Blank lines, comments and each file's lines ``before`` the first record are left out.
+    """Returns the lines of text files: ``_value`` and the provenance.
+
+    Blank lines, comments and each file's lines ``before`` the first record are left out.
 
     Lines end as Hadoop reads them: LF, CRLF or CR; a UTF-8 byte order mark is taken off.
     """
@@ -187,7 +199,7 @@ def text_records(scan: RecordScan, group: ReadGroup, before: int, comment: str =
 
 
 def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame:
-    """Records that are no lines: as ``text_records``. ``split`` makes them of each file's lines."""
+    """Returns records that are not lines, as ``text_records``. ``split`` makes them of each file's lines."""
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
     lines, text = _raw_lines(scan, group)
@@ -201,10 +213,11 @@ def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame
 
 
 def _raw_lines(scan: RecordScan, group: ReadGroup) -> tuple[DataFrame, str]:
-    """What is between two LF, blank or not, and SQL of its bytes in UTF-8."""
+    """The texts between two LF, blank or not, and SQL of their bytes in UTF-8."""
     csv, reader, text = scan.request.source.csv, scan.reader("text", group.files), ""
     if is_wide(csv):
-        # As CSV of one column, whose delimiter no text has: the reader of texts finds line ends in the middle of wide characters.
+        # As CSV of one column, whose delimiter no text has: the reader of texts finds line ends inside wide
+        # characters.
         settings = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_text", "multiLine": "true"}
         reader = scan.reader("csv", group.files).schema("line string, _text string")
         reader = reader.options(**settings, sep="\x01", quote="", escape="", encoding=csv.encoding)
@@ -214,50 +227,52 @@ def _raw_lines(scan: RecordScan, group: ReadGroup) -> tuple[DataFrame, str]:
 
 
 def without_last(records: DataFrame, count: int) -> DataFrame:
-    """The records without the last ``count`` of each file."""
+    """Returns the records without the last ``count`` of each file."""
     from_end = f"row_number() OVER (PARTITION BY {SOURCE_FILE} ORDER BY {SOURCE_POSITION} DESC) AS _from_end"
     return records.selectExpr("*", from_end).where(f"_from_end > {count}").drop("_from_end")
 
 
 def where_last(frame: DataFrame, condition: str) -> DataFrame:
-    """The rows of which ``condition`` is true, asked once the frame's columns have been made.
+    """Returns the rows of which ``condition`` is true, after the frame's columns have been computed.
 
-    Spark moves a filter below the projections that it follows, and writes out in it whatever they compute, for each time that
-    the condition names it: a line would be taken apart once more for each of its fields. It leaves a filter above what counts rows.
+    Spark moves a filter below the projections before it, and repeats what they compute for each use in the
+    condition: a line would be parsed again for each of its fields. It does not move a filter below an
+    aggregate that counts rows.
     """
     numbered = frame.selectExpr("*", "monotonically_increasing_id() AS _here")
     return numbered.where(f"({condition}) AND _here >= 0").drop("_here")
 
 
 def record_number() -> str:
-    """SQL of a row's number in its partition, from 0; to be asked for before any row is left out."""
+    """Returns SQL of a row's number in its partition, from 0; to be called before any row is left out."""
     return _ORDINAL
 
 
 def undecoded(csv: CsvOptions) -> str:
-    """SQL that is true when a record's bytes are no text of the declared encoding.
+    """Returns SQL that is true if a record's bytes are not text of the declared encoding.
 
-    What is decoded before it is seen here has U+FFFD for such bytes; a file with that character in it cannot be told from it.
+    Bytes that were decoded before became U+FFFD; a file with that character in it cannot be distinguished.
     """
     strange = f" OR contains({VALUE}, '\\uFFFD')" if csv.encoding.upper() != "UTF-8" else ""
     return f"NOT is_valid_utf8({VALUE}){strange}"
 
 
 def csv_options(csv: CsvOptions) -> tuple[tuple[str, str], ...]:
-    """The options that say how fields are told apart."""
+    """Returns the options that separate fields."""
     return (("sep", csv.delimiter), ("quote", csv.quote), ("escape", csv.escape))
 
 
 def _needs_raw_access(path: str) -> bool:
     folder, _, file = path.rpartition("/")
-    return not is_object(path) and (":" in path or os.path.exists(f"{folder}/.{file}.crc"))  # noqa: PTH110 - asked of every file
+    return not is_object(path) and (":" in path or os.path.exists(f"{folder}/.{file}.crc"))  # noqa: PTH110
 
 
 def absolute_paths(files: Iterable[FileIdentity], request: ReadRequest) -> list[str]:
-    """The files as Spark takes them: absolute, with a scheme, nothing encoded, what would be a pattern escaped.
+    """Returns the files as Spark takes them: absolute, with a scheme, nothing encoded, patterns escaped.
 
-    Turning patterns off (``__globPaths__``) is no way for several files: Spark then takes *all* paths once more for each path
-    that looks like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows are read twice.
+    Turning patterns off (``__globPaths__``) does not work for several files: Spark then reads *all* paths
+    again for each path that looks like a pattern (``DataSource.checkAndGlobPathIfNecessary``), so that rows
+    are read twice.
     """
     absolute = (_escaped(_absolute(file.path, request)) for file in files)
     return [path if is_object(path) else f"file:{path}" for path in absolute]
@@ -268,7 +283,8 @@ def _escaped(path: str) -> str:
 
 
 def _is_read_alone(path: str) -> bool:
-    """Hadoop cannot follow a pattern, escaped or not, to a name with a colon: such a file is read as no pattern, by itself."""
+    """Whether a file must be read by itself: Hadoop cannot follow a pattern, escaped or not, to a name
+    with a colon."""
     return ":" in path.removeprefix(OBJECT_SCHEME) and _PATTERN.search(path) is not None
 
 
@@ -280,7 +296,7 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     absolute = {file: _absolute(file.path, request) for file in files}
     prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
     if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
-        # The usual case, and asked of every row: there is nothing to decode, and all beginnings are of one length.
+        # The usual case, tested for every row: nothing to decode, and all prefixes are of one length.
         usual, short = (
             _renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:")
         )
@@ -306,7 +322,7 @@ def _renamed(path: str, start: str, instead: str) -> str:
 
 
 def _prefixes(path: str, absolute: str) -> tuple[str, str]:
-    """What differs between a file's absolute path and its name in the project: the beginnings up to the same rest."""
+    """The prefixes of a file's absolute path and of its name in the project, up to their common rest."""
     if absolute.endswith("/" + path) or absolute == path:
         return absolute[: len(absolute) - len(path)], ""
     here, shown = absolute.rpartition("/")[0], path.rpartition("/")[0]
@@ -314,7 +330,7 @@ def _prefixes(path: str, absolute: str) -> tuple[str, str]:
 
 
 def _absolute(path: str, request: ReadRequest) -> str:
-    return path if is_object(path) else os.path.abspath(request.root / path)  # noqa: PTH100 - links stay as they are
+    return path if is_object(path) else os.path.abspath(request.root / path)  # noqa: PTH100
 
 
 def _decoded(csv: CsvOptions) -> str:
@@ -324,7 +340,7 @@ def _decoded(csv: CsvOptions) -> str:
 
 
 def _with_position(records: DataFrame) -> DataFrame:
-    # A second count, after the lines that are no records have gone.
+    # A second count, after the lines that are not records have gone.
     position = f"_start + {_ORDINAL} + 1 AS {SOURCE_POSITION}"
     counted = records.selectExpr(VALUE, SOURCE_FILE, position, SOURCE_MODIFIED_AT)
     return counted.select(VALUE, *(quoted(column) for column in PROVENANCE))
@@ -343,14 +359,15 @@ def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
 
 
 def _portion(file: FileIdentity, group: ReadGroup, request: ReadRequest) -> Portion:
-    """Blocks are of lines: the rows of other formats are numbered from the first of a file to its last."""
+    """Whether a file is read in blocks: of lines only; rows of other formats are numbered through the
+    file."""
     has_lines = landing_format(request.source).has_lines(request.source) and not group.layout.is_stream
     plain = has_lines and file.path.lower().endswith(_PLAIN_ENDINGS)
     return Portion.LARGE if plain and file.size >= limits.LARGE_FILE_BYTES else Portion.SMALL
 
 
 def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
-    """The partitions put together into as many as there is work for; a row keeps the number its partition gave it."""
+    """The partitions merged into as many as there is work for; a row keeps its number."""
     files = sum(len(group.files) for group in groups)
     size = sum(file.size for group in groups for file in group.files)
     parallelism = frame.sparkSession.sparkContext.defaultParallelism

@@ -1,4 +1,4 @@
-"""What is to be read, as frozen data: the files of a source, grouped by what they hold."""
+"""A request to read files, as frozen data: a source's files, grouped by shape, and the columns to read."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ _ESCAPED: Final = re.compile(r"""["#%'*/:=?\\{\[\]^\x00-\x1f\x7f]""")
 
 
 def path_text(column: str) -> str:
-    """SQL of what a row's path says of a column: the text behind ``name=`` in a folder's name, decoded; the innermost if there are several.
+    """Returns SQL of a column's text in a row's path: behind ``name=`` in the name of the innermost such
+    folder, decoded.
 
-    The writer escapes (``ExternalCatalogUtils`` of Spark, ``FileUtils`` of Hive): ``%`` and two digits for one byte.
+    The writer escapes (``ExternalCatalogUtils`` of Spark, ``FileUtils`` of Hive): ``%`` and two digits for
+    one byte.
     """
     names = {column, _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", column), quote(column, safe="")}
     spelt = "|".join(sorted(map(in_regex, names)))
@@ -50,7 +52,10 @@ def path_text(column: str) -> str:
 
 
 def types_read(group: ReadGroup) -> str | None:
-    """Returns a group's columns with the types they are read as, as DDL; None where the types are not known. ``file_type`` reverts it."""
+    """Returns a group's columns with the types they are read as, as DDL; None if they are unknown.
+
+    ``file_type`` reverts it.
+    """
     if not group.file_types or not all(group.file_types):
         return None
     pairs = zip(group.file_columns, group.file_types, strict=True)
@@ -58,24 +63,25 @@ def types_read(group: ReadGroup) -> str | None:
 
 
 def _type_read(file_type: str) -> str:
-    """As DDL; a type that the file has and Spark has not goes into the comment."""
+    """As DDL; a type that the file has and Spark lacks goes into the comment."""
     plain = read_as(parse_type(file_type)).text
     return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
 
 
 def file_type(column: StructField) -> str:
-    """The type that a column of ``ReadGroup.types`` has in the file."""
+    """Returns the type that a column of ``types_read`` has in the file."""
     return str(column.metadata.get("comment") or sql_type(column.dataType).text)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL type.
+    """One read. ``root`` is the project's folder; ``columns`` pairs each declared name with its Spark SQL
+    type.
 
-    ``records``: what would be found in the files, where it is at hand already; no file is read then. Texts (CSV, JSON) are in
-    ``_value``; Parquet and Avro rows in columns of their own; the last three columns are the provenance.
-    ``absent``: SQL of what a column is where a file, or a record, has none; NULL for others. ``symbols``: see ``Column``.
-    ``keys``: of records that name their own columns, the columns and fields that some of them spell otherwise, by their paths.
+    ``records``: the records, if they are at hand; then no file is read. Texts (CSV, JSON) are in ``_value``;
+    Parquet and Avro rows in columns of their own; the last three columns are the provenance. ``absent``: SQL
+    of a column's value where a file, or a record, has none; else it is NULL. ``symbols``: as of ``Column``.
+    ``keys``: as of ``SourceRead``.
     """
 
     source: Source
@@ -91,23 +97,24 @@ class ReadRequest:
     def of(cls, read: SourceRead, root: Path, records: DataFrame | None = None) -> ReadRequest:
         """Makes the request that a plan asks for."""
         typed = tuple((column.name, column.type or "string") for column in read.columns)
-        # Other sources have all fields in each record, or deletes, of which nothing but the key is known.
+        # Other sources have all fields in each record, or deletes, of which only the key is known.
         defaults = read.source.fills_absent
         absent = {it.name: it.default for it in read.columns if it.default and defaults}
         symbols = {it.name: it.symbols for it in read.columns if it.symbols}
         return cls(read.source, root, read.groups, typed, records, read.keys, absent, symbols)
 
     def without(self, column: str, type_: str) -> str:
-        """SQL of the column where there is none."""
+        """Returns SQL of the column where a file or a record lacks it."""
         return f"CAST({self.absent.get(column, 'NULL')} AS {type_})"
 
     def spelt(self, *path: str) -> list[str]:
-        """The keys under which a column, or a field, is found in records, better ones first."""
+        """Returns the keys of a column, or a field, in records, better ones first."""
         return [key for tier in self.keys.get(path, ((path[-1],),)) for key in tier]
 
 
 def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | None]]) -> str:
-    """SQL of ``ROUNDED``: each column's name with the test of whether its value is inexact. Nothing is tested unless the source rounds."""
+    """Returns SQL of ``ROUNDED``, from each column's test for inexact values. Nothing is tested unless the
+    source rounds."""
     tests = [(column, test) for column, test in inexact if test]
     if request.source.on_inexact is not OnInexact.ROUND or not tests:
         return "CAST(NULL AS array<string>)"

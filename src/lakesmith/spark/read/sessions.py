@@ -1,4 +1,5 @@
-"""Sessions for batches that read files: set so that the time of planning grows with the columns and no faster."""
+"""Sessions for batches that read files, with settings that keep planning time in proportion to the
+columns."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from lakesmith.spark.jvm.gateway import close_catalogs
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 
-# What Spark finds out of one table's filter for another's takes time by the square of the columns, and more: a file of
-# 300 columns never got planned. Nothing is joined where files are read.
+# What Spark infers from one table's filter for another's takes time by the square of the columns, and more: a
+# file of 300 columns was never planned. Nothing is joined where files are read.
 _READING: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
-# Code for 300 columns takes Java eight seconds to compile: more than walking through the expressions of a few thousand rows.
+# Java takes eight seconds to compile code for 300 columns: longer than to interpret a few thousand rows.
 _INTERPRETED: Final = {
     **_READING,
     "spark.sql.codegen.wholeStage": "false",
@@ -33,7 +34,7 @@ _INTERPRETED: Final = {
 
 
 def zoned(session: SparkSession, source: Source) -> Source:
-    """The source with the zone of its local times: its own, or the session's where that is another than UTC."""
+    """Returns the source with the zone of its local times: its own, or the session's if that is not UTC."""
     zone = session.conf.get("spark.sql.session.timeZone")
     if source.csv.time_zone is not None or zone in (None, "UTC", "Etc/UTC", "Z", "+00:00"):
         return source
@@ -42,18 +43,18 @@ def zoned(session: SparkSession, source: Source) -> Source:
 
 @dataclass(frozen=True)
 class ReadingSessions:
-    """The session of an engine, and its clones for reading files, made when they are needed."""
+    """The session of an engine, and its clones for reading files, created when they are needed."""
 
     session: SparkSession
 
     def of(self, step: TableStep, root: Path) -> SparkSession:
-        """The session that a step is done in."""
+        """Returns the session for a step."""
         if step.strategy not in _OF_FILES:
             return self.session
         return self._interpreted if is_wide(step, root) else self._compiled
 
     def close(self) -> None:
-        """Lets the clones go. Raises Py4JError where the JVM does not answer."""
+        """Closes the clones. Raises Py4JError if the JVM does not answer."""
         for name in ("_compiled", "_interpreted"):
             if (clone := vars(self).pop(name, None)) is not None:
                 close_catalogs(clone)
@@ -89,5 +90,5 @@ def _columns_of_first_file(step: TableStep, root: Path) -> int:
             try:
                 return len(read_shape(opened_file(file, intake.source, root), intake.source).columns)
             except (OSError, UnreadableFile):
-                return 0  # the batch tells of it, with the file's name
+                return 0  # the batch reports it, with the file's name
     return 0

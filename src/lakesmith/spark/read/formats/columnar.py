@@ -1,4 +1,5 @@
-"""Typed formats, Parquet and Avro: read as the files are typed, then cast to the declared types where nothing is lost by it.
+"""Typed formats, Parquet and Avro: read as the files are typed, then cast to the declared types where nothing
+is lost by it.
 
 A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
 """
@@ -34,12 +35,14 @@ from lakesmith.spark.read.request import (
 
 
 def typed_reader(number: str) -> FormatReader:
-    """A reader of files that say the types of their values. ``number``: SQL of a row's number in its file, from 0."""
+    """A reader of files that say the types of their values. ``number``: SQL of a row's number in its file,
+    from 0."""
     return FormatReader(partial(typed_rows, number=number))
 
 
 def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files. ``number``: as of ``typed_reader``."""
+    """The rows as ``read_files`` gives them; None when there are no files. ``number``: as of
+    ``typed_reader``."""
     return read_portions(spark, request, partial(_group_rows, number=number))
 
 

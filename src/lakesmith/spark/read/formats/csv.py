@@ -1,8 +1,10 @@
-"""CSV and TSV: lines of text, taken apart at the delimiters or, where something is quoted, by ``from_csv``, and held against the header.
+"""CSV and TSV: lines split at the delimiters or, if something is quoted, by ``from_csv``, and compared with
+the header.
 
-All fields are parsed as strings, and made into their types by lakesmith.spark.read.exact_text. Spark's typed CSV reader is no
-faster (measured) and says nothing about a quote that is never closed, bytes that are not the declared encoding, or text
-after a closing quote. To find an open quote a last field is added to each line: it would be swallowed.
+All fields are parsed as strings, and converted to their types by lakesmith.spark.read.exact_text. Spark's
+typed CSV reader is no faster (measured) and says nothing about a quote that is never closed, bytes that are
+not of the declared encoding, or text after a closing quote. To find an open quote, a last field is added to
+each line: the quote would swallow it.
 """
 
 from __future__ import annotations
@@ -46,11 +48,12 @@ from lakesmith.spark.read.request import (
 )
 
 _NESTED = ("array<", "map<", "struct<", "variant", "interval")
-_MAX_FIELDS = 20_000  # Spark's parser gives up (and the job with it) at 20,480 fields
+_MAX_FIELDS = 20_000  # Spark's parser fails (and the job with it) at 20,480 fields
 
 
 def _rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files. Raises SourceError LS451 for a nested type."""
+    """The rows as ``read_files`` gives them; None if there are no files. Raises SourceError LS451 for a
+    nested type."""
     _refuse_nested(request)
     return read_portions(spark, request, _group_rows)
 
@@ -74,7 +77,7 @@ def _refuse_nested(request: ReadRequest) -> None:
 
 
 def _infer(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    """By what the first rows of the first files look like."""
+    """By the texts in the first rows of the first files."""
     few = first_files(request)
     named = (column for group in few.groups for column in group.file_columns if column.strip())
     names = tuple(dict.fromkeys(named))
@@ -87,7 +90,8 @@ def _infer(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
 
 
 def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The good records with each declared column as text, named ``s0``, ``s1``, … None when there are no files."""
+    """The good records with each declared column as text, named ``s0``, ``s1``, … None if there are no
+    files."""
 
     def texts(scan: RecordScan, group: ReadGroup) -> DataFrame:
         columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
@@ -98,12 +102,13 @@ def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 
 def _formats(request: ReadRequest, text: str = "") -> TextFormats:
-    """How the source writes the dates and times of a ``text``; those of paths are always as ISO has them."""
+    """How the source writes the dates and times of a ``text``; paths always have ISO's."""
     return TextFormats.of_paths(request.source) if SOURCE_FILE in text else TextFormats.of(request.source)
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    """Values are made in one projection and judged in the next: within one, Spark would make each of them once more for each use."""
+    """Values are made in one projection and validated in the next: within one, Spark would repeat them for
+    each use."""
     request = scan.request
     texts = _texts(request, group)
     valued = _parsed(scan, group).selectExpr(
@@ -112,10 +117,10 @@ def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
         *(f"{_value(text, request, i)} AS v{i}" for i, text in enumerate(texts)),
     )
     wrong = {i: odd for i, text in enumerate(texts) if text and (odd := _wrong(text, request, i))}
-    judged = valued.selectExpr("*", f"({any_of(('_fault IS NOT NULL', *wrong.values()))}) AS _bad")
+    checked = valued.selectExpr("*", f"({any_of(('_fault IS NOT NULL', *wrong.values()))}) AS _bad")
     reasons = (case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items())
     why = f"IF(_fault IS NOT NULL, array(_fault), {not_null(reasons)})"
-    return judged.selectExpr(
+    return checked.selectExpr(
         *(f"v{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)),
         *PROVENANCE,
         f"IF(_bad, make_valid_utf8({VALUE}), NULL) AS {RAW}",
@@ -125,10 +130,11 @@ def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
 
 
 def _parsed(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts; ``z`` and ``bad`` tell whether it fitted, and
-    ``parsed`` whether it went through Spark's parser.
+    """Each record, its provenance and its fields ``c0``, ``c1``, … as texts. ``z`` and ``bad`` say whether it
+    fitted, and ``parsed`` whether Spark's parser parsed it.
 
-    A record in which nothing is quoted is split at the delimiters, in half the time that Spark's parser takes.
+
+    A record without quotes is split at the delimiters, in half the time of Spark's parser.
     """
     csv = scan.request.source.csv
     records = scan.gathered(_records(scan, group), group)
@@ -157,7 +163,8 @@ def _records(scan: RecordScan, group: ReadGroup) -> DataFrame:
 
 
 def _is_plain(csv: CsvOptions) -> str:
-    """SQL that is true for a record that is nothing but fields between delimiters: no quotes, and nothing escaped."""
+    """SQL that is true for a record that is nothing but fields between delimiters: no quotes, and nothing
+    escaped."""
     marks = {mark for mark in (csv.quote, csv.escape) if mark}
     return " AND ".join(f"NOT contains({VALUE}, {literal(mark)})" for mark in sorted(marks)) or "true"
 
@@ -168,7 +175,8 @@ def _pattern(text: str) -> str:
 
 
 def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
-    """SQL of each declared column's text, of the files or else of their paths; None for a column that neither has."""
+    """SQL of each declared column's text, of the files or else of their paths; None for a column that
+    neither has."""
     null, found = request.source.csv.null_value, []
     for column, _ in request.columns:
         index = group.index(column)
@@ -189,7 +197,8 @@ def _value(text: str | None, request: ReadRequest, index: int) -> str:
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
-    """SQL that is true when the column's value ``v…`` could not be made of its text; None for texts, which always can."""
+    """SQL that is true if the column's value ``v…`` could not be made of its text; None for texts, which
+    always can."""
     is_text = request.columns[index][1] == "string"
     return None if is_text else f"v{index} IS NULL AND {text} IS NOT NULL"
 
@@ -216,11 +225,15 @@ def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
     settings = (*csv_options(csv), ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", "bad"), *more)
     ended = f"concat({VALUE}, {literal(csv.delimiter + '!')})"
     few = f"octet_length({VALUE}) < {_MAX_FIELDS} OR {_count(VALUE, csv.delimiter)} < {_MAX_FIELDS}"
-    return f"from_csv(IF({few}, {ended}, NULL), {literal(f'{fields}, z STRING, bad STRING')}, {options(settings)})"
+    return (
+        f"from_csv(IF({few}, {ended}, NULL), {literal(f'{fields}, z STRING, bad STRING')},"
+        f" {options(settings)})"
+    )
 
 
 def _field_names(group: ReadGroup) -> list[str]:
-    """What ``_parse`` gives: the fields, the one added at the end of the line, and the line if it did not fit."""
+    """The names that ``_parse`` gives: the fields, the one added at the end of the line, and the line if
+    it did not fit."""
     return [*(f"c{i}" for i in range(len(group.file_columns))), "z", "bad"]
 
 
@@ -269,10 +282,11 @@ def _in_regex(character: str) -> str:
 
 
 def _misquoted(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
-    """Text after a closing quote: Spark then keeps the field as it stands, quotes and all, so it begins with a quote.
+    """Text after a closing quote: Spark then keeps the field unchanged, quotes and all, so it begins with a
+    quote.
 
-    A proper field may begin with one too, when its first character is an escaped quote. They differ in that the parser,
-    asked to skip values that are not quoted properly, gives up the first only.
+    A proper field may begin with one too, if its first character is an escaped quote. The parser, asked to
+    skip values that are not quoted properly, skips only the first kind.
     """
     if not csv.quote:
         return []
@@ -284,7 +298,7 @@ def _misquoted(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
 
 
 def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]:
-    """A header in the middle: files were put together. A row of one column may well hold the column's name."""
+    """A header in the middle: files were concatenated. A row of one column may hold the column's name."""
     if not csv.header or len(group.file_columns) < 2:
         return []
     same = " AND ".join(

@@ -1,4 +1,4 @@
-"""What a landing format has to do so that its files are read, and every record in them is accounted for."""
+"""What Spark needs of a landing format to read its files, with every record in them accounted for."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from lakesmith.spark.read.request import ReadRequest
 
 @dataclass(frozen=True, slots=True)
 class RecordKeys:
-    """For a format whose records each name their own columns (JSON): what they name. All of these read every record.
+    """For a format whose records name their own columns (JSON): what they name. Each function reads every
+    record.
 
-    ``files``: the top-level keys, each with one of the files that have it, in words.
-    ``together``: those of some alike keys that are in one record, as sets, each with one of the files that have it.
-    ``good_records``: the records of rows that are not bad, as ``ReadRequest.records``; None when there are no files.
-    ``unknown_fields``: the fields in structs of the request's columns that their types do not name, each with a file that has
-    it, in words.
-    ``field_types``: the types of the request's columns as far as they lead to these unknown fields, with those.
+    ``files``: the top-level keys, each with one of the files that have it, in words. ``together``: the sets
+    of alike keys that are in one record, each with one of the files that have it. ``good_records``: the
+    records of valid rows, as ``ReadRequest.records``; None if there are no files. ``unknown_fields``: the
+    fields in structs of the request's columns that their types do not name, each with a file that has it, in
+    words. ``field_types``: the types of the request's columns as far as they lead to these unknown fields,
+    with those.
     """
 
     files: Callable[[SparkSession, ReadRequest], dict[str, str]]
@@ -36,9 +37,9 @@ class RecordKeys:
 class FormatReader:
     """How Spark reads one format.
 
-    ``rows``: as ``read_files`` gives them; None when there are no files.
-    ``infer``: the columns of files that say no types, in the order they are first met; None where they say them.
-    ``keys``: for records that name their own columns; None where the file names them.
+    ``rows``: as ``read_files`` gives them; None if there are no files. ``infer``: the columns of files
+    without types, in the order they are first met; None where files have types. ``keys``: for records that
+    name their own columns; None where the file names them.
     """
 
     rows: Callable[[SparkSession, ReadRequest], DataFrame | None]

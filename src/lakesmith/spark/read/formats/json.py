@@ -1,4 +1,5 @@
-"""JSON lines: ``json_lines`` reads them, ``json_types`` infers their columns, ``json_fields`` finds what only they have."""
+"""JSON lines: ``json_lines`` reads them, ``json_types`` infers their columns, ``json_fields`` finds what
+only they have."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ from lakesmith.spark.read.request import ReadRequest
 
 
 def _rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Of events each is held against the columns by itself: what was acknowledged must not stop a batch.
+    """The rows. Each event is compared with the columns by itself: an acknowledged one must not stop a batch.
 
-    Raises SourceError LS451 for a map whose keys are no texts.
+    Raises SourceError LS451 for a map whose keys are not texts.
     """
     _refuse_odd_keys(request)
     if not request.source.has_events:
@@ -39,7 +40,8 @@ def _refuse_odd_keys(request: ReadRequest) -> None:
     problems = [
         Problem(
             "LS451",
-            f"source {request.source.name!r}: column {column!r} has a map whose keys are no texts, which JSON does not have",
+            f"source {request.source.name!r}: column {column!r} has a map whose keys are not texts, which"
+            " JSON lacks",
             request.source.place,
             expected="map<string,...>",
             found=type_,

@@ -1,8 +1,9 @@
-"""The fields inside declared columns that only the files have, where the files carry no types: JSON.
+"""Finds fields inside declared columns that only JSON files have.
 
-Not by Spark's inference: it makes one type of all lines, and a column that is a struct in most lines and a text in one becomes
-a text, its fields forgotten. Here each line is asked what it holds at each declared struct, by a walk along the declared type.
-The types of such fields are what Spark infers of their values, taken out of the lines.
+Not by Spark's inference: it makes one type of all lines, and a column that is a struct in most lines and a
+text in one becomes a text, without fields. Here each line is examined at each declared struct, by a walk
+along the declared type. The types of such fields are what Spark infers of their values, taken out of the
+lines.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ _LIST = "array<variant>"
 _NO_TEXTS = "CAST(array() AS array<string>)"
 _STRING: Final = SqlType(text="string")
 _FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
-"""A number with a point. As a variant ``1.0`` is 1, unless it has an exponent. (A key with such in it is not found, so a string.)"""
+"""A number with a point: as a variant ``1.0`` is 1, unless it has an exponent. A key with such a text
+becomes a string."""
 
 
 def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[FieldPath, tuple[str, ...]]:
-    """The fields in structs of the declared columns, at any depth, whose keys their types do not name; each with a file that has
-    it, in words.
+    """Returns the fields in structs of the declared columns, at any depth, whose keys their types do not
+    name.
 
-    Reads every line, unless no column has a struct in it. Keys match as they are read: exactly, or as ``ReadRequest.keys`` says;
-    then one is unknown too that stands beside a better one. A line that is no JSON object
-    has no fields, and neither has a value that is no object where a struct is declared: such rows are bad, their texts kept.
+    Each is returned with a file that has it, in words.
+
+    Reads every line, unless no column has a struct in it. Keys match as they are read: exactly, or as
+    ``ReadRequest.keys`` says; a key beside a better one is unknown. A line that is not a JSON object has no
+    fields, and neither has another value where a struct is declared: such rows are bad, their texts kept.
     """
     walk = _UnknownFields(request)
     found = _walked(spark, request, walk, VALUE)
@@ -48,7 +52,7 @@ def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[Field
 def json_field_types(
     spark: SparkSession, request: ReadRequest, unknown: Sequence[FieldPath]
 ) -> dict[str, SqlType]:
-    """The types of declared columns as far as they lead to ``unknown`` fields (``json_unknown_fields``), with those.
+    """Returns the types of declared columns as far as they lead to ``unknown`` fields, with those.
 
     Reads every line. A field of which Spark infers no type (nulls, empty objects) is a string.
     """
@@ -68,7 +72,8 @@ def json_field_types(
 
 
 def json_unknown_names(request: ReadRequest) -> str:
-    """SQL of what is to be said of a line's keys that the request's columns and their types do not name: an array."""
+    """Returns SQL of an array: the reasons for a line's keys that the request's columns and their types do
+    not name."""
     known = ", ".join(literal(key) for column, _ in request.columns for key in request.spelt(column))
     keys = [f"array_except(json_object_keys({VALUE}), array({known}))"]
     for column, _ in request.columns:
@@ -89,7 +94,7 @@ def json_unknown_names(request: ReadRequest) -> str:
 
 
 def _walked(spark: SparkSession, request: ReadRequest, walk: _UnknownFields, text: str) -> DataFrame | None:
-    """What the walk gives of all lines; None when there is nothing to walk along."""
+    """The walk's result for all lines; None if there is nothing to walk along."""
     asked = list(walk.columns())
     lines = json_lines(spark, request) if asked else None
     if lines is None:
@@ -109,11 +114,11 @@ def _only(kind: SqlType, path: FieldPath, types: dict[FieldPath, SqlType]) -> Sq
 
 @dataclass
 class _UnknownFields:
-    """Along declared types; ``structs`` are the paths of those met, by whose place in it they are known in the SQL.
+    """A walk along declared types. ``structs`` are the paths of the structs met; the SQL has their indexes.
 
-    SQL that a method gives is of an array that is never NULL, of (struct int, key string) for each unknown field, or,
-    ``with_values``, of (struct int, fields string), a JSON object of the unknown fields of each struct. The walk gives none
-    where a type has no struct in it.
+    A method's SQL is of an array that is never NULL: of (struct int, key string) for each unknown field, or,
+    ``with_values``, of (struct int, fields string), a JSON object of the unknown fields of each struct. There
+    is no SQL for a type without a struct in it.
     """
 
     request: ReadRequest

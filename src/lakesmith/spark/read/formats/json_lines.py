@@ -1,12 +1,13 @@
-"""JSON lines: each line one object, held against the declared columns by key.
+"""JSON lines: each line one object, compared with the declared columns by key.
 
-Spark's reader takes the first of several values on a line, the last of a key given twice, a number as a timestamp, ``12:30``
-as today, and rounds decimals; each line is therefore wrapped as the one element of an array (anything after it is then an
-error), and decimals, dates and times are read so that nothing is lost and made into their types by the rules for text.
-What is accepted: a number or an object for a string column (its text), a string for a decimal, date or timestamp, an
-integer for a floating-point number, ``7.0`` for an integer. A string for an integer, a floating-point number or a boolean is refused.
-Unknown keys are no matter here, at whatever depth: ``json_key_files`` and ``json_unknown_fields`` find them. Of keys that differ in
-case only (``ReadRequest.keys``) each line takes its own; two of which none is the better make it a bad one.
+Spark's reader takes the first of several values on a line, the last of a key given twice, a number as a
+timestamp, ``12:30`` as today, and rounds decimals. So each line is wrapped as the one element of an array
+(anything after it is then an error), and decimals, dates and times are read without loss and converted by the
+rules for text. Accepted are a number or an object for a string column (its text), a string for a decimal,
+date or timestamp, an integer for a floating-point number, ``7.0`` for an integer. A string for an integer, a
+floating-point number or a boolean is refused. Unknown keys do not matter here: ``json_key_files`` and
+``json_unknown_fields`` find them. Of keys that differ in case only (``ReadRequest.keys``) each line uses its
+own; two equally good ones make it a bad line.
 """
 
 from __future__ import annotations
@@ -88,18 +89,19 @@ _PAIR = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 
 
 def json_rows(spark: SparkSession, request: ReadRequest, unknown: str = _NONE) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files.
+    """Returns the rows as ``read_files`` gives them; None if there are no files.
 
-    ``unknown``: SQL of an array of what is to be said of keys that no row may have.
+    ``unknown``: SQL of an array of reasons for keys that no row may have.
     """
     typed = _typed(spark, request)
     if typed is None:
         return None
-    return owned_by(spark, _judged(typed.selectExpr("*", f"{unknown} AS {_UNKNOWN}"), request))
+    return owned_by(spark, _checked(typed.selectExpr("*", f"{unknown} AS {_UNKNOWN}"), request))
 
 
 def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The lines, as ``json_lines`` gives them, of rows that are not bad; None when there are no files."""
+    """Returns the lines, as ``json_lines`` gives them, of rows that are not bad; None if there are no
+    files."""
     typed = _typed(spark, request)
     if typed is None:
         return None
@@ -108,7 +110,8 @@ def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | No
 
 
 def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Each line with its fault, the columns as they were read (``s0``, ...), and as they are (``t0``, ...)."""
+    """Each line with its fault, the columns as they were read (``s0``, ...), and as they are (``t0``,
+    ...)."""
     lines = json_lines(spark, request)
     if lines is None:
         return None
@@ -134,7 +137,7 @@ def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
 
 
 def _path_columns(request: ReadRequest) -> list[int]:
-    """The columns that records may have of their paths."""
+    """The columns that records may get from their paths."""
     some = {column for group in request.groups for column in group.path_columns}
     return [i for i, (column, _) in enumerate(request.columns) if column in some]
 
@@ -145,7 +148,7 @@ def _from_path(index: int, request: ReadRequest) -> str:
 
 
 def _has_no_key(index: int, request: ReadRequest) -> str:
-    """SQL that is true when a record has no key for the column, so that its path counts, or a default."""
+    """SQL that is true if a record has no key for the column, so that its path counts, or a default."""
     keys = ", ".join(map(literal, request.spelt(request.columns[index][0])))
     return f"NOT arrays_overlap({KEYS}, array({keys}))"
 
@@ -156,8 +159,8 @@ def _misfit_in_path(index: int, request: ReadRequest) -> str:
 
 
 def _of_whole_numbers(request: ReadRequest) -> str:
-    """SQL of what was read of a line. Where integers are written as ``7.0``, texts are to keep such numbers as they are: integers are
-    read as decimals then, once ``_whole`` has shown that each is a whole number."""
+    """SQL of what was read of a line. If integers are written as ``7.0``, texts must keep such numbers:
+    then integers are read as decimals, once ``_whole`` has shown that each is a whole number."""
     exactly = f"{parse_line(reading_fields(request, wide=True))}.r"
     integers = f"try_cast({exactly} AS array<struct<{reading_fields(request)}>>)"
     read = f"named_struct('r', {integers}, 'bad', CAST(NULL AS string))"
@@ -165,9 +168,10 @@ def _of_whole_numbers(request: ReadRequest) -> str:
 
 
 def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
-    """The top-level keys, each with one of the files that have it, in words: ``a.json``, or ``a.json and others``.
+    """Returns the top-level keys, each with one of the files that have it, in words: ``a.json``, or ``a.json
+    and others``.
 
-    Reads every line, but no further than to the keys.
+    Reads every line, but only its keys.
     """
     lines = json_lines(spark, request)
     if lines is None:
@@ -179,7 +183,8 @@ def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
 def json_keys_together(
     spark: SparkSession, request: ReadRequest, rivals: Sequence[Sequence[str]]
 ) -> dict[tuple[str, ...], str]:
-    """Those of the top-level keys ``rivals`` that are in one line, each such set with one of the files that have it, in words."""
+    """Returns the sets of top-level keys ``rivals`` that are in one line, each with one of the files that
+    have it."""
     lines = json_lines(spark, request) if rivals else None
     if lines is None:
         return {}
@@ -191,19 +196,20 @@ def json_keys_together(
 
 
 def one_file() -> Column:
-    """Of a group of rows, one of the files that they are from, and whether there are others, in words: ``file``."""
+    """Returns a group's ``file`` in words: one of the files of its rows, and whether there are others."""
     first, last = F.min(SOURCE_FILE), F.max(SOURCE_FILE)
     return F.concat(first, F.when(first == last, "").otherwise(" and others")).alias("file")
 
 
 def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFrame | None:
-    """The first ``rows`` lines, as ``_value``; None when there are no files."""
+    """Returns the first ``rows`` lines, as ``_value``; None if there are no files."""
     lines = json_lines(spark, request)
     return lines.select(VALUE).limit(rows) if lines is not None else None
 
 
 def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Every line, or value of a stream, as ``_value`` and the provenance; None when there are no files."""
+    """Returns every line, or value of a stream, as ``_value`` and the provenance; None if there are no
+    files."""
     return read_portions(spark, request, _lines)
 
 
@@ -222,7 +228,8 @@ def _read_columns(request: ReadRequest) -> list[str]:
 
 
 def _not_one(request: ReadRequest) -> str:
-    """Why a record is no object. Of a line that seems to be a part of one, or several, it says what would read it."""
+    """Why a record is not an object; for a line that seems to be a part of one, or several, also what
+    would read it."""
     plain, text = literal("not one JSON object"), f"trim(BOTH {literal(_BLANK)} FROM {VALUE})"
     if isinstance(request.source, KafkaSource):
         return odd_value(request.source, plain)
@@ -256,7 +263,7 @@ def _half_pair() -> str:
     return f"contains({VALUE}, {literal(_ESCAPE)}) AND {whole} RLIKE {literal(_HALF)}"
 
 
-def _judged(typed: DataFrame, request: ReadRequest) -> DataFrame:
+def _checked(typed: DataFrame, request: ReadRequest) -> DataFrame:
     odd = _all_odd(request)
     marked = typed.selectExpr("*", f"({_bad(odd, request)} OR size({_UNKNOWN}) > 0) AS _bad")
     of_paths = _path_columns(request)
@@ -294,7 +301,7 @@ def _all_odd(request: ReadRequest) -> dict[int, str | None]:
 
 
 def _reasons(request: ReadRequest, odd: dict[int, str | None]) -> str:
-    """The reasons of a bad row; ``f`` is the row parsed once more, with every value as text."""
+    """The reasons of a bad row; ``f`` is the row parsed again, with every value as text."""
     each = (_column_reasons(i, request, odd[i]) for i in odd)
     texts = ", ".join(
         f"{found_under(request, column, 'row')} AS {_one(i)}" for i, (column, _) in enumerate(request.columns)
@@ -315,7 +322,8 @@ def _path_reason(index: int, request: ReadRequest) -> str:
 
 
 def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
-    """What is wrong with one column: an array, mostly empty. What did not parse inside it has a reason of its own."""
+    """What is wrong with one column: an array, mostly empty. What did not parse inside it has its own
+    reason."""
     column, type_ = request.columns[index]
     text = f"f.{_one(index)}"
     branches = [
@@ -353,7 +361,10 @@ def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath, reque
 def _unread(text: str, kind: SqlType) -> str:
     """Whether a JSON text does not parse as the type."""
     schema = literal(f"v {reading_type(kind).text}, bad string")
-    return f"from_json(concat('{{\"v\":', {with_whole_numbers(text)}, '}}'), {schema}, {options(STRICT)}).bad IS NOT NULL"
+    return (
+        f"from_json(concat('{{\"v\":', {with_whole_numbers(text)}, '}}'), {schema},"
+        f" {options(STRICT)}).bad IS NOT NULL"
+    )
 
 
 def _one(index: int) -> str:
@@ -368,7 +379,8 @@ def _reason(index: int, request: ReadRequest) -> str:
 
 
 def _written(index: int, request: ReadRequest) -> str:
-    """A value's text as it stands in the record: a number goes through a double on its way to a string, so 1e999 is Infinity."""
+    """A value's text as the record has it: a number goes through a double on its way to a string, so 1e999
+    is Infinity."""
     numbers = f"regexp_extract_all({VALUE}, {literal(place_of(index, request).before + _NUMBER)}, 1)"
     text = f"f.{_one(index)}"
     same = (
@@ -378,13 +390,13 @@ def _written(index: int, request: ReadRequest) -> str:
 
 
 def _inexact(index: int, request: ReadRequest) -> str | None:
-    """SQL that is true when a column was read but for digits that its type does not hold."""
+    """SQL that is true if a column was read except for digits that its type does not hold."""
     kind = parse_type(request.columns[index][1])
     return anywhere(inexact, f"s{index}", f"t{index}", kind, place_of(index, request))
 
 
 def _odd(index: int, request: ReadRequest) -> str | None:
-    """SQL that is true when a column was read, but not as its source wants it."""
+    """SQL that is true if a column was read, but not as its source wants it."""
     column, type_ = request.columns[index]
     read, value, kind = f"s{index}", f"t{index}", parse_type(type_)
     doubts = [anywhere(test, read, value, kind, place_of(index, request)) for test in (wrong, lost)]

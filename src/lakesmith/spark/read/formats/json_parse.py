@@ -1,5 +1,5 @@
-"""How a line of JSON is parsed: by Spark's ``from_json``, wrapped as the one element of an array, with a field for each key that a
-column or a field is found under."""
+"""Parses a line of JSON by Spark's ``from_json``, as the one element of an array, with a field for each
+key of a column or field."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ STRICT = (
 KEYS = "_keys"
 _FAR_NUMBER = "[0-9.][eE][+-]?[0-9]{4}"
 _QUOTED = {_FAR_NUMBER: f'"[0-9.eE+-]*{_FAR_NUMBER}', ",": '"([0-9.eE+-]+,|,[0-9])'}
-"""How a record looks in which a text may be such a number: not as the end of a text and the comma behind it."""
+"""How a record looks in which a text may be such a number: not as the end of a text and the comma behind
+it."""
 _POINT_ZERO = "(-?[0-9]+)[.]0+(?![0-9.eE])"
 
 
 def column_types(request: ReadRequest) -> list[tuple[int, SqlType]]:
-    """The columns' numbers and types."""
+    """Returns the columns' numbers and types."""
     return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
 
 
 def reading_fields(request: ReadRequest, wide: bool = False) -> str:
-    """DDL of the fields of a line, each of the type that it is read as. ``wide``: integers as decimals."""
+    """Returns DDL of the fields of a line, each of the type that it is read as. ``wide``: integers as
+    decimals."""
     return ", ".join(
         f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_), wide=wide), request, (column,)).text}"
         for column, type_ in request.columns
@@ -52,7 +54,8 @@ def _as_spelt(kind: SqlType, request: ReadRequest, path: FieldPath) -> SqlType:
 
 
 def in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> str:
-    """SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is not null counts."""
+    """Returns SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is
+    not null counts."""
     if not any(at[: len(path)] == path and len(at) > len(path) for at in request.keys):
         return read
     if kind.outer != "struct":
@@ -71,37 +74,40 @@ def in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> s
 
 
 def string_fields(request: ReadRequest) -> str:
-    """DDL of the fields of a line, all as texts."""
+    """Returns DDL of the fields of a line, all as texts."""
     keys = (key for column, _ in request.columns for key in request.spelt(column))
     return ", ".join(f"{quoted(key)}: string" for key in keys)
 
 
 def parse_line(fields: str, json: str = VALUE) -> str:
-    """SQL of what a line holds of these fields: ``r``, an array of one struct, and ``bad``, the text of what does not parse."""
+    """Returns SQL of these fields of a line: ``r``, an array of one struct, and ``bad``, the text of what
+    does not parse."""
     wrapped = f"concat('{{\"r\":[', {json}, ']}}')"
     schema = f"r array<struct<{fields}>>, bad string"
     return f"from_json({wrapped}, {literal(schema)}, {options(STRICT)})"
 
 
 def with_whole_numbers(json: str) -> str:
-    """SQL of a JSON text whose numbers such as ``7.0`` are whole numbers, which Spark takes for an integer."""
+    """Returns SQL of a JSON text with numbers such as ``7.0`` as whole numbers, which Spark reads as
+    integers."""
     return f"regexp_replace({json}, {literal(f'({STRINGS_IN_IT})|{_POINT_ZERO}')}, '$1$2')"
 
 
 def found_under(request: ReadRequest, column: str, row: str) -> str:
-    """SQL of what was read of a column: under the best of its keys that the line has."""
+    """Returns SQL of a column as it was read: under the best of its keys that the line has."""
     *better, last = request.spelt(column)
     branches = [(f"array_contains({KEYS}, {literal(key)})", f"{row}.{quoted(key)}") for key in better]
     return case(branches, f"{row}.{quoted(last)}")
 
 
 def place_of(index: int, request: ReadRequest) -> Place:
-    """Where the values of a column are in a line."""
+    """Returns where the values of a column are in a line."""
     return Place.of(request.spelt(request.columns[index][0]), TextFormats.of(request.source))
 
 
 def is_far(request: ReadRequest) -> str:
-    """SQL that is true for a record with a number of an exponent that Spark works on without end where it is read for a decimal."""
+    """Returns SQL that is true for a record with a number for a decimal whose exponent keeps Spark busy
+    without end."""
     if not any(precision_and_scale(leaf.text) for _, kind in column_types(request) for leaf in kind.leaves()):
         return "false"
     bare = f"{VALUE} RLIKE {literal(_FAR_NUMBER)} AND {without_strings(VALUE)} RLIKE {literal(_FAR_NUMBER)}"
@@ -110,7 +116,8 @@ def is_far(request: ReadRequest) -> str:
 
 
 def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | None:
-    """SQL that is true when a text stands for a decimal in a column, at any depth, in which the pattern is found; None: it has no decimal.
+    """Returns SQL that is true if a text for a decimal of a column, at any depth, has the pattern; None if it
+    has no decimal.
 
     ``pattern``: one that ``_QUOTED`` has.
     """
@@ -130,7 +137,8 @@ def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | No
 
 
 def rivals(request: ReadRequest) -> list[tuple[str, str]]:
-    """Branches: SQL that is true where a line has several keys for a column or field and none is the better one, and what to say of it."""
+    """Returns branches: SQL that is true if a line has several equally good keys for a column or field,
+    and the reason."""
     kinds, found = dict(request.columns), []
     for path, tiers in request.keys.items():
         for number, names in enumerate(tiers):
@@ -156,14 +164,18 @@ def _rivalry(
 
 
 def _several_fields(read: str, kind: SqlType, path: FieldPath, at: int, request: ReadRequest) -> str:
-    """Whether something has several keys for the field at ``path``, and not the field's own, in what was read of ``path[:at]``.
+    """Whether an object has several keys for the field at ``path``, and not the field's own, in what was read
+    of ``path[:at]``.
 
     A key counts whose value is not null.
     """
     part = kind.parts[-1][1]
     if kind.outer != "struct":
         each, items = f"w{at}", read if kind.outer == "array" else f"map_values({read})"
-        return f"exists({items}, {each} -> coalesce({_several_fields(each, part, path, at + 1, request)}, false))"
+        return (
+            f"exists({items}, {each} -> coalesce({_several_fields(each, part, path, at + 1, request)},"
+            " false))"
+        )
     first, *others = (f"{read}.{quoted(key)}" for key in request.spelt(*path[: at + 1]))
     if at + 1 == len(path):
         counted = " + ".join(f"int({value} IS NOT NULL)" for value in others)

@@ -1,6 +1,7 @@
-"""The columns of JSON lines, and their types, by Spark's inference; strings that all are dates or timestamps become that.
+"""Infers the columns of JSON lines by Spark's inference; strings that all are dates or timestamps become
+such.
 
-Whole numbers that no bigint holds are as wide as a decimal can be.
+Whole numbers that no bigint holds become decimals as wide as possible.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from lakesmith.spark.read.request import ReadRequest
 
 
 def infer_json(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    """The columns of the first lines of the first files, or of the lines at hand, in the order Spark infers them."""
+    """Returns the columns of the first lines of the first files, or of the given records, in Spark's
+    order."""
     few = first_files(request)
     if request.records is not None:
         few = replace(few, groups=few.groups[:1])
@@ -41,7 +43,7 @@ def infer_json(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
         return ()
     inferred = inferred_json(sample)
     types = {column: kind.text for column, kind in inferred.parts if column != "_corrupt_record"}
-    # A number of too many digits is no double: what came could not be had back.
+    # A double would lose digits of such a number.
     texts = [column for column, kind in types.items() if kind in ("string", "double")]
     fields = ", ".join(f"{quoted(column)} string" for column in texts)
     if texts:
@@ -60,7 +62,8 @@ def _narrowed(inferred: str, of_texts: str) -> str:
 
 
 def inferred_json(lines: DataFrame) -> SqlType:
-    """What Spark infers of JSON objects, a line each (as ``_value``); where it saw only nulls, a string."""
+    """Returns what Spark infers of JSON objects, a line each (as ``_value``); a string where it saw only
+    nulls."""
     spark = lines.sparkSession
     strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
     texts = getattr(lines.select(VALUE)._jdf, "as")(strings)
@@ -82,7 +85,8 @@ def _settled(type_: DataType) -> DataType:
 
 
 def _unlike(struct: StructType) -> dict[str, DataType]:
-    """The fields of a struct; of those that differ in case only the first, which is a text where their types differ."""
+    """The fields of a struct; of those that differ in case only the first, which is a text if their types
+    differ."""
     found: dict[str, DataType] = {}
     names: dict[str, str] = {}
     for field in struct:

@@ -23,5 +23,5 @@ READERS: Final[Mapping[FileFormat, FormatReader]] = {
 
 
 def reader_of(source: Source) -> FormatReader:
-    """What reads the source's files."""
+    """Returns the reader of the source's files."""
     return READERS[source.format]

@@ -1,7 +1,8 @@
-"""A sourced table's batch: the chosen files, read once, every row of them accounted for.
+"""Ingests the chosen files into a sourced table: read once, with every row accounted for.
 
-The order is what keeps the promise of once: the ledger says which files the attempt takes before any is read; the files are
-looked at again after they were read; and the lines count only when the record that pins them is published with the rows.
+The order guarantees exactly once: the ledger says which files the attempt ingests before any is read; the
+files are checked again after they were read; and the lines count only when the record that pins them is
+published with the rows.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_w
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
 from lakesmith.spark.kinds.intake import Intake, open_intake
 from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_topics, slice_notes
-from lakesmith.spark.kinds.value_notes import judge_types, rounded_counts, rounded_note
+from lakesmith.spark.kinds.value_notes import check_types, rounded_counts, rounded_note
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE
 from lakesmith.spark.validation.erased_rows import LeftOut, left_out, note_of
@@ -63,30 +64,30 @@ SYSTEM_COLUMNS = (
     Column("_ingested_at", "timestamp", "when the batch that took the row began"),
     Column("_batch", "bigint", "the number of the batch that took the row"),
 )
-"""What every sourced table has besides its own columns."""
+"""The columns that every sourced table has besides its own."""
 
 
 @dataclass(frozen=True)
 class _Intent:
-    """The lines the attempt wrote to the ledger, and the version of the ledger that holds them."""
+    """The lines the attempt wrote to the ledger, and the version of the ledger that has them."""
 
     pin: Pin
     lines_hash: str
 
 
-def take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
-    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot be read, and Outdated where
-    some are not what was planned with any more."""
-    with _changes_told(batch), bad_files_told(batch):
-        return _take_files(batch, lake)
+def ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+    """Writes the rows of the step's files to the working branch. Raises BadFiles where some of them cannot
+    be read, and Outdated where some are not what was planned with any more."""
+    with _replanned_if_changed(batch), naming_bad_files(batch):
+        return _ingest_files(batch, lake)
 
 
-def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
+def _ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     batch.say(f"reading {batch.step.reason}")
     intake = open_intake(batch)
     files = _fingerprinted(batch)
     require_free_names(batch.step.table, [column.name for column in intake.plan.columns], ADDED_COLUMNS)
-    # Looked up again: the files' columns were found since its own were read, which may have taken long.
+    # Looked up again: reading the files' columns may have taken long.
     warnings = [
         *intake.plan.notes,
         *prepare_table(batch, batch.there(), (*intake.plan.columns, *SYSTEM_COLUMNS)),
@@ -116,28 +117,32 @@ def _take_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def _ahead_in_postgres(batch: Batch) -> Iterator[str]:
-    """What to say of rows in PostgreSQL that are ahead of time."""
+    """Notes on rows in PostgreSQL that are ahead of time."""
     for intake in batch.step.intakes:
         if intake.source.is_growing:
             yield from notes_of(batch.project.root / intake.source.path)
 
 
 def _empty_exports(batch: Batch) -> Iterator[str]:
-    """What to say of full exports without a row: no row tells of them, so they change nothing."""
+    """Notes on full exports without a row, which change nothing."""
     exports = [each for each in batch.step.intakes if each.source.snapshot is not None]
     if not exports:
         return
     rows = batch.spark.table(batch.target).where(F.col("_batch") == batch.number)
-    told = {row[0] for row in rows.select("_source_file").distinct().collect()}
-    for file in (file for intake in exports for file in intake.files if file.path not in told):
-        yield f"{printable(file.path)} has no rows: as a full export it would delete every key, so it is left out"
+    seen = {row[0] for row in rows.select("_source_file").distinct().collect()}
+    for file in (file for intake in exports for file in intake.files if file.path not in seen):
+        yield (
+            f"{printable(file.path)} has no rows: as a full export it would delete every key, so it is left"
+            " out"
+        )
 
 
 @contextmanager
-def _changes_told(batch: Batch) -> Iterator[None]:
-    """Has a batch planned anew that failed while its files changed: raises Outdated in place of what came of it.
+def _replanned_if_changed(batch: Batch) -> Iterator[None]:
+    """Raises Outdated in place of a failure while files changed, so that the batch is planned again.
 
-    What is wrong with a file's content is told as it is, lest one that is written to for ever stops the others.
+    Problems of a file's content are raised as they are, lest a file that never stops changing blocks the
+    others.
     """
     try:
         yield
@@ -152,17 +157,18 @@ def _changes_told(batch: Batch) -> Iterator[None]:
 
 _FOLDER_BYTES: Final = 255
 _KEY_BYTES: Final = 800
-"""What Iceberg may call a partition's folder: on disks, and in stores, whose limit of 1,024 bytes is that of a whole path."""
+"""The longest name of a partition's folder: on disks, and in stores, whose limit of 1,024 bytes is for a
+whole path."""
 
 _OF_CONTENT: Final = re.compile(
     r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
 )
-"""What Spark's readers say of bytes that are not what the format wants; of a disk or a network they say other things."""
+"""Messages of Spark's readers about bytes that are not of the format, and not about a disk or a network."""
 
 
 @contextmanager
-def bad_files_told(batch: Batch) -> Iterator[None]:
-    """Has a failure over a file say which files of the batch are damaged, all of them: raises BadFiles in its place."""
+def naming_bad_files(batch: Batch) -> Iterator[None]:
+    """Raises BadFiles with all damaged files of the batch in place of a failure over one of them."""
     try:
         yield
     except (Py4JError, PySparkException, OSError) as error:
@@ -183,7 +189,7 @@ def bad_files_told(batch: Batch) -> Iterator[None]:
 
 
 def landing_file(step: TableStep, root: Path, error: BaseException) -> tuple[FileIntake, FileIdentity] | None:
-    """The landing file that could not be read, and what takes it; None if it was none."""
+    """Returns the landing file that could not be read, and its intake; None if it was another file."""
     path = unreadable_file(error)
     files = ((intake, file) for intake in step.intakes for file in intake.files) if path else ()
     return next((found for found in files if _as_spark_says(found[1].path, root) == path), None)
@@ -194,17 +200,18 @@ def _as_spark_says(path: str, root: Path) -> str:
 
 
 def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
-    """The file that Spark's readers say is broken, where a look at it finds nothing: they decode what is only walked over there."""
+    """The file that Spark's readers refuse although it looks complete: they decode what was only walked
+    over."""
     landed, text = landing_file(batch.step, batch.project.root, error), full_text(error)
     if landed is None or not _OF_CONTENT.search(text):
         return []
     intake, file = landed
-    bad = UnreadableFile("LS422", "Spark cannot read it", "a whole file", str(causes_of(text)[-1]))
+    bad = UnreadableFile("LS422", "Spark cannot read it", "a complete file", str(causes_of(text)[-1]))
     return [unreadable(file, intake.source, bad, batch.name)]
 
 
 def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
-    """Each file of the batch with a fingerprint of its content, and the source it belongs to."""
+    """Each file of the batch, with a fingerprint of its content, and the name of its source."""
     found: dict[FileIdentity, str] = {}
     for intake in batch.step.intakes:
         has_files = intake.source.has_files
@@ -225,7 +232,7 @@ def _declare(batch: Batch, lake: Lake, files: dict[FileIdentity, str]) -> _Inten
 
 
 def _delete_replaced(batch: Batch, lake: Lake) -> int:
-    """Deletes the rows of files that were changed in place and are taken anew; returns how many."""
+    """Deletes the earlier rows of files that were changed in place; returns their number."""
     paths = [file.path for intake in batch.step.intakes for file in intake.replace]
     if not paths or batch.step.base.snapshot is None:
         return 0
@@ -234,14 +241,14 @@ def _delete_replaced(batch: Batch, lake: Lake) -> int:
 
 
 def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
-    """One pass over the files, which brings the bad rows along."""
+    """Writes the good rows and sets aside the bad ones, in one pass over the files."""
     rules, names = batch.step.table.checks, [column.name for column in intake.plan.columns]
     others, seen = left_out(batch, names), RowCounts()
-    judged = judge_rows(batch, others.without(others.counted(intake.rows)))
+    checked = validate_rows(batch, others.without(others.counted(intake.rows)))
     counts = [F.count(F.lit(1)).alias("read"), F.count_if(F.size(REASONS) > 0).alias("bad")]
     rounded = rounded_counts(batch.step.table, names)
     measured = seen.observe(
-        with_carried(judged, names, intake.files),
+        with_carried(checked, names, intake.files),
         *counts,
         *rule_counts(rules),
         *rounded,
@@ -255,15 +262,15 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     batch.pass_point("after-data")
     found = counts_of(seen)
     pins = (
-        _set_aside(batch, intake, others, judged, seen)
+        _set_aside(batch, intake, others, checked, seen)
         if found["bad"]
-        else set_aside(batch, judged, names, 0)
+        else set_aside(batch, checked, names, 0)
     )
     erased = others.count()
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     most = most_records(batch)
     if counted is None:
-        # More records than offsets would be some that came twice: the account has to show it.
+        # More records than offsets would mean that some came twice: the row counts have to show it.
         read = found["read"] + erased
         counted = read if most is None else min(most, read)
     account = Account(
@@ -276,7 +283,7 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
     )
     notes = (
         *rounded_note(names, found),
-        *(judge_types(batch, pins) if found["bad"] else ()),
+        *(check_types(batch, pins) if found["bad"] else ()),
         *_kept_note(batch, found["bad"]),
         *fewer_note(most, found["read"] + erased),
         *note_of(erased),
@@ -285,14 +292,14 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
 
 
 def _set_aside(
-    batch: Batch, intake: Intake, others: LeftOut, judged: DataFrame, seen: RowCounts
+    batch: Batch, intake: Intake, others: LeftOut, checked: DataFrame, seen: RowCounts
 ) -> dict[str, Pin]:
-    """Sets aside the bad rows that came along, or, where they were too many, those of the files that have some."""
+    """Sets aside the collected bad rows or, if there were too many, those of the files that have some."""
     names, bad = [column.name for column in intake.plan.columns], counts_of(seen)["bad"]
-    rows = carried_of(seen, judged, names, bad)
+    rows = carried_of(seen, checked, names, bad)
     if rows is None:
         some = intake.only(files_with_bad_rows(seen))
-        again = judge_rows(batch, others.without(some))
+        again = validate_rows(batch, others.without(some))
         rows = where_last(again, f"size({REASONS}) > 0")
     if batch.step.table.on_bad_row is OnBadRow.FAIL:
         may_stop = rows.where(~F.col(SOURCE_FILE).isin(*_events(batch)))
@@ -301,7 +308,7 @@ def _set_aside(
 
 
 def _events(batch: Batch) -> list[str]:
-    """The files of events. These were acknowledged, so that nobody sends them again: they never stop a batch."""
+    """The files of events. Nobody sends an acknowledged event again, so it never stops a batch."""
     return [file.path for intake in batch.step.intakes if intake.source.has_events for file in intake.files]
 
 
@@ -309,13 +316,16 @@ def _kept_note(batch: Batch, bad: int) -> tuple[str, ...]:
     if not bad or batch.step.table.on_bad_row is not OnBadRow.FAIL:
         return ()
     events = "1 acknowledged event is" if bad == 1 else f"{bad:,} acknowledged events are"
-    return (f"{events} in quarantine: on_bad_row: fail refuses events, and stops none that was acknowledged",)
+    return (
+        f"{events} in quarantine: on_bad_row: fail refuses events, and does not stop those that were"
+        " acknowledged",
+    )
 
 
 def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
-    """The records of the batch's files, counted apart from Spark; None where that cannot be done, as of topics.
+    """Counts the records of the batch's files without Spark; None if that is not possible, as for topics.
 
-    A file that is gone by now is told of when the files are looked at again.
+    A file that has disappeared is reported when the files are checked again.
     """
     root = batch.project.root
     if not all(intake.source.has_files for intake in batch.step.intakes):
@@ -327,8 +337,9 @@ def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
     return None if None in counts else sum(count for count in counts if count)
 
 
-def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Rows that parsed are held against the rules as well, and against what can be a folder's name. Raises QualityError LS802 as ``add_reasons``."""
+def validate_rows(batch: Batch, rows: DataFrame) -> DataFrame:
+    """Returns rows with the reasons of the rules, and of values that cannot name a folder. Raises
+    QualityError LS802."""
     rules, folders = batch.step.table.checks, _too_long_for_folders(batch, rows)
     if not rules and not folders:
         return rows
@@ -338,7 +349,8 @@ def judge_rows(batch: Batch, rows: DataFrame) -> DataFrame:
 
 
 def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:
-    """For each column of texts that the table is partitioned by, the reason of a value that its folder cannot be called by: an array."""
+    """For each text column that partitions the table, an array with the reason of a value too long for a
+    folder's name."""
     most = _FOLDER_BYTES if batch.project.target.type == "local" else _KEY_BYTES
     texts = (field.name for field in rows.schema.fields if field.dataType.typeName() == "string")
     return [
@@ -352,7 +364,7 @@ def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:
 
 
 def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Those of the rows that nothing is wrong with, as the table has them."""
+    """Returns the rows without reasons, as the table has them."""
     good = rows.where(F.size(REASONS) == 0)
     return good.select(
         *(quoted(column.name) for column in columns),
@@ -365,13 +377,13 @@ def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataF
 
 
 def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:
-    """Raises Outdated when a file is not what was read: the batch is planned anew on what is there then."""
+    """Raises Outdated if a file has changed since it was read: the batch is planned again."""
     if moved := _why_outdated(batch, list(files)):
         raise Outdated(moved)
 
 
 def _why_outdated(batch: Batch, files: Sequence[FileIdentity]) -> str | None:
-    """What happened to the files since they were listed, None if nothing did."""
+    """Returns what happened to the files since they were listed, None if nothing did."""
     changed = changed_files(
         [file for file in files if not is_slice(file.path)], batch.project.root, batch.project.target.store
     )

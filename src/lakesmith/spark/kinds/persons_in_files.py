@@ -1,4 +1,4 @@
-"""Which landing files hold records of people, taken or not: all of them are read, as a batch would read them."""
+"""Counts the persons' records in landing files, ingested or not, by reading them as a batch does."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from lakesmith.sql.erasure_filter import ErasureFilter
 
 @dataclass
 class InFiles:
-    """By path how many records are theirs, and how many there are; and the files that cannot be read."""
+    """By path, the number of the persons' records and of all records; and the files that cannot be read."""
 
     records: dict[str, tuple[int, int]] = field(default_factory=dict)
     unread: list[FileIdentity] = field(default_factory=list)
 
 
-def theirs_in_files(
+def persons_in_files(
     session: SessionHandle,
     lake: Lake,
     table: TableDefinition,
     files: Sequence[tuple[Source, Sequence[FileIdentity]]],
     persons: ErasureFilter,
 ) -> InFiles:
-    """Looks into the files of the table's sources."""
+    """Reads the files of the table's sources."""
     sessions, found = ReadingSessions(session.spark), InFiles()
     base = lake.facts(table.name).base
     try:
         for source, listed in files:
-            # A column that is not declared stands in the way of a batch, and not of a look.
+            # An undeclared column would stop a batch, but does not matter here.
             intake = FileIntake(replace(source, on_new_column=OnNewColumn.IGNORE), take=tuple(listed))
             step = TableStep(table, Strategy.FILES, "", base, "", intakes=(intake,))
             spark = sessions.of(step, lake.project.root)
@@ -56,7 +56,7 @@ def theirs_in_files(
 
 
 def _look(batch: Batch, intake: FileIntake, persons: ErasureFilter, found: InFiles) -> None:
-    """Halves what cannot be read as a whole, until the files are left that cannot be read."""
+    """Halves the files that cannot be read together, until only the unreadable ones are left."""
     files = intake.take
     if not files:
         return
@@ -78,7 +78,7 @@ def _counted(rows: DataFrame, persons: ErasureFilter, names: frozenset[str]) -> 
     good = persons.condition() if persons.within(names) else "false"
     bad = in_quarantine(persons)
     theirs = f"IF(size({REASONS}) = 0, coalesce({good}, false), {bad})"
-    judged = rows.withColumn("raw", F.col(RAW)).withColumn("row", F.lit(None).cast("string"))
-    each = judged.selectExpr(SOURCE_FILE, f"{theirs} AS theirs").groupBy(SOURCE_FILE)
+    checked = rows.withColumn("raw", F.col(RAW)).withColumn("row", F.lit(None).cast("string"))
+    each = checked.selectExpr(SOURCE_FILE, f"{theirs} AS theirs").groupBy(SOURCE_FILE)
     counted = each.agg(F.count_if("theirs"), F.count(F.lit(1))).collect()
     return {str(row[0]): (int(row[1]), int(row[2])) for row in counted}
