@@ -22,22 +22,14 @@ import s3_server
 
 LEASE, NO_LEASE = "6", "0"
 ENDS = (
-    "after-lock:kill",
-    "after-intent@bronze.orders:killboth",
-    "after-branch@bronze.orders:kill",
-    "after-branch@silver.newest:killjvm",
-    "after-merge@silver.newest:killboth",
-    "before-publish@bronze.orders:killboth",
-    "before-publish@silver.newest:kill",
-    "before-swap@bronze.orders:killboth",
-    "before-swap@silver.newest:killboth/5",
-    "before-swap@silver.newest:killboth/20",
-    "before-swap@silver.lines:kill/50",
-    "before-swap@gold.sums:killjvm/10",
-    "after-publish@bronze.orders:killboth",
-    "after-publish@silver.newest:killboth",
-    "after-publish@gold.sums:kill",
-)
+    "after-lock:kill", "after-intent@bronze.orders:killboth", "after-branch@bronze.orders:kill",
+    "after-branch@silver.newest:killjvm", "after-merge@silver.newest:killboth",
+    "before-publish@bronze.orders:killboth", "before-publish@silver.newest:kill",
+    "before-swap@bronze.orders:killboth", "before-swap@silver.newest:killboth/5",
+    "before-swap@silver.newest:killboth/20", "before-swap@silver.lines:kill/50",
+    "before-swap@gold.sums:killjvm/10", "after-publish@bronze.orders:killboth",
+    "after-publish@silver.newest:killboth", "after-publish@gold.sums:kill",
+)  # fmt: skip
 """Where one of the two is killed: before, in and after the publish, with its JVM, before it or without it."""
 DRAWN = 5
 """So many of them in each history of a soak: half a minute each."""

@@ -30,15 +30,8 @@ VERSIONS = "silver.order_versions"
 """A table that not every shop has."""
 
 MOVES = (
-    "inserted",
-    "updated",
-    "deleted",
-    "unchanged",
-    "superseded",
-    "filtered",
-    "quarantined",
-    "absent_deletes",
-)
+    "inserted", "updated", "deleted", "unchanged", "superseded", "filtered", "quarantined", "absent_deletes",
+)  # fmt: skip
 
 Rows = list[dict[str, Any]]
 
@@ -260,15 +253,8 @@ def _bronze_at(audit: Audit, published: Published) -> list[Order]:
     assert source is not None
     rows = source.rows(published.record["inputs"]["bronze.orders"]["snapshot"])
     names = (
-        "order_id",
-        "customer",
-        "amount",
-        "op",
-        "changed_at",
-        "_batch",
-        "_source_file",
-        "_source_position",
-    )
+        "order_id", "customer", "amount", "op", "changed_at", "_batch", "_source_file", "_source_position",
+    )  # fmt: skip
     return [Order(*(row[name] for name in names)) for row in rows]
 
 

@@ -25,23 +25,14 @@ MEANWHILE = (Order(4, "Cy", 14, 2), Order(9, "Bo", 1, 1))
 OTHERS = tuple(order for order in FIRST + SECOND + MEANWHILE if order.customer != ADA)
 ERASE = ("erase", "bronze.orders", "--where", f"customer = '{ADA}'", "--yes", "--json")
 KILLS = (
-    "erase-begun:killboth",
-    "after-branch@bronze.orders:kill",
-    "after-branch@bronze.orders:killboth/400",
-    "after-delete@bronze.orders:killboth",
-    "after-quarantine@bronze.orders:killjvm",
-    "before-swap@bronze.orders:killboth/5",
-    "after-publish@bronze.orders:kill",
-    "after-sidecars@bronze.orders:killboth/300",
-    "erase-rewritten@bronze.orders:killboth",
-    "after-branch@silver.newest:killboth/300",
-    "after-publish@silver.newest:killjvm",
-    "erase-rewritten@gold.sums:killboth",
-    "erase-past@bronze.orders:killboth",
-    "erase-past@gold.sums:kill",
-    "erase-landing:kill",
-    "erase-proved:kill",
-)
+    "erase-begun:killboth", "after-branch@bronze.orders:kill", "after-branch@bronze.orders:killboth/400",
+    "after-delete@bronze.orders:killboth", "after-quarantine@bronze.orders:killjvm",
+    "before-swap@bronze.orders:killboth/5", "after-publish@bronze.orders:kill",
+    "after-sidecars@bronze.orders:killboth/300", "erase-rewritten@bronze.orders:killboth",
+    "after-branch@silver.newest:killboth/300", "after-publish@silver.newest:killjvm",
+    "erase-rewritten@gold.sums:killboth", "erase-past@bronze.orders:killboth", "erase-past@gold.sums:kill",
+    "erase-landing:kill", "erase-proved:kill",
+)  # fmt: skip
 """At each point of an erasure, and in the middle of what comes after some of them."""
 
 

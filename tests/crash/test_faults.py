@@ -22,19 +22,11 @@ STAGES = ((SOURCED,), (KEYED, PLAIN, VERSIONS), (FULL,))
 
 EVERY = {SOURCED, KEYED, PLAIN, VERSIONS, FULL}
 PASSED_BY = {
-    "after-intent": {SOURCED},
-    "after-branch": EVERY,
-    "after-delete": {SOURCED},
-    "after-merge": {KEYED, VERSIONS},
-    "after-data": EVERY,
-    "after-quarantine": EVERY - {VERSIONS, FULL},
-    "after-tombstones": {KEYED},
-    "after-check": EVERY,
-    "before-publish": EVERY,
-    "before-swap": EVERY,
-    "after-publish": EVERY,
-    "after-sidecars": EVERY,
-}
+    "after-intent": {SOURCED}, "after-branch": EVERY, "after-delete": {SOURCED},
+    "after-merge": {KEYED, VERSIONS}, "after-data": EVERY, "after-quarantine": EVERY - {VERSIONS, FULL},
+    "after-tombstones": {KEYED}, "after-check": EVERY, "before-publish": EVERY, "before-swap": EVERY,
+    "after-publish": EVERY, "after-sidecars": EVERY,
+}  # fmt: skip
 """Which tables' batches pass a point; the two points before a batch are not here."""
 ALWAYS = ("before-swap",)
 CASES = [pytest.param(point, marks=[] if point in ALWAYS else [pytest.mark.in_turn]) for point in PASSED_BY]

@@ -13,15 +13,9 @@ from shapes import BY_NAME
 
 TABLES = tuple(COLUMNS)
 POINTS = (
-    "after-branch",
-    "after-merge",
-    "after-data",
-    "after-check",
-    "before-publish",
-    "before-swap",
-    "after-publish",
-    "after-sidecars",
-)
+    "after-branch", "after-merge", "after-data", "after-check", "before-publish", "before-swap",
+    "after-publish", "after-sidecars",
+)  # fmt: skip
 """Where a batch of any kind may fail."""
 
 

@@ -22,8 +22,7 @@ FOREIGN = 1000
 COLUMNS = {
     "orders": {
         "id": "int", "seq": "int", "op": "string", "customer": "int", "item": "string",
-        "amount": "decimal(10,2)",
-        "sold": "timestamp",
+        "amount": "decimal(10,2)", "sold": "timestamp",
     },
     "customers": {"id": "int", "seq": "int", "op": "string", "city": "string"},
     "items": {"item": "string", "seq": "int", "op": "string", "category": "string", "price": "decimal(10,2)"},

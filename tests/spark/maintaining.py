@@ -14,14 +14,9 @@ from lakesmith.plan.maintenance import Care
 from lakesmith.spark.maintain import Maintainer, maintain_tables
 
 SOON: Final = {
-    "NEWEST_POINTS_KEPT": 2,
-    "PAST_KEPT": (),
-    "COMPACTED_FILES_KEPT_SECONDS": 0,
-    "FRESH_FILES": 4,
-    "MANIFESTS_WORTH": 3,
-    "SNAPSHOTS_WORTH": 1,
-    "SMALL_FILES_WORTH": 2,
-}
+    "NEWEST_POINTS_KEPT": 2, "PAST_KEPT": (), "COMPACTED_FILES_KEPT_SECONDS": 0, "FRESH_FILES": 4,
+    "MANIFESTS_WORTH": 3, "SNAPSHOTS_WORTH": 1, "SMALL_FILES_WORTH": 2,
+}  # fmt: skip
 """Limits by which a few batches are worth what hundreds are in life."""
 
 NOTHING_MORE: Final = Orders()

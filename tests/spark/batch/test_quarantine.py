@@ -100,14 +100,9 @@ def test_a_keyed_table_sets_aside_rows_without_a_key_and_rows_that_break_rules(
     second = shop.must_run().published["silver.orders"]
     assert second.kind == "upsert"
     assert account(second.account) == {
-        "read": 4,
-        "updated": 1,
-        "deleted": 1,
-        "quarantined": 1,
-        "absent_deletes": 1,
-        "rows_before": 2,
+        "read": 4, "updated": 1, "deleted": 1, "quarantined": 1, "absent_deletes": 1, "rows_before": 2,
         "rows_after": 1,
-    }
+    }  # fmt: skip
     assert [(row[0], int(row[1])) for row in shop.rows("silver.orders", "id", "price")] == [(4, 5)]
     assert len(shop.quarantine("silver.orders")) == 5
     assert second.checks['ColumnValues "price" < 100'] == 1

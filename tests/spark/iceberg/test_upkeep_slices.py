@@ -38,13 +38,8 @@ FILES = {
     " GROUP BY name",
 }
 TABLES = (
-    "bronze.sales",
-    "bronze.products",
-    "silver.products",
-    "silver.enriched",
-    "silver.newest",
-    "gold.by_name",
-)
+    "bronze.sales", "bronze.products", "silver.products", "silver.enriched", "silver.newest", "gold.by_name",
+)  # fmt: skip
 LOOKUP_CHANGES = {0: "1,pen,1\n2,ink,1\n", 3: "1,quill,2\n"}
 
 

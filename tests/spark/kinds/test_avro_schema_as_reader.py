@@ -65,19 +65,10 @@ def avro(fields: dict[str, Any], rows: list[dict[str, Any]]) -> bytes:
 
 
 DEFAULTS: dict[str, Any] = {
-    "city": "O'slo \\ø",
-    "note": None,
-    "open": True,
-    "share": 0.5,
-    "day": date(2024, 5, 1),
-    "at": datetime.fromtimestamp(1700000000.123),
-    "price": Decimal("1.50"),
-    "mark": bytearray(b"\xff\x01"),
-    "tags": ["a", "b"],
-    "counts": {"k": 1},
-    "place": (1, 7),
-    "back": (2, 3),
-}
+    "city": "O'slo \\ø", "note": None, "open": True, "share": 0.5, "day": date(2024, 5, 1),
+    "at": datetime.fromtimestamp(1700000000.123), "price": Decimal("1.50"), "mark": bytearray(b"\xff\x01"),
+    "tags": ["a", "b"], "counts": {"k": 1}, "place": (1, 7), "back": (2, 3),
+}  # fmt: skip
 """What the specification says that the schema's defaults are."""
 
 

@@ -45,17 +45,10 @@ FILES = {
 
 Row = tuple[int, int, str, str | None, int | None]
 ROWS: list[Row] = [
-    (1, 1, "I", "Oslo", 5),
-    (1, 2, "U", "Rome", 7),
-    (2, 1, "I", "Oslo", 30),
-    (2, 2, "D", None, None),
-    (3, 1, "I", "Rome", -1),
-    (3, 2, "I", "Rome", 11),
-    (4, 5, "I", "Bonn", 2),
-    (4, 3, "U", "Bonn", 9),
-    (5, 1, "I", "Bonn", 8),
-    (5, 1, "I", "Oslo", 4),
-]
+    (1, 1, "I", "Oslo", 5), (1, 2, "U", "Rome", 7), (2, 1, "I", "Oslo", 30), (2, 2, "D", None, None),
+    (3, 1, "I", "Rome", -1), (3, 2, "I", "Rome", 11), (4, 5, "I", "Bonn", 2), (4, 3, "U", "Bonn", 9),
+    (5, 1, "I", "Bonn", 8), (5, 1, "I", "Oslo", 4),
+]  # fmt: skip
 COLUMNS = ("id", "at", "op", "city", "amount")
 
 

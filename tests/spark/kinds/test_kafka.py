@@ -122,14 +122,9 @@ def test_json_behind_the_number_of_a_schema(shop: ProjectHarness, server: Server
     """A registry's prefix is no part of a value; with `schema_ids`, other and missing numbers are refused."""
     server.make("tagged")
     values = [
-        b'\0\0\0\0\7{"id": 1}',
-        b'\0\0\0\1\54 {"id": 2}',
-        b'\0\0\0\0\x80{"id": 3}',
-        b'{"id": 4}',
-        b'\0\xff\xff\xff\xff{"id": "x"}',
-        b"\0\0\0\0\7",
-        b"\0\0\7",
-    ]
+        b'\0\0\0\0\7{"id": 1}', b'\0\0\0\1\54 {"id": 2}', b'\0\0\0\0\x80{"id": 3}', b'{"id": 4}',
+        b'\0\xff\xff\xff\xff{"id": "x"}', b"\0\0\0\0\7", b"\0\0\7",
+    ]  # fmt: skip
     server.send("tagged", [(None, value) for value in values])
     tables = {
         f"tables/bronze/{name}.yaml": table("tagged", settings)

@@ -100,13 +100,8 @@ def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(
     evolve = inferred.replace("json", "json, on_new_column: evolve") + declared
     fail = inferred + declared
     tables = {
-        "new": evolve,
-        "guessed": inferred,
-        "both": evolve,
-        "inside": evolve,
-        "fail": fail,
-        "clear": fail,
-    }
+        "new": evolve, "guessed": inferred, "both": evolve, "inside": evolve, "fail": fail, "clear": fail,
+    }  # fmt: skip
     shop = make_shop(
         {f"tables/bronze/{name}.yaml": text.replace("NAME", name) for name, text in tables.items()}
     )

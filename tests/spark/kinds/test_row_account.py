@@ -27,14 +27,9 @@ FILES = {
     "tables/gold/whole.sql": "SELECT count(*) AS n, max(amount) AS most FROM silver.orders",
 }
 KINDS = {
-    "bronze.orders": "files",
-    "silver.log": "append",
-    "silver.orders": "upsert",
-    "silver.past": "upsert",
-    "gold.summed": "sums",
-    "gold.averaged": "keys",
-    "gold.whole": "full",
-}
+    "bronze.orders": "files", "silver.log": "append", "silver.orders": "upsert", "silver.past": "upsert",
+    "gold.summed": "sums", "gold.averaged": "keys", "gold.whole": "full",
+}  # fmt: skip
 MISCOUNTS = ("inserted", "read")
 """What is one too many: rows that do not exist, and, where rows are placed one by one, a lost row."""
 

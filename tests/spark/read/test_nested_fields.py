@@ -45,15 +45,9 @@ def test_fields_of_json_that_no_type_names(make_shop: MakeShop) -> None:
         shop.land(f"landing/{policy}/2.json", more)
     result = shop.run()
     left_out = [
-        "address.City",
-        "address.zip",
-        "address.geo.lon",
-        "parts.element.sku",
-        "prices.value.currency",
-        "`odd 'name'`.a",
-        "`odd 'name'`.`ü, ``q```",
-        "`odd 'name'`.`c``d`.element.element.y",
-    ]
+        "address.City", "address.zip", "address.geo.lon", "parts.element.sku", "prices.value.currency",
+        "`odd 'name'`.a", "`odd 'name'`.`ü, ``q```", "`odd 'name'`.`c``d`.element.element.y",
+    ]  # fmt: skip
     assert result.code == 1
     # A key beside one that differs from it in case only is another key, but no table has both: the others
     # could be added.

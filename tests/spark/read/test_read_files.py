@@ -35,15 +35,9 @@ def test_columns_are_matched_by_name_in_every_group(spark: SparkSession, tmp_pat
     frame = read_files(spark, ReadRequest(source(), tmp_path, groups, (("note", "string"), ("id", "int"))))
     assert [(row.note, row.id) for row in rows(frame)] == [("a", 1), ("b", 2), (None, 3)]
     assert frame.columns == [
-        "note",
-        "id",
-        "_source_file",
-        "_source_position",
-        "_source_modified_at",
-        "_raw",
-        "_reasons",
+        "note", "id", "_source_file", "_source_position", "_source_modified_at", "_raw", "_reasons",
         "_rounded",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("format_", list(FileFormat))

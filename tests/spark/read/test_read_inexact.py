@@ -23,42 +23,10 @@ pytestmark = pytest.mark.in_turn
 Case = tuple[str, str, str, str, str]
 EXACT, INEXACT, WRONG = "exact", "inexact", "wrong"
 ABBREVIATIONS = [
-    "ACT",
-    "AET",
-    "AGT",
-    "ART",
-    "AST",
-    "BET",
-    "BST",
-    "CAT",
-    "CNT",
-    "CST",
-    "CTT",
-    "EAT",
-    "ECT",
-    "IET",
-    "IST",
-    "JST",
-    "MIT",
-    "NET",
-    "NST",
-    "PLT",
-    "PNT",
-    "PRT",
-    "PST",
-    "SST",
-    "VST",
-    "EST",
-    "MST",
-    "HST",
-    "CET",
-    "EET",
-    "MET",
-    "WET",
-    "EST5EDT",
-    "PRC",
-    "NZ",
-]
+    "ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT", "IET", "IST",
+    "JST", "MIT", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST", "EST", "MST", "HST", "CET", "EET",
+    "MET", "WET", "EST5EDT", "PRC", "NZ",
+]  # fmt: skip
 """Java's oldest names, and names of IANA's that are no regions."""
 
 TEXTS: list[Case] = [
@@ -225,20 +193,10 @@ def right_reason(reasons: list[str], kind: str) -> bool:
 
 
 ZONES = [
-    "Europe/Paris",
-    "America/New_York",
-    "America/Sao_Paulo",
-    "Australia/Lord_Howe",
-    "Pacific/Apia",
-    "Asia/Kolkata",
-    "Africa/Cairo",
-    "Asia/Tehran",
-    "America/St_Johns",
-    "Europe/Dublin",
-    "Antarctica/Troll",
-    "Asia/Gaza",
-    "Pacific/Norfolk",
-]
+    "Europe/Paris", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Pacific/Apia",
+    "Asia/Kolkata", "Africa/Cairo", "Asia/Tehran", "America/St_Johns", "Europe/Dublin", "Antarctica/Troll",
+    "Asia/Gaza", "Pacific/Norfolk",
+]  # fmt: skip
 
 
 def local_times(zone: ZoneInfo, chance: random.Random) -> Iterator[datetime]:

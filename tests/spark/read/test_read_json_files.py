@@ -123,19 +123,8 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
             wrong.append((title, row))
     assert wrong == []
     assert set(json_key_files(spark, request)) == {
-        "i",
-        "s",
-        "d",
-        "f",
-        "t",
-        "day",
-        "n",
-        "l",
-        "a",
-        "deep",
-        "w",
-        "zzz",
-    }
+        "i", "s", "d", "f", "t", "day", "n", "l", "a", "deep", "w", "zzz",
+    }  # fmt: skip
 
 
 NOT_WHOLE = "not one JSON object; objects over several lines, or several in one, need `multiline: true`"

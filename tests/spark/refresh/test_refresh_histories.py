@@ -53,12 +53,9 @@ PARTS = 5
 
 KINDS = (
     "silver.log", "silver.sizes", "silver.py_log", "gold.aggregates", "gold.sliding", "gold.log_by_hour",
-    "gold.left_chain",
-    "gold.three_of_a_city", "gold.few_of_both", "gold.running", "gold.never", "gold.so_often", "gold.nested",
-    "gold.regions",
-    "gold.regions_of_customers", "gold.in_all_orders", "gold.newest_of_any", "gold.small",
-    "gold.past_of_customer",
-    "gold.py_of_cities",
+    "gold.left_chain", "gold.three_of_a_city", "gold.few_of_both", "gold.running", "gold.never",
+    "gold.so_often", "gold.nested", "gold.regions", "gold.regions_of_customers", "gold.in_all_orders",
+    "gold.newest_of_any", "gold.small", "gold.past_of_customer", "gold.py_of_cities",
 )  # fmt: skip
 """Shapes that are refreshed each in a way of its own. The rule that the others add is held by
 ``test_rule_of_keys``; soaks have them all, through whole histories."""

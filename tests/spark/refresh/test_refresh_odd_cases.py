@@ -61,14 +61,9 @@ BELOW = {
     "windows_again": "SELECT win, avg(c) AS mean FROM gold.by_window GROUP BY win",
 }
 FULL = {
-    "on_a_count_alone",
-    "exists_in_exists",
-    "in_in_exists",
-    "cast_of_what_is_kept_out",
-    "folded",
-    "from_today",
-    "zeros",
-}
+    "on_a_count_alone", "exists_in_exists", "in_in_exists", "cast_of_what_is_kept_out", "folded",
+    "from_today", "zeros",
+}  # fmt: skip
 APPENDED = {"small_rows"}
 SUMMED = {"by_window", "small_numbers"}
 

@@ -56,14 +56,9 @@ FILES = {
     "tables/gold/whole.sql": "SELECT count(*) AS n FROM silver.people",
 }
 TABLES = (
-    "bronze.people",
-    "silver.people",
-    "silver.past",
-    "silver.names",
-    "gold.cities",
-    "gold.first",
+    "bronze.people", "silver.people", "silver.past", "silver.names", "gold.cities", "gold.first",
     "gold.whole",
-)
+)  # fmt: skip
 HEADER = "id,at,op,city,name\n"
 KINDS = {"files", "append", "upsert", "sums", "keys", "full"}
 
