@@ -147,6 +147,12 @@ class ProjectHarness:
             os.utime(path, ns=(modified_ns, modified_ns))
         return path
 
+    def land_rows(self, table: str, number: int, *rows: str) -> None:
+        """Writes ``landing/TABLE/NUMBER.csv``: lines of the columns that the bronze table declares."""
+        columns = self.load()[0].table(TableName("bronze", table)).columns
+        header = ",".join(column.name for column in columns)
+        self.land(f"landing/{table}/{number}.csv", "\n".join([header, *rows, ""]))
+
     # Runs
 
     def load(self) -> tuple[Project, Graph]:
@@ -182,6 +188,11 @@ class ProjectHarness:
         """Lands a file and runs, which has to end well."""
         self.land(name, content)
         return self.must_run(*patterns, full=full)
+
+    def take_rows(self, table: str, number: int, *rows: str, run: Iterable[str] = ()) -> RunResult:
+        """Lands rows and runs, which has to end well."""
+        self.land_rows(table, number, *rows)
+        return self.must_run(*run)
 
     def forget(self, table: str, *paths: str) -> Account:
         """What ``lakesmith files TABLE --forget PATHS`` does."""

@@ -74,10 +74,6 @@ def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     return make_shop(files)
 
 
-def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
-    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,k,n,txt,hex,at,day", *rows, ""]))
-
-
 def golds(queries: Mapping[str, str]) -> dict[str, str]:
     return {f"gold.{name}": query for name, query in queries.items()}
 
@@ -85,26 +81,22 @@ def golds(queries: Mapping[str, str]) -> dict[str, str]:
 def test_odd_queries_and_values(shop: ProjectHarness) -> None:
     queries = {**QUERIES, **BELOW}
     shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
-    land(
-        shop,
+    shop.land_rows(
         "a",
         1,
         "1,${env:HOME},1,7,ff,2024-06-03 10:10:00,-0044-03-15",
         "2,plain,2,8,fe,2024-06-03 10:20:00,+12345-01-01",
         "3,${spark.app.name},0,9,41,2024-06-04 00:30:00,2024-06-03",
     )
-    land(shop, "b", 1, "1,plain,1,x,,2024-06-03 10:10:00,2024-06-03")
-    shop.must_run()
-    land(
-        shop,
+    shop.take_rows("b", 1, "1,plain,1,x,,2024-06-03 10:10:00,2024-06-03")
+    shop.land_rows(
         "a",
         2,
         "4,${env:HOME},1,7,ff,2024-06-03 10:40:00,-0044-03-15",
         "5,plain,5,word,fe,2024-06-03 10:50:00,+12345-01-01",
         "6,${spark.app.name},9,9,41,2024-06-04 00:40:00,2024-06-03",
     )
-    land(shop, "b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03")
-    published = shop.must_run().published
+    published = shop.take_rows("b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03").published
     assert shop.differing(golds(queries)) == []
     kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
     by_keys = queries.keys() - FULL - APPENDED - SUMMED
@@ -120,16 +112,14 @@ def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
         "averaged": "SELECT k, avg(n) AS total FROM bronze.a GROUP BY k",
     }
     shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
-    shop.must_run("bronze.a", "gold.*")
+    shop.take_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*"))
     upper = {
         name: query.replace("SELECT k", "SELECT K").replace("total", "TOTAL")
         for name, query in queries.items()
     }
     shop.write({f"tables/gold/{name}.sql": query for name, query in upper.items()})
     shop.must_run("bronze.a", "gold.*")
-    land(shop, "a", 2, "2,x,5,,,2024-06-03 10:10:00,")
-    published = shop.must_run("bronze.a", "gold.*").published
+    published = shop.take_rows("a", 2, "2,x,5,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*")).published
     kinds = {name: published[f"gold.{name}"].kind for name in queries}
     assert kinds == {"counted": "sums", "averaged": "keys"}
     assert shop.differing(golds(queries)) == []
@@ -181,13 +171,10 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
                 f"deterministic: {'false' if name == 'dated' else 'true'}\n",
             }
         )
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,", "2,y,9,,,2024-06-03 10:10:00,")
-    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
-    shop.must_run()
-    land(shop, "b", 2, "2,x,1,,,2024-06-03 10:10:00,")
-    shop.must_run("bronze.*", "gold.unused")
-    land(shop, "a", 2, "3,x,4,,,2024-06-03 10:10:00,")
-    published = shop.must_run().published
+    shop.land_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,", "2,y,9,,,2024-06-03 10:10:00,")
+    shop.take_rows("b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.take_rows("b", 2, "2,x,1,,,2024-06-03 10:10:00,", run=("bronze.*", "gold.unused"))
+    published = shop.take_rows("a", 2, "3,x,4,,,2024-06-03 10:10:00,").published
     assert {name: published[f"gold.{name}"].kind for name in PYTHON} == {
         name: kind for name, (_, kind) in PYTHON.items()
     }
@@ -212,11 +199,9 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
             "    return bronze__a.sparkSession.sql('SELECT k, avg(n) AS mean FROM seen GROUP BY k')\n",
         }
     )
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
-    shop.must_run("bronze.a", "gold.*")
+    shop.take_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*"))
     assert (shop.rows("gold.numbers"), shop.rows("gold.viewed")) == ([(0,), (1,), (2,)], [("x", 1.0)])
-    land(shop, "a", 2, "2,y,2,,,2024-06-03 10:10:00,")
-    shop.must_run("bronze.a", "gold.*")
+    shop.take_rows("a", 2, "2,y,2,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*"))
     assert (shop.record("gold.viewed").kind, shop.rows("gold.viewed")) == ("full", [("x", 1.0), ("y", 2.0)])
 
 
@@ -260,8 +245,8 @@ def test_a_python_table_that_fails_leaves_the_others_alone(
             "tables/gold/good.sql": "SELECT k, count(*) AS c FROM bronze.a GROUP BY k",
         }
     )
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
-    land(shop, "b", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("b", 1, "1,x,1,,,2024-06-03 10:10:00,")
     result = shop.run()
     (problem,) = result.problems
     assert (result.code, problem.code) == (1, code)
@@ -280,7 +265,7 @@ def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_o
         "from lib.k import K\nfrom lib import *\n\ndef kept(bronze__a):\n"
         "    return bronze__a.selectExpr('id', f'{K} AS k', f'{M} AS m', '%d AS o')\n"
     )
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,")
     for number in (1, 2):
         shop.write(
             {
@@ -310,7 +295,7 @@ def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
 ) -> None:
     own = f"{imported}\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{{k.K}} AS k')\n"
     shop.write({"lib/__init__.py": package, "tables/gold/kept.py": own})
-    land(shop, "a", 1, "1,x,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,")
     for number in (1, 2):
         shop.write({"lib/k.py": f"K = {number}\n"})
         shop.must_run("bronze.a", "gold.kept")
@@ -325,9 +310,9 @@ def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: Proje
             "tables/gold/pairs.yaml": "inputs: {one: bronze.a, two: bronze.a}\ndeterministic: true\n",
         }
     )
-    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,", "2,y,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,2,,,2024-06-03 10:10:00,", "2,y,1,,,2024-06-03 10:10:00,")
     shop.must_run("bronze.a", "gold.pairs")
-    land(shop, "a", 2, "3,z,1,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 2, "3,z,1,,,2024-06-03 10:10:00,")
     assert shop.must_run("bronze.a", "gold.pairs").published["gold.pairs"].kind == "keys"
     assert shop.rows("gold.pairs") == [(1, "y"), (2, "x"), (3, "x")]
 
@@ -336,7 +321,7 @@ def test_keys_with_quotes_and_backslashes(shop: ProjectHarness) -> None:
     counted = "SELECT k, avg(n) AS mean, count(*) AS c FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/counted.sql": counted})
     for number in (1, 2):
-        land(shop, "a", number, "1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
+        shop.land_rows("a", number, "1,a\\b,1,,,2024-06-03 10:10:00,", "2,it's,1,,,2024-06-03 10:10:00,")
         record = shop.must_run("bronze.a", "gold.counted").published["gold.counted"]
     assert record.kind == "keys"
     assert shop.rows("gold.counted", "k", "c") == [("a\\b", 2), ("it's", 2)]
@@ -349,7 +334,7 @@ def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: Projec
             "tables/gold/of_it.sql": "SELECT id FROM gold.broken",
         }
     )
-    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,2,,,2024-06-03 10:10:00,")
     assert shop.run("bronze.a", "gold.broken").code == 1
     assert shop.must_run("gold.of_it").published == {}
 
@@ -358,7 +343,9 @@ def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
     signs = "SELECT k, 0.0D * (1 - max(n)) AS z FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/signs.sql": signs})
     for number in (1, 2):
-        land(shop, "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,")
+        shop.land_rows(
+            "a", number, f"{number},x,{number},,,2024-06-03 10:10:00,", "9,y,1,,,2024-06-03 10:10:00,"
+        )
         shop.must_run("bronze.a", "gold.signs")
         assert shop.differing({"gold.signs": signs}) == []
     assert shop.record("gold.signs").kind == "keys"
@@ -406,7 +393,7 @@ def positional(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
 
 def test_columns_that_differ_in_case_only_are_refused(shop: ProjectHarness) -> None:
     shop.write({"tables/gold/cased.sql": "SELECT id AS v, k AS V FROM bronze.a"})
-    land(shop, "a", 1, "1,x,2,,,2024-06-03 10:10:00,")
+    shop.land_rows("a", 1, "1,x,2,,,2024-06-03 10:10:00,")
     shop.spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         (problem,) = shop.run("bronze.a", "gold.cased").problems
@@ -450,10 +437,9 @@ def test_times_truncated_where_a_clock_is_set_over_or_back(
     shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
     shop.spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        land(shop, "a", 1, *(f"{at},x,{at},,,{time}," for at, time in enumerate(first)))
+        shop.land_rows("a", 1, *(f"{at},x,{at},,,{time}," for at, time in enumerate(first)))
         shop.must_run("bronze.a", "gold.*")
-        land(shop, "a", 2, f"9,x,9,,,{then},")
-        published = shop.must_run("bronze.a", "gold.*").published
+        published = shop.take_rows("a", 2, f"9,x,9,,,{then},", run=("bronze.a", "gold.*")).published
         assert shop.differing(golds(queries)) == []
     finally:
         shop.spark.conf.set("spark.sql.session.timeZone", "UTC")

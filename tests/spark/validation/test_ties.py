@@ -22,10 +22,6 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return make_shop({"tables/bronze/a.yaml": BRONZE.format(name="a")})
 
 
-def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
-    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,at,v,w", *rows, ""]))
-
-
 def kind(shop: ProjectHarness, table: str = "silver.t") -> str:
     return shop.record(table).kind
 
@@ -57,20 +53,17 @@ def test_arrival_settles_ties_through_any_query_that_it_passes(
     python = "def py(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
     shop.write({"tables/silver/py.py": python, "tables/silver/py.yaml": f"{settings}deterministic: true\n"})
     names = [f"silver.{name}" for name in (*THROUGH, "py")]
-    land(shop, "names", 1, "1,0,one,")
-    land(shop, "b", 1, "4,10,z,I")
-    land(shop, "a", 1, "1,10,z,I", "1,10,y,U", "2,10,z,D", "2,10,a,I", "3,10,z,I")
-    land(shop, "a", 2, "1,10,x,U", "3,10,a,D", "5,10,z,I")
-    shop.must_run()
+    shop.land_rows("names", 1, "1,0,one,")
+    shop.land_rows("b", 1, "4,10,z,I")
+    shop.land_rows("a", 1, "1,10,z,I", "1,10,y,U", "2,10,z,D", "2,10,a,I", "3,10,z,I")
+    shop.take_rows("a", 2, "1,10,x,U", "3,10,a,D", "5,10,z,I")
     first = [(1, "x"), (2, "a"), (5, "z")]
     for name in names:
         there = [*first[:2], (4, "z"), (5, "z")] if name == "silver.tables" else first
         assert current(shop, name, history) == there, name
-    land(shop, "a", 3, "1,10,c,U", "2,10,z,D", "3,10,b,I")
-    land(shop, "b", 2, "5,10,b,U")
-    shop.must_run("bronze.b")
-    land(shop, "a", 4, "5,10,a,U", "1,10,b,U")
-    shop.must_run()
+    shop.land_rows("a", 3, "1,10,c,U", "2,10,z,D", "3,10,b,I")
+    shop.take_rows("b", 2, "5,10,b,U", run=("bronze.b",))
+    shop.take_rows("a", 4, "5,10,a,U", "1,10,b,U")
     then = [(1, "b"), (3, "b"), (5, "a")]
     assert {kind(shop, name) for name in names} >= {"keys", "upsert"}
     incremental = {name: shop.rows(name) for name in names}
@@ -106,15 +99,13 @@ def test_where_arrival_is_not_known_maps_settle_ties_as_well(
             "tables/silver/t.yaml": f"{KEYED}history: {history}\ndeterministic: true\n",
         }
     )
-    land(shop, "a", 1, f"1,5,{first},")
-    shop.must_run()
-    land(shop, "a", 2, f"1,5,{then},")
-    shop.must_run()
+    shop.take_rows("a", 1, f"1,5,{first},")
+    shop.take_rows("a", 2, f"1,5,{then},")
     assert kind(shop) == "upsert"
     said = "1 tie of latest_by was settled by the values, as arrival does not tell the rows apart"
     assert said in shop.record("silver.t").notes
     assert shop.rows("silver.t", "m") == [({"v": "q"},)]
-    land(shop, "a", 3, "1,5,q,")
+    shop.land_rows("a", 3, "1,5,q,")
     assert "silver.t" in shop.must_run().published
     assert (shop.record("silver.t").account.updated, shop.rows("silver.t", "m")) == (0, [({"v": "q"},)])
 
@@ -130,10 +121,8 @@ def test_of_two_versions_out_of_one_row_the_greatest_values_win(
             "tables/silver/t.yaml": f"{KEYED}history: {history}\ndeterministic: true\n",
         }
     )
-    land(shop, "a", 1, f"1,5,{v},{w}")
-    shop.must_run()
-    land(shop, "a", 2, f"2,5,{w},{v}")
-    shop.must_run()
+    shop.take_rows("a", 1, f"1,5,{v},{w}")
+    shop.take_rows("a", 2, f"2,5,{w},{v}")
     assert shop.rows("silver.t", "id", "v") == [(1, "q"), (2, "q")]
     shop.must_run(full=["silver.t"])
     assert shop.rows("silver.t", "id", "v") == [(1, "q"), (2, "q")]
@@ -150,8 +139,7 @@ def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
         }
     )
     for number in (1, 2):
-        land(shop, "a", number, f"1,5,batch {number},", f"{number},6,x,")
-        shop.must_run()
+        shop.take_rows("a", number, f"1,5,batch {number},", f"{number},6,x,")
     write_as_another(shop, "id, at, v, _batch", f"(1, 5, 'foreign', {batch}), (1, 6, 'y', {batch})")
     shop.must_run()
     incremental = shop.rows("silver.t")
@@ -162,8 +150,7 @@ def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
 
 def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop: ProjectHarness) -> None:
     shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
-    land(shop, "a", 1, "1,5,first,", "2,5,first,")
-    shop.must_run()
+    shop.take_rows("a", 1, "1,5,first,", "2,5,first,")
     write_as_another(shop, "id, at, v", "(1, 6, 'newer'), (2, 4, 'older')")
     shop.must_run()
     assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "newer"), (2, "first")])
@@ -172,8 +159,7 @@ def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop:
 def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: ProjectHarness) -> None:
     keyed = KEYED + "delete_when: w = 'D'\n"
     shop.write({"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a", "tables/silver/t.yaml": keyed})
-    land(shop, "a", 1, "1,5,gone,D", "2,5,there,")
-    shop.must_run()
+    shop.take_rows("a", 1, "1,5,gone,D", "2,5,there,")
     write_as_another(shop, "id, at, v", "(1, 5, 'foreign')")
     shop.must_run()
     assert shop.rows("silver.t", "id", "v") == [(2, "there")]
@@ -189,11 +175,9 @@ def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> 
         }
     )
     for number in (1, 2, 3):
-        land(shop, "a", number, f"1,{number},a {number},")
-        land(shop, "b", 1, "2,0,b,")
-        shop.must_run()
-    land(shop, "b", 2, "1,3,b 2,")
-    shop.must_run()
+        shop.land_rows("a", number, f"1,{number},a {number},")
+        shop.take_rows("b", 1, "2,0,b,")
+    shop.take_rows("b", 2, "1,3,b 2,")
     incremental = shop.rows("gold.t", "v")
     shop.must_run(full=["gold.t"])
     assert incremental == shop.rows("gold.t", "v") == [("a 3",), ("b",)]
@@ -201,11 +185,9 @@ def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> 
 
 def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: ProjectHarness) -> None:
     shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
-    land(shop, "a", 1, "1,5,first,")
-    shop.must_run()
+    shop.take_rows("a", 1, "1,5,first,")
     read = shop.record("silver.t").inputs["bronze.a"].snapshot
-    land(shop, "a", 2, "1,5,second,")
-    shop.must_run("bronze.a")
+    shop.take_rows("a", 2, "1,5,second,", run=("bronze.a",))
     shop.spark.sql(
         "CALL lake.system.expire_snapshots(table => 'bronze.a',"
         f" snapshot_ids => ARRAY({read}), older_than => TIMESTAMP '1970-01-01 00:00:00')"
@@ -226,10 +208,8 @@ def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
     )
     settings = "key: [Id]\nlatest_by: [At]\ndelete_when: w = 'D'\n" + "deterministic: true\n" * (not arrival)
     shop.write({**query, "tables/silver/t.yaml": settings})
-    land(shop, "a", 1, "1,5,p,", "2,5,p,", "3,1,gone,D")
-    shop.must_run()
-    land(shop, "a", 2, "1,5,q,", "2,6,,D", "3,0,late,")
-    shop.must_run()
+    shop.take_rows("a", 1, "1,5,p,", "2,5,p,", "3,1,gone,D")
+    shop.take_rows("a", 2, "1,5,q,", "2,6,,D", "3,0,late,")
     assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "q")])
 
 
@@ -242,12 +222,11 @@ def test_keys_that_are_equal_by_a_collation(shop: ProjectHarness, history: str) 
             "tables/silver/t.yaml": f"key: [v]\nlatest_by: [at]\nhistory: {history}\n",
         }
     )
-    land(shop, "a", 1, "1,5,c,")
+    shop.land_rows("a", 1, "1,5,c,")
     if history == "type2":
         (problem,) = shop.run().problems
         assert (problem.code, "collation" in problem.what) == ("LS615", True)
         return
     shop.must_run()
-    land(shop, "a", 2, "1,6,C,")
-    shop.must_run()
+    shop.take_rows("a", 2, "1,6,C,")
     assert (kind(shop), shop.rows("silver.t", "at")) == ("full", [(6,)])

@@ -45,10 +45,6 @@ def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     return make_shop(files)
 
 
-def land(shop: ProjectHarness, table: str, number: int, *rows: str) -> None:
-    shop.land(f"landing/{table}/{number}.csv", "\n".join(["id,n,x,hex", *rows, ""]))
-
-
 def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: ProjectHarness) -> None:
     queries = {**FULL, **KEYS, **SUMS}
     shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
@@ -56,9 +52,8 @@ def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: ProjectHarnes
     for batch, zero in enumerate(("0.0", "-0.0", "0.0")):
         rows = (f"{100 * batch + at},{at % 3},{x},41" for at, x in enumerate((zero, zero, "1.5", "NaN")))
         others = (f"{1000 + at},{at + batch},8.5,{text}" for at, text in enumerate(texts))
-        land(shop, "a", batch, *rows, *others)
-        land(shop, "b", batch, f"{batch},{batch},{zero},41")
-        published = shop.must_run().published
+        shop.land_rows("a", batch, *rows, *others)
+        published = shop.take_rows("b", batch, f"{batch},{batch},{zero},41").published
         assert shop.differing({f"gold.{name}": query for name, query in queries.items()}) == []
     kinds = {name: published[f"gold.{name}"].kind for name in queries}
     expected = ((FULL, "full"), (KEYS, "keys"), (SUMS, "sums"))
@@ -74,9 +69,8 @@ def test_a_tie_that_changes_the_sign_of_a_zero_is_a_change(shop: ProjectHarness,
             "tables/gold/shown.sql": "SELECT id, concat('x', x) AS t FROM silver.kept",
         }
     )
-    land(shop, "a", 1, "1,1,0.0,", "2,1,-0.0,", "3,1,0.0,")
-    shop.must_run("bronze.a", "silver.*", "gold.*")
-    land(shop, "a", 2, "1,1,-0.0,", "2,1,0.0,", "3,1,0.0,")
+    shop.take_rows("a", 1, "1,1,0.0,", "2,1,-0.0,", "3,1,0.0,", run=("bronze.a", "silver.*", "gold.*"))
+    shop.land_rows("a", 2, "1,1,-0.0,", "2,1,0.0,", "3,1,0.0,")
     record = shop.must_run("bronze.a", "silver.*", "gold.*").published["silver.kept"]
     assert (record.kind, record.account.updated) == ("upsert", 2)
     assert shop.rows("gold.shown") == [(1, "x-0.0"), (2, "x0.0"), (3, "x0.0")]
@@ -87,8 +81,7 @@ def test_bad_rows_of_keys_that_are_no_text_are_found_again(shop: ProjectHarness)
     query = "SELECT CAST(unhex(hex) AS string) AS k, n, x FROM bronze.a"
     rules = 'rules: |\n  Rules = [ ColumnValues "x" > 0 ]\n'
     shop.write({"tables/silver/ruled.yaml": f"query: {query}\nkey: [k]\nlatest_by: [n]\n{rules}"})
-    land(shop, "a", 1, "1,1,0.0,fe", "2,1,0.0,ff", "3,2,0.0,ff")
-    shop.must_run("bronze.a", "silver.*")
+    shop.take_rows("a", 1, "1,1,0.0,fe", "2,1,0.0,ff", "3,2,0.0,ff", run=("bronze.a", "silver.*"))
     shop.spark.sql("UPDATE lake.bronze.a SET x = 9 WHERE id = 2").collect()
     shop.must_run("bronze.a", "silver.*")
     assert shop.count("silver.ruled") == 1
