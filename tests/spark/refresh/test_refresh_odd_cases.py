@@ -6,66 +6,20 @@ What each table has to hold is what Spark makes of its query over all of its inp
 import json
 import os
 import sys
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import MakeShop, ProjectHarness
 from pyspark.sql import SparkSession
+from titled import golds
 
 pytestmark = pytest.mark.in_turn
 
 COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
 BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
 
-QUERIES = {
-    "window_of_an_expression": "SELECT window(at + INTERVAL 5 HOURS, '1 hour').start AS since, avg(n) AS"
-    " mean FROM bronze.a"
-    " GROUP BY window(at + INTERVAL 5 HOURS, '1 hour')",
-    "window_of_a_number": "SELECT window(timestamp_seconds(n * 1000), '1 hour').start AS since, avg(id) AS"
-    " mean FROM bronze.a"
-    " GROUP BY window(timestamp_seconds(n * 1000), '1 hour')",
-    "by_window": "SELECT window(at, '1 hour') AS win, count(*) AS c FROM bronze.a"
-    " GROUP BY window(at, '1 hour')",
-    "trunc_to_a_day": "SELECT trunc(to_date(at), 'DAY') AS t, avg(n) AS mean FROM bronze.a"
-    " GROUP BY trunc(to_date(at), 'DAY')",
-    "variables": "SELECT k, avg(n) AS mean FROM bronze.a GROUP BY k",
-    "no_text": "SELECT CAST(unhex(hex) AS string) AS t, avg(n) AS mean FROM bronze.a"
-    " GROUP BY CAST(unhex(hex) AS string)",
-    "early_and_late_days": "SELECT CAST(day AS date) AS d, avg(n) AS mean FROM bronze.a"
-    " GROUP BY CAST(day AS date)",
-    "early_and_late_times": "SELECT CAST(day AS timestamp_ntz) AS t, avg(n) AS mean FROM bronze.a"
-    " GROUP BY CAST(day AS timestamp_ntz)",
-    "small_numbers": "SELECT CAST(n % 3 AS smallint) AS part, count(*) AS c FROM bronze.a"
-    " GROUP BY CAST(n % 3 AS smallint)",
-    "small_rows": "SELECT id, CAST(n AS tinyint) AS tiny, k COLLATE UTF8_LCASE AS folded FROM bronze.a",
-    "zeros": "SELECT CAST(z AS string) AS t FROM (SELECT CASE n WHEN 1 THEN -0.0D ELSE n + 0.0D END AS z"
-    " FROM bronze.a"
-    " EXCEPT SELECT CAST(n + 100 AS double) FROM bronze.b)",
-    "exists_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
-    " AND EXISTS (SELECT 1 FROM bronze.a z WHERE z.id = y.id))",
-    "in_in_exists": "SELECT id FROM bronze.a x WHERE EXISTS (SELECT 1 FROM bronze.b y WHERE y.k = x.k"
-    " AND y.id IN (SELECT z.id FROM bronze.a z WHERE z.k = y.k))",
-    "cast_of_what_is_kept_out": "SELECT CAST(a.txt AS int) AS number, a.id FROM bronze.a a"
-    " LEFT ANTI JOIN bronze.b b ON a.txt = b.txt",
-    "on_a_count_alone": "SELECT a.id, c.n FROM bronze.a a JOIN (SELECT k, count(*) AS n FROM bronze.b"
-    " GROUP BY k) c"
-    " ON a.n = c.n AND a.id > 0",
-    "folded": "SELECT CAST(txt COLLATE UTF8_LCASE AS string) AS t, avg(n) AS mean FROM bronze.a"
-    " WHERE txt < 'a'"
-    " GROUP BY txt COLLATE UTF8_LCASE",
-    "from_today": "SELECT id FROM bronze.a WHERE CAST(at AS date) < 'tomorrow'",
-}
-BELOW = {
-    "of_windows": "SELECT win, c FROM gold.by_window WHERE c > 1",
-    "windows_again": "SELECT win, avg(c) AS mean FROM gold.by_window GROUP BY win",
-}
-FULL = {
-    "on_a_count_alone", "exists_in_exists", "in_in_exists", "cast_of_what_is_kept_out", "folded",
-    "from_today", "zeros",
-}  # fmt: skip
-APPENDED = {"small_rows"}
-SUMMED = {"by_window", "small_numbers"}
+QUERIES, KINDS = golds(Path(__file__).with_name("odd_queries.sql"))
 
 
 @pytest.fixture
@@ -74,13 +28,8 @@ def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     return make_shop(files)
 
 
-def golds(queries: Mapping[str, str]) -> dict[str, str]:
-    return {f"gold.{name}": query for name, query in queries.items()}
-
-
 def test_odd_queries_and_values(shop: ProjectHarness) -> None:
-    queries = {**QUERIES, **BELOW}
-    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    shop.define(QUERIES)
     shop.land_rows(
         "a",
         1,
@@ -97,32 +46,27 @@ def test_odd_queries_and_values(shop: ProjectHarness) -> None:
         "6,${spark.app.name},9,9,41,2024-06-04 00:40:00,2024-06-03",
     )
     published = shop.take_rows("b", 2, "2,plain,2,word,,2024-06-03 10:10:00,2024-06-03").published
-    assert shop.differing(golds(queries)) == []
-    kinds = {name: published[f"gold.{name}"].kind for name in queries if f"gold.{name}" in published}
-    by_keys = queries.keys() - FULL - APPENDED - SUMMED
-    for kind, names in (("full", FULL), ("append", APPENDED), ("keys", by_keys), ("sums", SUMMED)):
-        assert {name for name, found in kinds.items() if found == kind} <= names
-    assert queries.keys() - FULL <= kinds.keys()
+    assert shop.differing(QUERIES) == []
+    found = {name: published[name].kind for name in QUERIES if name in published}
+    assert {name: kind for name, kind in found.items() if kind not in (KINDS[name], "advance")} == {}
+    assert {name for name, kind in KINDS.items() if kind != "full"} <= found.keys()
 
 
 def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
     """The table keeps its own spelling."""
     queries = {
-        "counted": "SELECT k, count(*) AS total FROM bronze.a GROUP BY k",
-        "averaged": "SELECT k, avg(n) AS total FROM bronze.a GROUP BY k",
+        "gold.counted": "SELECT k, count(*) AS total FROM bronze.a GROUP BY k",
+        "gold.averaged": "SELECT k, avg(n) AS total FROM bronze.a GROUP BY k",
     }
-    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    shop.define(queries)
     shop.take_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*"))
-    upper = {
-        name: query.replace("SELECT k", "SELECT K").replace("total", "TOTAL")
-        for name, query in queries.items()
-    }
-    shop.write({f"tables/gold/{name}.sql": query for name, query in upper.items()})
+    upper = {name: query.replace("SELECT k", "SELECT K") for name, query in queries.items()}
+    shop.define({name: query.replace("total", "TOTAL") for name, query in upper.items()})
     shop.must_run("bronze.a", "gold.*")
     published = shop.take_rows("a", 2, "2,x,5,,,2024-06-03 10:10:00,", run=("bronze.a", "gold.*")).published
-    kinds = {name: published[f"gold.{name}"].kind for name in queries}
-    assert kinds == {"counted": "sums", "averaged": "keys"}
-    assert shop.differing(golds(queries)) == []
+    kinds = {name: published[name].kind for name in queries}
+    assert kinds == {"gold.counted": "sums", "gold.averaged": "keys"}
+    assert shop.differing(queries) == []
 
 
 PYTHON = {
@@ -433,14 +377,14 @@ MONTHLY = "SELECT date_trunc('month', at) AS m, avg(n) AS mean FROM bronze.a GRO
 def test_times_truncated_where_a_clock_is_set_over_or_back(
     shop: ProjectHarness, zone: str, first: tuple[str, ...], then: str
 ) -> None:
-    queries = {"hourly": HOURLY, "daily": DAILY, "monthly": MONTHLY}
-    shop.write({f"tables/gold/{name}.sql": query for name, query in queries.items()})
+    queries = {"gold.hourly": HOURLY, "gold.daily": DAILY, "gold.monthly": MONTHLY}
+    shop.define(queries)
     shop.spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         shop.land_rows("a", 1, *(f"{at},x,{at},,,{time}," for at, time in enumerate(first)))
         shop.must_run("bronze.a", "gold.*")
         published = shop.take_rows("a", 2, f"9,x,9,,,{then},", run=("bronze.a", "gold.*")).published
-        assert shop.differing(golds(queries)) == []
+        assert shop.differing(queries) == []
     finally:
         shop.spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert {published[f"gold.{name}"].kind for name in queries} == {"keys"}
+    assert {published[name].kind for name in queries} == {"keys"}
