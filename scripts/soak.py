@@ -23,7 +23,6 @@ SEEDED = (
     "tests/spark/iceberg/test_change_feed.py",
     "tests/spark/refresh/test_rule_of_keys.py",
     "tests/spark/refresh/test_sums.py",
-    "tests/spark/refresh/test_refresh_keys.py",
     "tests/spark/refresh/test_refresh_keyed.py",
     "tests/spark/write/test_history_type2.py",
     "tests/spark/write/test_semantics_keyed.py",
