@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from lakesmith.api.frames import Rows, Table
     from lakesmith.api.lakehouse import Lakehouse
     from lakesmith.api.lakehouse import open_lakehouse as open
-    from lakesmith.api.results import RunFailed, RunResult
     from lakesmith.errors import LakesmithError, Problem
     from lakesmith.execute import events
+    from lakesmith.execute.run_result import RunFailed, RunResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,8 +37,8 @@ _HOMES = {
     "LakesmithError": "lakesmith.errors:LakesmithError",
     "Problem": "lakesmith.errors:Problem",
     "Rows": "lakesmith.api.frames:Rows",
-    "RunFailed": "lakesmith.api.results:RunFailed",
-    "RunResult": "lakesmith.api.results:RunResult",
+    "RunFailed": "lakesmith.execute.run_result:RunFailed",
+    "RunResult": "lakesmith.execute.run_result:RunResult",
     "Table": "lakesmith.api.frames:Table",
     "events": "lakesmith.execute.events",
     "open": "lakesmith.api.lakehouse:open_lakehouse",

@@ -143,8 +143,8 @@ def _no_project(project: str, found: str) -> LakesmithError:
 
 def _require_shared(folder: Path, target: str | None) -> None:
     """A lake in a folder that goes away would be gone with the command."""
-    from lakesmith.api.opened import read_project
     from lakesmith.errors import EnvironmentProblem, Problem
+    from lakesmith.execute.opened import read_project
 
     opened = read_project(folder, target).project.target
     if opened.is_local:

@@ -17,21 +17,22 @@ GiveUp = Callable[[threading.Event], None]
 """Ends a call early: told when the call has ended, it may try until then."""
 
 PATIENCE_SECONDS = 10.0
-"""How long an interrupt waits for what it ends; then, or at a second one, it ends in the background."""
+"""Seconds that an interrupt waits for the work it ends; then, or at a second one, the work ends in the background."""
 
 
-def _let_it_end(_ended: threading.Event) -> None:
-    """Nothing is done: the call is short."""
+def finish(_ended: threading.Event) -> None:
+    """Lets a short call finish."""
 
 
 class Calls:
     """Makes calls for any number of threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float | None = PATIENCE_SECONDS) -> None:
+        self._patience = patience
         # Per thread: a callback of a call that is being ended must not wait for it.
         self._interrupted = threading.local()
 
-    def do(self, call: Callable[[], T], give_up: GiveUp = _let_it_end) -> T:
+    def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
         """What ``call`` gives or raises; first waits for a call of this thread that was interrupted and is still ending.
 
         Whatever is raised in this thread meanwhile has ``give_up`` end the call.
@@ -41,7 +42,7 @@ class Calls:
             ending.join()
         return self.do_at_once(call, give_up)
 
-    def do_at_once(self, call: Callable[[], T], give_up: GiveUp = _let_it_end) -> T:
+    def do_at_once(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
         """The same, beside a call that is still ending."""
         answer: Future[T] = Future()
         ended = threading.Event()
@@ -66,7 +67,7 @@ class Calls:
         # A daemon: Python waits for the call itself at its exit, and lets go of what tries to end it.
         self._interrupted.ending = threading.Thread(target=end, name="lakesmith-end", daemon=True)
         self._interrupted.ending.start()
-        self._interrupted.ending.join(PATIENCE_SECONDS)
+        self._interrupted.ending.join(self._patience)
 
 
 def _answer(answer: Future[Any], call: Callable[[], Any], ended: threading.Event) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesmith.api.calls import Calls
+from lakesmith.api.access import Access
 from lakesmith.api.question import Question
 from lakesmith.quoting import quoted
 
 if TYPE_CHECKING:
-    from threading import Event as Flag
-
     import pandas
     import pyarrow
     from pyspark.sql import DataFrame
@@ -30,15 +28,15 @@ class Rows:
     _session: SessionHandle
     _question: Question
     _secrets: tuple[str, ...]
-    _calls: Calls
+    _access: Access
 
     def spark(self) -> DataFrame:
         """As a frame of Spark's, which is computed where it is used."""
-        return self._calls.do(self._frame)
+        return self._access.do(self._frame)
 
     def arrow(self) -> pyarrow.Table:
         """As a table of Arrow's, in this process' memory."""
-        return self._calls.do(self._computed, self._cancel)
+        return self._access.do_in_spark(self._session, self._computed)
 
     def pandas(self) -> pandas.DataFrame:
         """As a frame of pandas', in this process' memory. Asks for pandas to be installed."""
@@ -54,11 +52,6 @@ class Rows:
         from lakesmith.spark.ask import arrow_table
 
         return arrow_table(self._session, self._frame(), self._secrets)
-
-    def _cancel(self, ended: Flag) -> None:
-        from lakesmith.spark.progress import keep_cancelling
-
-        keep_cancelling(self._session.cancel, ended)
 
 
 @dataclass(frozen=True)

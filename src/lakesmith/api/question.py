@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lakesmith import limits
-from lakesmith.api.opened import Opened
 from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.lake import table_bytes
+from lakesmith.execute.opened import Opened
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.project.definitions import TableName
 from lakesmith.sql.model import SqlAnalysis

@@ -1,60 +1,74 @@
-"""What a run came to, as data."""
+"""The contract of results, and of changes that are two calls: prepare, then apply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
-from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.events import (
-    BatchReport,
-    Event,
-    RunFinished,
-    TableCurrent,
-    TableFailed,
-    TableHeld,
-    TablePublished,
-)
+from lakesmith.errors import Problem, StateError
+from lakesmith.project.definitions import TableName
+
+Heads = Mapping[TableName, int | None]
+"""Tables and the snapshot that each had when a change was prepared; None: no snapshot, or no such table."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """How a run ended.
+class Result(Protocol):
+    """A frozen answer of a call."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON data, as ``--json`` prints it."""
+
+
+P = TypeVar("P", bound=Result, covariant=True)
+R = TypeVar("R", bound=Result, covariant=True)
+
+
+@dataclass(frozen=True)
+class Change(Generic[P, R]):
+    """A change that was prepared and is not made yet.
 
     Attributes:
-        published: the tables that got a batch, in that order, with its record and warnings.
-        current: the tables that had nothing to do, and why.
-        failed: the tables that failed, with their problems; nothing of their batches was published.
-        held: the tables that were not tried because of tables that failed.
-        seconds: wall time.
-        exit_code: 0, or the highest of the tables' codes, as ``lakesmith run`` returns it.
+        preview: what would happen.
+        heads: the snapshots of the tables that the preview was made for.
     """
 
-    published: Mapping[str, BatchReport]
-    current: Mapping[str, str]
-    failed: Mapping[str, tuple[Problem, ...]]
-    held: tuple[str, ...]
-    seconds: float
-    exit_code: int
+    preview: P
+    heads: Heads
+    _locked: Callable[[], AbstractContextManager[object]]
+    _heads_now: Callable[[], Heads]
+    _make: Callable[[P], R]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as JSON data."""
+        return self.preview.to_dict()
+
+    def apply(self) -> R:
+        """Makes the change under the lock of the lake.
+
+        Raises StateError LS511 if a table has another head than when the change was prepared, LockedError LS701 while
+        another process holds the lake, and whatever making the change raises.
+        """
+        with self._locked():
+            require_same_heads(self.heads, self._heads_now())
+            return self._make(self.preview)
 
 
-class RunFailed(LakesmithError):
-    """Tables of a run failed; ``result`` tells of all tables, ``problems`` of those that failed."""
+def require_same_heads(prepared: Heads, now: Heads) -> None:
+    """Raises StateError LS511 for the first table whose head is not the prepared one."""
+    for name in [*prepared, *now]:
+        if prepared.get(name) != now.get(name):
+            raise StateError(
+                Problem(
+                    "LS511",
+                    f"{name} was changed since this was prepared",
+                    expected=_snapshot(prepared.get(name)),
+                    found=_snapshot(now.get(name)),
+                    hint="prepare it again, and look at what would happen now",
+                )
+            )
 
-    def __init__(self, result: RunResult) -> None:
-        super().__init__([problem for problems in result.failed.values() for problem in problems])
-        self.result = result
-        self.exit_code = result.exit_code
 
-
-def result_of(events: list[Event]) -> RunResult:
-    """The result, from what a run told that came to its end."""
-    (end,) = (event for event in events if isinstance(event, RunFinished))
-    return RunResult(
-        {str(e.table): e.report for e in events if isinstance(e, TablePublished)},
-        {str(e.table): e.reason for e in events if isinstance(e, TableCurrent)},
-        {str(e.table): e.problems for e in events if isinstance(e, TableFailed)},
-        tuple(str(e.table) for e in events if isinstance(e, TableHeld)),
-        end.seconds,
-        end.exit_code,
-    )
+def _snapshot(head: int | None) -> str:
+    return "no snapshot" if head is None else f"snapshot {head}"

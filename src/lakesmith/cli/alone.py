@@ -6,8 +6,8 @@ import sys
 from contextlib import AbstractContextManager
 
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.cli.opening import Opened
 from lakesmith.execute.locking import Claim
+from lakesmith.execute.opened import Opened
 
 
 def alone(opened: Opened, command: str, wait_seconds: float) -> AbstractContextManager[ProjectLock]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesmith.cli.opening import Opened
-from lakesmith.cli.render.text import count
+from lakesmith.api.words import count
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.erase import EraseDecider, Erasure, Receipts
 from lakesmith.execute.erase_places import Looked, clean
@@ -27,6 +26,7 @@ from lakesmith.execute.landing_erase import (
     wanted_of,
     was_made,
 )
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import Walk
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import OnErase, TableDefinition, TableName

@@ -8,19 +8,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lakesmith.cli.usage import ClickProblem, usage_problem
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.unforeseen import DEBUG, unforeseen
-from lakesmith.project.definitions import STATE_DIR, Project
-from lakesmith.project.scratch import scratch_folder
-from lakesmith.redaction import redacted
+
+if TYPE_CHECKING:
+    from lakesmith.api.access import Access
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""
@@ -28,12 +25,12 @@ INTERRUPTED = 130
 PIPE_CLOSED = 1
 """The exit code when the reader of the output went away, as Click has it and Python's documentation advises."""
 
-_opened: list[Project] = []
+_opened: list[Access] = []
 
 
-def remember(project: Project) -> None:
-    """Tells whose secrets must not get into a log, and in which project's folder the log belongs."""
-    _opened[:] = [project]
+def remember(access: Access) -> None:
+    """Notes the project of the command: its secrets must not get into a log, and the log belongs in its folder."""
+    _opened[:] = [access]
 
 
 def guarded(call: Callable[[], object], arguments: Sequence[str]) -> int:
@@ -88,21 +85,7 @@ def _reader_went_away() -> int:
 
 
 def _unforeseen(error: Exception) -> Problem:
-    if os.environ.get(DEBUG) == "1":
-        print(_redacted("".join(traceback.format_exception(error))), file=sys.stderr)
-    return unforeseen(error, _log_folder(), _secrets())
+    # Imported here: nearly no command needs it.
+    from lakesmith.api.access import unforeseen_in
 
-
-def _log_folder() -> Path | None:
-    """Where a stack trace belongs; None outside of a project."""
-    if not _opened and not Path(STATE_DIR).is_dir():
-        return None
-    return scratch_folder(_opened[0].root if _opened else Path()) / "logs"
-
-
-def _secrets() -> tuple[str, ...]:
-    return _opened[0].secrets if _opened else ()
-
-
-def _redacted(text: str) -> str:
-    return redacted(text, _secrets())
+    return unforeseen_in(_opened[0] if _opened else None, error)

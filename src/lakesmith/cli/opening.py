@@ -1,17 +1,45 @@
-"""What every command begins with: the project, whose secrets no log may show."""
+"""The Lakehouse of a command: it says on stderr what a call waits for, and may leave Spark warm for the next command."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from lakesmith.api.opened import Opened, read_project
+from lakesmith.api.access import Host
+from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.cli.guard import remember
+from lakesmith.execute.opened import Opened
 
-__all__ = ["Opened", "open_project"]
+
+def open_lake(root: Path, target: str | None, progress: Callable[[str], None] | None = None) -> Lakehouse:
+    """Opens the project for a command; the project itself is read by the calls."""
+    host = Host(_say, _busy, progress, reuses=True, keeps_warm=is_watched(), patience=None)
+    lake = Lakehouse(root, target, host=host)
+    remember(lake.access)
+    return lake
+
+
+def is_watched() -> bool:
+    """Whether a person sees what this command prints, and may give another one."""
+    return sys.stdout.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _busy(text: str) -> AbstractContextManager[object]:
+    """A live line on stderr, so that it never mixes with what a command prints."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
 
 
 def open_project(root: Path, target: str | None) -> Opened:
     """Reads the project. Raises ProjectError with every problem found."""
-    opened = read_project(root, target)
-    remember(opened.project)
-    return opened
+    return open_lake(root, target).access.opened()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from lakesmith.cli.opening import Opened
+from lakesmith.execute.opened import Opened
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-from lakesmith.cli.render.text import duration
+from lakesmith.api.words import duration
+from lakesmith.cli.opening import is_watched
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.resident import KeepWarm, socket_of
 
@@ -18,8 +18,3 @@ def keep_of(project: Project) -> KeepWarm:
         print(f"Spark stays warm for {duration(seconds)}; lakesmith stop ends it", file=sys.stderr)
 
     return KeepWarm(socket_of(project.root, project.target.name), seconds, say)
-
-
-def is_watched() -> bool:
-    """Whether a person sees what this command prints."""
-    return sys.stdout.isatty() and sys.stderr.isatty() and not os.environ.get("CI")

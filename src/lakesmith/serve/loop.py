@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from lakesmith.api.results import RunFailed, RunResult
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener, TableFailed, TablePublished
 from lakesmith.execute.maintenance import Maintained, NotMaintained
+from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.retries import Failing, failed, without_parking
 from lakesmith.serve.schedule import (

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from lakesmith.api.opened import read_project
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.opened import read_project
 from lakesmith.serve.intake.app import Intake, Route
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.rate import Bucket

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from lakesmith.api.opened import Opened
+from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import Schedule, TableDefinition
 
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Protocol
 
-from lakesmith.api.results import RunResult
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import (
     BatchReport,
@@ -19,6 +18,7 @@ from lakesmith.execute.events import (
     TablePublished,
     TableStarted,
 )
+from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.retries import PARKED_PAUSE, Failing
 from lakesmith.serve.schedule import MOST_PASSED, Due, Firing, next_firing
 from lakesmith.serve.state import TableState, moment

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
 from typing import Final
 
-from lakesmith.api.lakehouse import Lakehouse, lost_spark
-from lakesmith.api.opened import Opened, read_project
-from lakesmith.api.results import RunResult
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.quarantine import bad_positions
+from lakesmith.execute.run_result import RunResult
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder
@@ -24,7 +23,7 @@ from lakesmith.serve.bell import Bell
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import PATTERN, release_ids, remove_taken
 from lakesmith.serve.intake_process import IntakeProcess, listen, require_server
-from lakesmith.serve.loop import Loop, Pace
+from lakesmith.serve.loop import Lake, Loop, Pace
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 from lakesmith.serve.schedule import FILE as FIRINGS
 from lakesmith.serve.state import Board, IntakeState, this_process
@@ -68,10 +67,11 @@ class Abandoned(BaseException):
 
 @dataclass
 class Up:
-    """Keeps a project up to date until it is told to end. ``voice`` is told what happens, in words."""
+    """Keeps a project up to date until it is told to end. ``voice`` is told what happens; ``open_lake`` opens the project."""
 
     options: UpOptions
     voice: Voice
+    open_lake: Callable[[], Lake]
     _bell: Bell = field(default_factory=Bell)
     _told: int = 0
     _loop: Loop | None = None
@@ -100,7 +100,7 @@ class Up:
         address = options.url if sources else None
         watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
         topics = TopicWatcher(lambda table: self._notice(table, arrivals))
-        around = _Around(options, arrivals, watcher, topics)
+        around = _Around(options, arrivals, watcher, topics, self.open_lake)
         with Board(state_dir, this_process(address), arrivals.lags) as board:
             intake = IntakeProcess(options.served, lambda *news: self._on_intake(board, *news))
             loop = Loop(around, arrivals, self.voice, board, state_dir / FIRINGS, options.pace)
@@ -167,15 +167,6 @@ class Up:
             )
 
 
-class _KeptLake(Lakehouse):
-    """A Lakehouse that is looked after. Implements ``loop.Lake``."""
-
-    @property
-    def lost_spark(self) -> bool:
-        """Whether its Spark has ended by itself."""
-        return lost_spark(self)
-
-
 @dataclass
 class _Around:
     """The project's files and folders. Implements ``loop.Surroundings``."""
@@ -184,6 +175,7 @@ class _Around:
     arrivals: Arrivals
     watcher: Watcher
     topics: TopicWatcher
+    open_lake: Callable[[], Lake]
     _opened: Opened | None = None
 
     def read(self) -> Tables:
@@ -196,9 +188,9 @@ class _Around:
         self.topics.watch(topics_of(tables))
         return tables
 
-    def open(self) -> _KeptLake:
-        """A Lakehouse on the project."""
-        return _KeptLake(self.options.project, self.options.target)
+    def open(self) -> Lake:
+        """Opens the project."""
+        return self.open_lake()
 
     def tidy(self, result: RunResult) -> None:
         """Segments that a published batch has taken are not needed any more: their rows are in the lake."""

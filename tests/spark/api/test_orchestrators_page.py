@@ -68,7 +68,7 @@ def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 
 def is_done(shop: lakesmith.Lakehouse) -> bool:
     """Whether all tables are up to date, with their rows."""
-    return {status.standing for status in shop.status()} == {Standing.UP_TO_DATE} and shop.table(
+    return {status.standing for status in shop.status().tables} == {Standing.UP_TO_DATE} and shop.table(
         "gold.largest"
     ).arrow().to_pydict() == {"orders": [2]}
 

@@ -3,7 +3,7 @@
 from harness import MakeShop, ProjectHarness
 from out_of_quarantine import replay
 
-from lakesmith.api.results import RunResult
+from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.frames import Frame, Request

@@ -9,11 +9,11 @@ import pytest
 from harness import ProjectHarness
 
 from lakesmith import limits
-from lakesmith.api.results import RunResult
 from lakesmith.cli.commands.files import report_as_dict, report_lines
 from lakesmith.errors import UsageError
 from lakesmith.execute import faults
 from lakesmith.execute.files import FileReport, file_report, find_files, ledger_step
+from lakesmith.execute.run_result import RunResult
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.arrivals import Arrivals

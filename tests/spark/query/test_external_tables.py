@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from harness import ProjectHarness
 
-from lakesmith.api.opened import read_project
 from lakesmith.api.question import ask
+from lakesmith.execute.opened import read_project
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle
 

@@ -9,10 +9,10 @@ from out_of_quarantine import replay
 from read_elsewhere import by_duckdb, by_pyiceberg
 
 from lakesmith import limits
+from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Account
-from lakesmith.cli.commands.drop import DropOptions, drop_command
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.status import statuses
@@ -264,7 +264,7 @@ def test_a_table_does_not_go_back_to_version_2_and_is_built_anew_once_it_was_dro
     (problem,) = result.problems
     assert "lakesmith drop silver.people" in str(problem.hint)
     assert shop.rows("silver.people") == rows
-    drop_command(shop.root, None, "silver.people", DropOptions(purge=False, yes=True), as_json=True)
+    Lakehouse(shop.root).drop("silver.people").apply()
     shop.must_run()
     assert shop.state("silver.people").format_version == 2
     assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")

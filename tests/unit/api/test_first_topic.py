@@ -29,5 +29,5 @@ def test_spark_is_started_anew_for_the_first_topic(tmp_path: Path, monkeypatch: 
     lock = SimpleNamespace(note_jvm=lambda _: None)
     for has_topics in (False, False, True, True, False, True):
         opened = SimpleNamespace(lake=None, project=SimpleNamespace(has_topics=has_topics))
-        lakehouse._engine(opened, lock, None, True)
+        lakehouse.access.engine(opened, lock, None, True)
     assert (started, stopped) == ([0, 1], [0])

@@ -42,7 +42,7 @@ def test_neither_the_import_nor_opening_a_project_imports_spark(tmp_path: object
         "import sys, lakesmith\n"
         "assert not [name for name in sys.modules if name.startswith('lakesmith.')]\n"
         f"shop = lakesmith.open({str(tmp_path)!r})\n"
-        "assert shop.plan() == () and shop.status() == ()\n"
+        "assert shop.plan() == () and shop.status().tables == ()\n"
         "shop.close()\n"
         "assert not {'pyspark', 'py4j', 'pyiceberg'} & set(sys.modules)\n"
     )
@@ -52,6 +52,8 @@ def test_neither_the_import_nor_opening_a_project_imports_spark(tmp_path: object
 
 def test_what_a_lakehouse_does_is_this() -> None:
     assert [name for name in vars(lakesmith.Lakehouse) if not name.startswith("_")] == [
+        "folder",
+        "lost_spark",
         "tables",
         "plan",
         "status",
@@ -59,6 +61,7 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "query",
         "table",
         "session",
+        "drop",
         "keep_up",
         "maintain",
         "close",

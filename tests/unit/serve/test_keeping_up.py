@@ -15,9 +15,9 @@ from typing import ClassVar
 
 import pytest
 
-from lakesmith.api.results import RunResult
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport
+from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.loop import Loop, Pace
 from lakesmith.serve.state import is_alive, read_state
 from lakesmith.serve.up import Abandoned, Up, UpOptions

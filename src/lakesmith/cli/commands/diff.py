@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakesmith import limits
+from lakesmith.api.words import count
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import MAIN, TableState
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import (
     HERE,
     FormatOption,
@@ -27,9 +28,9 @@ from lakesmith.cli.options import (
     command_app,
 )
 from lakesmith.cli.render.query_output import Shown, exact, write_result
-from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
 from lakesmith.execute.lake import table_bytes
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.rollback import never_written
 from lakesmith.project.definitions import TableName
 

@@ -12,10 +12,11 @@ import typer
 
 from lakesmith.cli.commands.doctor_checks import Check, Verdict, machine_checks, start_check
 from lakesmith.cli.commands.doctor_project import as_check, project_checks
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.errors import Problem, ProjectError
+from lakesmith.execute.opened import Opened
 
 app = command_app()
 

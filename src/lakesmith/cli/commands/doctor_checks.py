@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lakesmith import __version__
-from lakesmith.cli.render.text import count, duration, size
+from lakesmith.api.words import count, duration, size
 from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.cache_folder import cache_folder, make_folder

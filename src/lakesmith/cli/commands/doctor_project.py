@@ -12,14 +12,14 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from lakesmith.api.words import count
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import Holder
 from lakesmith.cli.commands.doctor_checks import Check, Verdict, disk_check
 from lakesmith.cli.commands.doctor_target import target_checks
-from lakesmith.cli.opening import Opened
-from lakesmith.cli.render.text import count
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import HttpSource, KafkaSource, PostgresSource, Source, TableDefinition
 from lakesmith.serve.intake_process import require_server
 from lakesmith.serve.routes import EventSource, tokens_of

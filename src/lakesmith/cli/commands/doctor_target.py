@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from lakesmith.api.words import count
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.cli.commands.doctor_checks import Check, Verdict
-from lakesmith.cli.opening import Opened
-from lakesmith.cli.render.text import count
 from lakesmith.errors import EnvironmentProblem, LakesmithError
+from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import OBJECT_SCHEME, Project
 from lakesmith.sources.object_probe import probe, who_am_i
 from lakesmith.spark.start.jars import cached_jars, jars_folder

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.words import count
 from lakesmith.cli.alone import alone
+from lakesmith.cli.asking import agreed
 from lakesmith.cli.erasing import Done, Work, clean_places, do, landing_as_dicts, look, walk, ways
-from lakesmith.cli.ground import agreed
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -25,12 +26,12 @@ from lakesmith.cli.options import (
     YesOption,
     command_app,
 )
-from lakesmith.cli.render.text import count
 from lakesmith.cli.session import sessions_left, spark_session
 from lakesmith.errors import RunError
 from lakesmith.execute.erase import Asked, EraseDecider, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, require_choices
+from lakesmith.execute.opened import Opened
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnErase
 from lakesmith.project.nearest import listed

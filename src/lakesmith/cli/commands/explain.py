@@ -12,15 +12,18 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.reading import input_to_dict as input_as_dict
+from lakesmith.api.reading import table_to_dict as status_as_dict
+from lakesmith.api.words import count, moment
 from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.state import TableState
-from lakesmith.cli.commands.status import input_as_dict, status_as_dict
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
-from lakesmith.cli.render.text import columns_aligned, count, moment, titled, wrapped
+from lakesmith.cli.render.text import columns_aligned, titled, wrapped
 from lakesmith.error_codes import error_codes
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.decide import around
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
 from lakesmith.graph.graph import Node

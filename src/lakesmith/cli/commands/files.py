@@ -11,18 +11,20 @@ from typing import Annotated, Any
 import typer
 
 from lakesmith import limits
+from lakesmith.api.words import count, iso, moment, size
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
 from lakesmith.cli.render.run_json import event_as_dict
 from lakesmith.cli.render.run_view import open_view
-from lakesmith.cli.render.text import columns_aligned, count, iso, moment, size
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.errors import Problem, RunError, UsageError
 from lakesmith.execute.engine import Engine, Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
 from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
 from lakesmith.execute.lake import table_bytes
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.publish import publish_ledger
 from lakesmith.execute.run import LazyEngine
 from lakesmith.plan.fingerprint import definition_fingerprint

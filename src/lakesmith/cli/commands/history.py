@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.words import count, iso, moment
 from lakesmith.catalog.history import HistoryLine, describe_history
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
-from lakesmith.cli.render.text import columns_aligned, count, iso, moment
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.project.definitions import TableName
 
 app = command_app()

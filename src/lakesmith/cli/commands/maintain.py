@@ -17,13 +17,14 @@ import typer
 
 from lakesmith import limits
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_as_dict, plan_lines
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, Verdict, verdicts
+from lakesmith.execute.opened import Opened
 from lakesmith.plan.maintenance import Care
 
 if TYPE_CHECKING:

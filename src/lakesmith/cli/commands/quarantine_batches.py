@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakesmith.api.words import count
+from lakesmith.cli.asking import agreed
 from lakesmith.cli.commands.run import RunOptions, run_and_show, run_command
-from lakesmith.cli.ground import agreed
-from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.render.text import count
+from lakesmith.cli.opening import open_project
 from lakesmith.errors import Problem, UsageError
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.quarantine import QuarantineDecider, summarize
 from lakesmith.plan.steps import BadRows, Strategy
 from lakesmith.project.definitions import TableName

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lakesmith.cli.opening import Opened, open_project
-from lakesmith.cli.render.text import count, iso, moment
+from lakesmith.api.words import count, iso, moment
+from lakesmith.cli.opening import open_project
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.quarantine import BadRow, Summary, line_numbers, read_bad_rows, summarize
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows

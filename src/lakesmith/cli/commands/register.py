@@ -8,15 +8,18 @@ from typing import Any
 
 import typer
 
+from lakesmith.api.local_lake import open_local
+from lakesmith.api.words import count, moment
 from lakesmith.catalog.entries import Entry, change_entries, folder_of, unmark
 from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import Lost, lost_tables, replaced_entries
 from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.progress import most_live_rows
-from lakesmith.cli.ground import agreed, open_ground
+from lakesmith.cli.asking import agreed
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, YesOption, command_app
-from lakesmith.cli.render.text import columns_aligned, count, moment
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.project.layout import RESERVED_LAYER
 
 app = command_app()
@@ -41,11 +44,11 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
 
     Raises UsageError LS227 (nobody to ask), StateError LS511 (an entry came meanwhile), EnvironmentProblem LS320.
     """
-    ground = open_ground(root, target)
-    with project_lock(ground.project, "register", may_be_older=True):
-        replaced = replaced_entries(ground.catalog)
-        lost = (*lost_tables(ground.catalog), *(each for _, each in replaced))
-        found = tuple(each for each in lost if _is_ours(each, ground.project.name))
+    lake = open_local(open_lake(root, target).access)
+    with project_lock(lake.project, "register", may_be_older=True):
+        replaced = replaced_entries(lake.catalog)
+        lost = (*lost_tables(lake.catalog), *(each for _, each in replaced))
+        found = tuple(each for each in lost if _is_ours(each, lake.project.name))
         if not as_json:
             print("\n".join(_lines(found, tuple(entry for entry, _ in replaced))))
         if found and not agreed(f"enter {count(len(found), 'table')} in the catalog?", yes, as_json):
@@ -55,7 +58,7 @@ def register_command(root: Path, target: str | None, yes: bool, as_json: bool) -
             entries = [
                 Entry(each.name, f"file://{Path(each.state.metadata_location).absolute()}") for each in found
             ]
-            change_entries(ground.catalog, [entry for entry, each in replaced if each in found], entries)
+            change_entries(lake.catalog, [entry for entry, each in replaced if each in found], entries)
             for each in found:
                 unmark(folder_of(each.state.metadata_location), each.state.uuid)
     if as_json:

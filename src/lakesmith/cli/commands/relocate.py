@@ -8,11 +8,13 @@ from pathlib import Path
 
 import typer
 
+from lakesmith.api.local_lake import open_local
+from lakesmith.api.words import count
 from lakesmith.catalog.home import away_tables
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.cli.ground import agreed, open_ground
+from lakesmith.cli.asking import agreed
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, YesOption, command_app
-from lakesmith.cli.render.text import count
 from lakesmith.execute.relocate import relocate as relocate_tables
 
 app = command_app()
@@ -35,22 +37,22 @@ def relocate_command(root: Path, target: str | None, yes: bool, as_json: bool) -
     Raises UsageError LS227 (nobody to ask), StateError LS526 (files are missing), LS511 (an entry changed), EnvironmentProblem LS320,
     LS328.
     """
-    ground = open_ground(root, target)
-    with ProjectLock(ground.project.state_dir, "relocate"):
-        away = away_tables(ground.catalog, ground.project.name)
+    lake = open_local(open_lake(root, target).access)
+    with ProjectLock(lake.project.state_dir, "relocate"):
+        away = away_tables(lake.catalog, lake.project.name)
         origins = sorted({each.origin for each in away})
         tables = count(len(away), "table")
-        question = f"have the files in {ground.catalog.warehouse} be the {tables} of {', '.join(origins)}?"
+        question = f"have the files in {lake.catalog.warehouse} be the {tables} of {', '.join(origins)}?"
         if away and not agreed(question, yes, as_json):
             print("nothing was changed")
             return 0
-        files = relocate_tables(ground.catalog, away, _say) if away else 0
+        files = relocate_tables(lake.catalog, away, _say) if away else 0
     if as_json:
         print(
             json.dumps({"tables": [str(each.entry.name) for each in away], "from": origins, "files": files})
         )
     elif not away:
-        print(f"every table is in {ground.catalog.warehouse}: there is nothing to do")
+        print(f"every table is in {lake.catalog.warehouse}: there is nothing to do")
     else:
         print(
             f"{tables}, with the paths in {count(files, 'file')}: the project is independent of {origins[0]}"

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from lakesmith.api.local_lake import LocalLake, not_there, open_local, parsed_name
 from lakesmith.catalog.entries import (
     Entry,
     Unfinished,
@@ -22,7 +23,8 @@ from lakesmith.catalog.entries import (
 )
 from lakesmith.catalog.family import family
 from lakesmith.catalog.home import project_lock
-from lakesmith.cli.ground import Ground, agreed, not_there, open_ground, parsed_name
+from lakesmith.cli.asking import agreed
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -70,41 +72,41 @@ def rename_command(root: Path, target: str | None, names: tuple[str, str], yes: 
     Raises UsageError LS227 (nobody to ask), LS250 (no such table), LS251 (a name that cannot be had), StateError LS503 (another's),
     LS511 (it moved), LS513 (something else was begun), EnvironmentProblem LS320, LS323.
     """
-    ground = open_ground(root, target)
+    lake = open_local(open_lake(root, target).access)
     old, new = map(parsed_name, names)
     command = f"lakesmith rename {old} {new}"
-    with project_lock(ground.project, command):
-        renaming = _renaming(ground, old, new, command)
+    with project_lock(lake.project, command):
+        renaming = _renaming(lake, old, new, command)
         if not agreed(f"rename {old} to {new}?", yes, as_json):
             print("nothing was renamed")
             return 0
-        _rename(ground, renaming, command)
+        _rename(lake, renaming, command)
     _tell(renaming, as_json)
     return 0
 
 
-def _renaming(ground: Ground, old: TableName, new: TableName, command: str) -> _Renaming:
-    begun = read_unfinished(ground.project.state_dir)
+def _renaming(lake: LocalLake, old: TableName, new: TableName, command: str) -> _Renaming:
+    begun = read_unfinished(lake.project.state_dir)
     if begun is not None and begun.command != command:
         raise StateError(begun.problem())
-    files = _files(ground, old, new)
-    ground.state(old)
-    there = find_entries(ground.catalog, (old,))
+    files = _files(lake, old, new)
+    lake.state(old)
+    there = find_entries(lake.catalog, (old,))
     if not there and begun is None:
-        raise not_there(ground, old)
+        raise not_there(lake, old)
     if there:
-        _require_free(ground, new, bool(files))
+        _require_free(lake, new, bool(files))
     entries = [
         (entry, Entry(after, entry.location))
         for before, after in zip(family(old), family(new), strict=True)
-        for entry in (find_entries(ground.catalog, (before,)) if there else ())
+        for entry in (find_entries(lake.catalog, (before,)) if there else ())
     ]
-    return _Renaming(old, new, tuple(entries), files, tuple(ground.readers(old)))
+    return _Renaming(old, new, tuple(entries), files, tuple(lake.readers(old)))
 
 
-def _files(ground: Ground, old: TableName, new: TableName) -> tuple[tuple[str, str], ...]:
+def _files(lake: LocalLake, old: TableName, new: TableName) -> tuple[tuple[str, str], ...]:
     """The files of the table's definition, and what they are to be called. Raises UsageError LS251 for a name that cannot be had."""
-    paths = FolderFiles(ground.project.root).table_paths()
+    paths = FolderFiles(lake.project.root).table_paths()
     before = layout(paths)
     mine = [path for table in before.tables if table.name == old for path in _paths(table)]
     moved = {path: _moved(path, new) for path in mine}
@@ -131,13 +133,13 @@ def _moved(path: str, new: TableName) -> str:
     return str(PurePosixPath(parts[0], new.layer, *parts[2:-1], new.name + PurePosixPath(path).suffix))
 
 
-def _require_free(ground: Ground, new: TableName, moving: bool) -> None:
+def _require_free(lake: LocalLake, new: TableName, moving: bool) -> None:
     """Neither the lake nor the project may have a table of the new name, nor the lake a sidecar left of one."""
-    there = find_entries(ground.catalog, family(new))
-    if there or ground.lost(new):
+    there = find_entries(lake.catalog, family(new))
+    if there or lake.lost(new):
         what = str(there[0].name) if there else str(new)
         raise UsageError(_cannot_be_called(new, f"{what} is in the lake: lakesmith drop {new}"))
-    if moving and new in ground.loaded.declared:
+    if moving and new in lake.loaded.declared:
         raise UsageError(_cannot_be_called(new, "the project has a table of that name"))
 
 
@@ -147,16 +149,16 @@ def _cannot_be_called(new: TableName, found: str) -> Problem:
     )
 
 
-def _rename(ground: Ground, renaming: _Renaming, command: str) -> None:
+def _rename(lake: LocalLake, renaming: _Renaming, command: str) -> None:
     """The catalog's entries in one transaction, and then the files. What is begun is noted before, and nothing runs in between."""
-    state_dir, root = ground.project.state_dir, ground.project.root
+    state_dir, root = lake.project.state_dir, lake.project.root
     begin(state_dir, Unfinished(command, (str(renaming.old), str(renaming.new))))
     for entry, other in renaming.entries:
-        if state := ground.state(entry.name):
+        if state := lake.state(entry.name):
             mark(folder_of(entry.location), state.uuid, other.name)
     if renaming.entries:
         before, after = zip(*renaming.entries, strict=True)
-        change_entries(ground.catalog, before, after)
+        change_entries(lake.catalog, before, after)
     for source, wanted in renaming.files:
         (root / wanted).parent.mkdir(parents=True, exist_ok=True)
         (root / source).rename(root / wanted)

@@ -8,16 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.words import count
 from lakesmith.cli.commands.maintain import open_view, stopping
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
-from lakesmith.cli.render.text import count
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Orders
+from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import TableName
 
 app = command_app()

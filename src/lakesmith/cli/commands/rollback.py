@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.words import count, moment
 from lakesmith.cli.alone import alone
-from lakesmith.cli.ground import agreed
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.asking import agreed
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -24,8 +25,8 @@ from lakesmith.cli.options import (
     YesOption,
     command_app,
 )
-from lakesmith.cli.render.text import count, moment
 from lakesmith.cli.session import spark_session
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.rollback import Prepared, lost_files, prepare
 from lakesmith.plan.rollback import Move
 from lakesmith.project.definitions import TableName

@@ -15,9 +15,9 @@ from typing import Annotated
 import typer
 
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.cli.ground import asks
+from lakesmith.cli.asking import asks
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -31,6 +31,7 @@ from lakesmith.cli.render.run_view import JsonView, TextView, open_view, stray_p
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Event, Listener, TableFailed
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import LazyEngine, Run
 from lakesmith.plan.losses import WAITS
 from lakesmith.project.definitions import TableName

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
+from lakesmith.api.words import count, duration
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
-from lakesmith.cli.render.text import count, duration
 from lakesmith.serve.routes import event_sources
 from lakesmith.serve.send.batches import Batches, Shares
 from lakesmith.serve.send.check import Found, awaited, count_now, settled

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.api.reading import Standing, Status, TableStatus, UpState, is_alive, signs
+from lakesmith.api.words import ago, count
+from lakesmith.cli.asking import show
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
-from lakesmith.cli.render.text import ago, columns_aligned, count, iso
-from lakesmith.cli.render.up_section import up_as_dict, up_lines
+from lakesmith.cli.render.text import columns_aligned
+from lakesmith.cli.render.up_section import up_lines
 from lakesmith.errors import LakesmithError, Problem, UsageError
-from lakesmith.execute.erase import Receipts
-from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
-from lakesmith.plan.maintenance import signs
-from lakesmith.serve.state import UpState, is_alive, read_state
 
 app = command_app()
 
@@ -51,16 +48,10 @@ def status(
 
 
 def status_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Prints how the selected tables stand, and what ``lakesmith up`` does; 0, or 1 when one of them is refused."""
-    opened = open_project(root, target)
-    found = statuses(opened.decider(), opened.names(patterns))
-    up = read_state(opened.project.state_dir)
-    if as_json:
-        tables = [status_as_dict(status) for status in found]
-        print(json.dumps({"tables": tables, "up": up_as_dict(up)}, indent=2))
-    else:
-        print("\n".join([*_with_up(found, up), *_unfinished(opened)]))
-    return 1 if any(status.standing is Standing.REFUSED for status in found) else 0
+    """Prints the status of the selected tables and of ``lakesmith up``; 0, or 1 when a table is refused."""
+    found = open_lake(root, target).status(*patterns)
+    show(found, as_json, lambda found: [*_with_up(found.tables, found.up), *_unfinished(found)])
+    return 1 if found.has_refused else 0
 
 
 def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
@@ -86,16 +77,15 @@ def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_
 def _lines_now(root: Path, target: str | None, patterns: tuple[str, ...]) -> list[str]:
     """The status now; what is wrong with the project, while somebody edits it, in its place."""
     try:
-        opened = open_project(root, target)
-        found = statuses(opened.decider(), opened.names(patterns))
-        return _with_up(found, read_state(opened.project.state_dir))
+        found = open_lake(root, target).status(*patterns)
+        return _with_up(found.tables, found.up)
     except LakesmithError as error:
         return [line for problem in error.problems for line in problem.lines()]
 
 
-def _unfinished(opened: Opened) -> list[str]:
-    """Erasures that were killed: nothing but the same call brings them to their end."""
-    begun = Receipts(opened.project.state_dir).begun()
+def _unfinished(found: Status) -> list[str]:
+    """Erasures that were killed: only the same call finishes them."""
+    begun = found.erasures_begun
     return (
         [f"{count(begun, 'erasure')} begun and not ended: call the same lakesmith erase again"]
         if begun
@@ -158,26 +148,3 @@ def _closing(found: Sequence[TableStatus], keeper: str) -> str:
     parts = [f"{count(behind, 'table')} behind: lakesmith {keeper} brings them up to date"] if behind else []
     parts += [f"{count(refused, 'table')} refused"] if refused else []
     return "; ".join([*parts, *([f"{count(held, 'table')} held"] if held else [])])
-
-
-def status_as_dict(status: TableStatus) -> dict[str, Any]:
-    """A table's status as JSON data."""
-    return {
-        "table": str(status.name),
-        "status": status.standing.value,
-        "why": status.why,
-        "batch": status.record.batch if status.record else None,
-        "published_at": None if status.published_ms is None else iso(status.published_ms),
-        "rows": status.rows,
-        "quarantined": status.quarantined,
-        "files_waiting": status.files_waiting,
-        "inputs": [input_as_dict(position) for position in status.inputs],
-        "notes": list(status.notes),
-        "health": asdict(status.health) if status.health else None,
-        "problem": status.problem.as_dict() if status.problem else None,
-    }
-
-
-def input_as_dict(position: InputPosition) -> dict[str, Any]:
-    """A position in an input as JSON data."""
-    return {**asdict(position), "table": str(position.table), "change": position.change.value}

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.words import count, iso, moment
 from lakesmith.cli.alone import alone
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
-from lakesmith.cli.render.text import columns_aligned, count, iso, moment
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.cli.session import spark_session
 from lakesmith.execute.rollback import Tag, known_name, own_states, tags_of, to_be_tagged
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from lakesmith.api.words import count
 from lakesmith.cli.alone import alone
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
-from lakesmith.cli.render.text import count
 from lakesmith.cli.session import spark_session
 from lakesmith.execute.rollback import known_name, own_states, to_be_untagged
 

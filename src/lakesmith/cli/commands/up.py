@@ -13,14 +13,15 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.results import RunResult
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.api.words import duration
 from lakesmith.catalog.history import account_in_words
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
-from lakesmith.cli.render.text import duration
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport
+from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.loop import Pace
 from lakesmith.serve.systemd import unit_of
 from lakesmith.serve.tls import certificate_and_key
@@ -79,7 +80,7 @@ def up_command(options: UpOptions) -> int:
     """Keeps the project up to date until SIGINT or SIGTERM; the batch that is under way is finished first, at a second one given up."""
     open_project(options.project, options.target)
     terminal = Terminal()
-    keeper = Up(options, terminal)
+    keeper = Up(options, terminal, lambda: Lakehouse(options.project, options.target))
     with _until_told(keeper):
         finished = keeper.keep()
     if not finished:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from lakesmith import limits
-from lakesmith.cli.opening import Opened, open_project
+from lakesmith.api.words import count
+from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
-from lakesmith.cli.render.text import columns_aligned, count
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.execute.lake import planned_bytes
+from lakesmith.execute.opened import Opened
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
 from lakesmith.plan.steps import TableStep
 

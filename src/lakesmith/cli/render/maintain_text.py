@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from lakesmith.cli.render.text import columns_aligned, count, duration, size
+from lakesmith.api.words import count, duration, size
+from lakesmith.cli.render.text import columns_aligned
 from lakesmith.execute.maintenance import (
     Maintained,
     NotMaintained,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lakesmith.cli.render.text import columns_aligned, count, size, terminal_width
+from lakesmith.api.words import count, size
+from lakesmith.cli.render.text import columns_aligned, terminal_width
 from lakesmith.execute.forecast import Forecast
 from lakesmith.plan.changes import ChangeCost
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost

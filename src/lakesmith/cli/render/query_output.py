@@ -17,7 +17,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Protocol, TextIO
 
-from lakesmith.cli.render.text import columns_aligned, count, terminal_width
+from lakesmith.api.words import count
+from lakesmith.cli.render.text import columns_aligned, terminal_width
 from lakesmith.errors import Problem, UsageError
 from lakesmith.project.nearest import did_you_mean
 

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from lakesmith.api.words import duration
 from lakesmith.cli.render.run_json import event_as_dict
 from lakesmith.cli.render.run_summary import summary_lines
-from lakesmith.cli.render.text import duration
 from lakesmith.execute.events import (
     EngineStarted,
     EngineStarting,

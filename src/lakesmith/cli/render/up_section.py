@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from lakesmith.cli.render.text import ago, columns_aligned, count, duration
-from lakesmith.serve.state import TableState, UpState, is_alive, is_here
+from lakesmith.api.reading import TableState, UpState, is_alive, is_here
+from lakesmith.api.words import ago, count, duration
+from lakesmith.cli.render.text import columns_aligned
 
 _HEADER: Final = ("up", "schedule", "next", "last batch", "rows in", "rows out", "waits for", "failures")
 _SILENT_MS: Final = 10_000
@@ -22,13 +22,6 @@ def up_lines(state: UpState, names: Collection[str], now_ms: int) -> list[str]:
     rows = [_row(name, each, now_ms) for name, each in state.tables.items() if name in names and _tells(each)]
     table = ["", *columns_aligned([_HEADER, *rows], right=frozenset({4, 5, 6, 7}))] if rows else []
     return [*_process(state, now_ms), *_problems(state, names, now_ms), *table]
-
-
-def up_as_dict(state: UpState | None) -> dict[str, Any] | None:
-    """The same as JSON data. ``is_alive``: None for one of another machine, of which that cannot be known."""
-    if state is None:
-        return None
-    return {"is_alive": is_alive(state) if is_here(state) else None, **asdict(state)}
 
 
 def _gone(state: UpState, now_ms: int) -> str:

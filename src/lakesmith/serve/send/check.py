@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.api.opened import read_project
 from lakesmith.catalog.progress import rows_at
 from lakesmith.errors import Problem, StateError
+from lakesmith.execute.opened import read_project
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.serve.routes import EventSource
 

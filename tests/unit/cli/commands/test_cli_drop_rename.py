@@ -72,7 +72,7 @@ def test_a_drop_that_was_killed_is_asked_about(
 ) -> None:
     words = ("drop", "bronze.orders", "--yes", "--project", lake.root)
     with monkeypatch.context() as patch:
-        patch.setattr("lakesmith.cli.commands.drop.mark", _kill)
+        patch.setattr("lakesmith.api.dropping.mark", _kill)
         with pytest.raises(Killed):
             cli(*words)
     assert _status(cli, lake)["bronze.orders"][0] == "refused"
@@ -86,7 +86,7 @@ def test_a_purge_that_was_killed_is_finished_and_not_built_upon(
     folder = lake.root / ".lakesmith/warehouse/bronze/orders"
     words = ("drop", "bronze.orders", "--purge", "--yes", "--project", lake.root)
     with monkeypatch.context() as patch:
-        patch.setattr("lakesmith.cli.commands.drop.shutil.rmtree", _kill)
+        patch.setattr("lakesmith.api.dropping.shutil.rmtree", _kill)
         with pytest.raises(Killed):
             cli(*words)
     assert folder.is_dir() and set(lake.entries()) == {"silver.orders"}

@@ -9,8 +9,8 @@ import shutil
 import pytest
 from shop import T0, Cli, Shop
 
+from lakesmith.api.words import ago, duration, moment, size
 from lakesmith.catalog.record import Account, Pin
-from lakesmith.cli.render.text import ago, duration, moment, size
 from lakesmith.graph.load import load
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.refusals import as_recorded

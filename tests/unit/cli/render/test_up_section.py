@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lakesmith.cli.render.up_section import up_as_dict, up_lines
+from lakesmith.api.reading import up_to_dict
+from lakesmith.cli.render.up_section import up_lines
 from lakesmith.serve.state import (
     FILE,
     Board,
@@ -100,7 +101,7 @@ def test_one_that_was_killed_is_never_told_as_live() -> None:
     assert lines(killed) == [
         f"lakesmith up is not running: process {process.pid} ended without a word, and was heard of last 3 h ago"
     ]
-    assert (up_as_dict(killed) or {})["is_alive"] is False
+    assert (up_to_dict(killed) or {})["is_alive"] is False
 
 
 @pytest.mark.skipif(
@@ -117,7 +118,7 @@ def test_one_of_another_machine_is_told_as_what_it_wrote() -> None:
     assert lines(elsewhere)[0].startswith(
         f"lakesmith up (process {os.getpid()} on another, begun 2 h ago): waiting"
     )
-    assert (up_as_dict(elsewhere) or {})["is_alive"] is None
+    assert (up_to_dict(elsewhere) or {})["is_alive"] is None
 
 
 def test_the_board_is_there_while_it_is_kept(tmp_path: Path) -> None:

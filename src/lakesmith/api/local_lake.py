@@ -1,20 +1,16 @@
-"""What ``drop``, ``rename`` and ``register`` stand on: the catalog and the project's files, whether or not these are right."""
+"""The embedded catalog and the project's files, valid or not: what ``drop``, ``rename``, ``register`` and ``relocate`` change."""
 
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import typer
-
+from lakesmith.api.access import Access
 from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.state import TableState
-from lakesmith.cli.guard import remember
 from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError
 from lakesmith.graph.inputs import references_of
 from lakesmith.graph.load import CACHE
@@ -29,8 +25,8 @@ from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse
 
 
 @dataclass(frozen=True)
-class Ground:
-    """A project as far as it can be read: a table that was renamed by half leaves references to nothing."""
+class LocalLake:
+    """A project as far as it can be read, and its catalog: a half-finished rename leaves references to nothing."""
 
     loaded: LoadedProject
     catalog: LocalCatalog
@@ -76,59 +72,46 @@ def _analysed(query: object) -> SqlAnalysis | None:
         return None
 
 
-def open_ground(root: Path, target: str | None) -> Ground:
-    """The project's ground. Raises ProjectError when it has no name or target, EnvironmentProblem LS328 for a target with a catalog
-    of its own.
+def open_local(access: Access) -> LocalLake:
+    """Opens the project with its embedded catalog.
+
+    Raises ProjectError when it has no name or target, EnvironmentProblem LS328 for a target with a catalog of its own.
     """
-    root = root.resolve()
-    loaded = load_cached(FolderFiles(root), target, os.environ, scratch_folder(root) / CACHE)
+    root = access.folder
+    loaded = load_cached(FolderFiles(root), access.target, os.environ, scratch_folder(root) / CACHE)
     if not loaded.project.name:
         raise ProjectError(loaded.problems)
-    remember(loaded.project)
-    # Tables of others are none that could be dropped or renamed here.
+    access.project = loaded.project
+    # External tables are never dropped or renamed.
     catalog = open_catalog(replace(loaded.project, tables=()))
     if not isinstance(catalog, LocalCatalog):
+        target = loaded.project.target
         raise EnvironmentProblem(
             Problem(
                 "LS328",
-                f"tables of target {loaded.project.target.name!r} cannot be dropped, renamed or registered by lakesmith",
-                loaded.project.target.place,
+                f"tables of target {target.name!r} cannot be dropped, renamed or registered by lakesmith",
+                target.place,
                 "a target of type local",
-                loaded.project.target.type,
+                target.type,
                 "use the catalog's own tools",
             )
         )
-    return Ground(loaded, catalog)
+    return LocalLake(loaded, catalog)
 
 
 def parsed_name(text: str) -> TableName:
-    """The table that ``text`` names. Raises UsageError LS204 when it has not two parts."""
+    """Parses a table's name. Raises UsageError LS204 unless it has two parts."""
     parts = text.lower().split(".")
     if len(parts) != 2 or not all(parts):
-        raise UsageError(Problem("LS204", f"{text} is no table's name", None, "layer.table"))
+        raise UsageError(Problem("LS204", f"{text} is not a table's name", None, "layer.table"))
     return TableName(*parts)
 
 
-def not_there(ground: Ground, name: TableName) -> UsageError:
+def not_there(lake: LocalLake, name: TableName) -> UsageError:
     """LS250: nothing in the lake is called so."""
-    layers = {table.layer for table in ground.loaded.declared} | {name.layer}
-    known = [f"{layer}.{table}" for layer in sorted(layers) for table in ground.catalog.names(layer)]
+    layers = {table.layer for table in lake.loaded.declared} | {name.layer}
+    known = [f"{layer}.{table}" for layer in sorted(layers) for table in lake.catalog.names(layer)]
     what = f"there is no table {name} in the lake"
     return UsageError(
         Problem("LS250", what, None, "a table that was built", hint=did_you_mean(str(name), known))
     )
-
-
-def asks() -> bool:
-    """Whether there is somebody at a terminal who can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def agreed(question: str, yes: bool, as_json: bool) -> bool:
-    """Whether it may be done. Asks on a terminal; raises UsageError LS227 where nobody can be asked."""
-    if yes:
-        return True
-    if as_json or not asks():
-        expected, hint = "a terminal to confirm on, or --yes", "add --yes to confirm"
-        raise UsageError(Problem("LS227", question, None, expected, "no terminal", hint))
-    return typer.confirm(question)

@@ -1,0 +1,198 @@
+"""Access to one project: its files, its lake and its Spark session, shared by the calls of a ``Lakehouse``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Flag
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
+
+from lakesmith.api.calls import PATIENCE_SECONDS, Calls, GiveUp, finish
+from lakesmith.api.words import duration
+from lakesmith.catalog.lock import ProjectLock
+from lakesmith.errors import Problem
+from lakesmith.execute.engine import Engine
+from lakesmith.execute.events import Listener
+from lakesmith.execute.locking import Claim
+from lakesmith.execute.opened import Opened, read_project
+from lakesmith.execute.unforeseen import DEBUG, unforeseen
+from lakesmith.project.definitions import STATE_DIR, Project
+from lakesmith.project.scratch import scratch_folder
+from lakesmith.redaction import redacted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesmith.spark.start.resident import KeepWarm
+    from lakesmith.spark.start.session import SessionHandle
+
+T = TypeVar("T")
+
+
+def _ignore(_text: str) -> None:
+    """Drops a notice."""
+
+
+def _no_display(_text: str) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the calling program shows and keeps while a call works; by default nothing.
+
+    Attributes:
+        notice: receives lines for a person: which process a call waits for, that Spark stays warm.
+        busy: shows a text as long as its context is open: ``starting Spark``.
+        progress: receives the work of Spark in words, every half second of a run.
+        reuses: whether a JVM that an earlier process left warm serves.
+        keeps_warm: whether the JVM is left warm for the next process.
+        patience: seconds that an interrupt waits for the work it ends; None: until it has ended.
+    """
+
+    notice: Callable[[str], None] = _ignore
+    busy: Callable[[str], AbstractContextManager[object]] = _no_display
+    progress: Callable[[str], None] | None = None
+    reuses: bool = False
+    keeps_warm: bool = False
+    patience: float | None = PATIENCE_SECONDS
+
+
+class Access:
+    """A project's folder and target, and the Spark session that is started when a call first needs one."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        target: str | None,
+        given: SparkSession | None = None,
+        host: Host | None = None,
+    ) -> None:
+        self.folder, self.target, self.host = Path(folder).resolve(), target, host or Host()
+        self.project: Project | None = None
+        """The project as it was last read, for its secrets and logs."""
+        self._given = given
+        self._handle: SessionHandle | None = None
+        self._reads_topics = False
+        self._starting = Lock()
+        self._calls = Calls(self.host.patience)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the session was started already: the next call does not pay for its start."""
+        return self._handle is not None
+
+    @property
+    def lost_spark(self) -> bool:
+        """Whether the session has ended by itself; after ``close`` the next call starts another."""
+        return self._handle is not None and not self._handle.is_alive()
+
+    def opened(self) -> Opened:
+        """Reads the project and the lake anew. Raises ProjectError with every problem found."""
+        opened = read_project(self.folder, self.target)
+        self.project = opened.project
+        return opened
+
+    def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
+        """Makes a call that an interrupt of the caller does not cut in two (see ``calls``)."""
+        return self._calls.do(call, give_up)
+
+    def do_in_spark(self, session: SessionHandle, call: Callable[[], T]) -> T:
+        """Makes a call that uses Spark: an interrupt cancels its jobs."""
+
+        def cancel(ended: Flag) -> None:
+            from lakesmith.spark.progress import keep_cancelling
+
+            keep_cancelling(session.cancel, ended)
+
+        return self._calls.do(call, cancel)
+
+    def alone(self, opened: Opened, command: str, wait: float = 0.0) -> AbstractContextManager[ProjectLock]:
+        """Locks the lake for a command. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
+        return Claim(opened.lake, command, wait, self.notice_waiting).both()
+
+    def notice_waiting(self, holder: str) -> None:
+        """Tells the host which process the call waits for."""
+        self.host.notice(f"waiting: the project is in use by {holder}")
+
+    def session(self, opened: Opened, little: bool) -> SessionHandle:
+        """The Spark session, started if need be; ``little``: for little data."""
+        from lakesmith.spark.open import open_session
+
+        with self._starting:
+            if self._handle is None:
+                with self.host.busy("starting Spark"):
+                    self._handle = open_session(opened.project, little, self._keep(opened), self._given)
+                self._reads_topics = opened.project.has_topics
+            return self._handle
+
+    def engine(self, opened: Opened, lock: ProjectLock, tell: Listener, little: bool) -> Engine:
+        """An engine in the Spark session, which the lock's holder is said to use."""
+        from lakesmith.spark.engine import SparkEngine
+        from lakesmith.spark.open import open_engine
+
+        with self._starting:
+            if self._handle is not None and opened.project.has_topics and not self._reads_topics:
+                # The project got its first topic since: a running JVM gets no jars.
+                self._end_session()
+            if self._handle is None:
+                engine = open_engine(opened.lake, lock, tell, little, self._keep(opened), self._given)
+                self._handle = engine.session
+                self._reads_topics = opened.project.has_topics
+                self._follow()
+            lock.note_jvm(self._handle.jvm_pid)
+            return SparkEngine(self._handle, opened.lake, keeps_session=True)
+
+    def stop_warm(self, opened: Opened) -> None:
+        """Ends the session, and one that an earlier process left warm."""
+        from lakesmith.spark.start.resident import socket_of, stop
+
+        self.close()
+        stop(socket_of(opened.project.root, opened.project.target.name))
+
+    def close(self) -> None:
+        """Ends the session, or leaves it warm for the next process where the host wants that."""
+        self._calls.do_at_once(self._end)
+
+    def _end(self) -> None:
+        with self._starting:
+            self._end_session()
+
+    def _end_session(self) -> None:
+        if self._handle is not None:
+            self._handle.stop()
+            self._handle = None
+
+    def _follow(self) -> None:
+        if self._handle is not None and self.host.progress is not None:
+            from lakesmith.spark.progress import follow
+
+            follow(self._handle.spark, self.host.progress)
+
+    def _keep(self, opened: Opened) -> KeepWarm | None:
+        """Where a warm session of the project is, and how long this process leaves one."""
+        if self._given is not None or not self.host.reuses:
+            return None
+        from lakesmith.spark.start.resident import KeepWarm, socket_of
+
+        project = opened.project
+        seconds = project.keep_warm_seconds if self.host.keeps_warm else 0.0
+        left = f"Spark stays warm for {duration(seconds)}; lakesmith stop ends it"
+        return KeepWarm(socket_of(project.root, project.target.name), seconds, lambda: self.host.notice(left))
+
+
+def unforeseen_in(access: Access | None, error: Exception) -> Problem:
+    """LS900 for an error that nobody foresaw; its stack trace goes to the project's logs, if there is a project here."""
+    project = access.project if access else None
+    secrets = project.secrets if project else ()
+    if os.environ.get(DEBUG) == "1":
+        print(redacted("".join(traceback.format_exception(error)), secrets), file=sys.stderr)
+    root = project.root if project else Path()
+    in_project = project is not None or Path(STATE_DIR).is_dir()
+    return unforeseen(error, scratch_folder(root) / "logs" if in_project else None, secrets)
