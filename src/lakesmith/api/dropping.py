@@ -91,7 +91,8 @@ class _Found:
 def drop(access: Access, table: str, purge: bool) -> Change[DropPreview, Dropped]:
     """Prepares to drop a table; see ``Lakehouse.drop``."""
     lake, name = open_local(access), parsed_name(table)
-    found = _find(lake, name, purge)
+    with project_lock(lake.project, _command(name, purge)):
+        found = _find(lake, name, purge)
     definition = next((each for each in lake.project.tables if each.name == name), None)
     sidecars = [each.name.name.rpartition("__")[2] for each in found.entries if each.name != name]
     preview = DropPreview(

@@ -3,6 +3,7 @@
 from harness import MakeShop, ProjectHarness
 from out_of_quarantine import replay
 
+from lakesmith import Lakehouse
 from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.events import EventReader
@@ -137,6 +138,6 @@ def sent(shop: ProjectHarness, *events: str) -> int:
 def tidy(shop: ProjectHarness) -> None:
     """What ``up`` does after a run."""
     around = _Around(
-        UpOptions(shop.root), Arrivals(), Watcher(print, print), TopicWatcher(lambda _table: None)
+        UpOptions(shop.root), Arrivals(), Watcher(print, print), TopicWatcher(lambda _table: None), Lakehouse
     )
     around.tidy(RunResult({}, {"bronze.a": "as of now"}, {}, (), 0.0, 0))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from harness import ProjectHarness
 
-from lakesmith import limits
+from lakesmith import Lakehouse, limits
 from lakesmith.cli.commands.files import report_as_dict, report_lines
 from lakesmith.errors import UsageError
 from lakesmith.execute import faults
@@ -69,7 +69,11 @@ class Till:
 
     def tidy(self) -> None:
         around = _Around(
-            UpOptions(self.shop.root), Arrivals(), Watcher(print, print), TopicWatcher(lambda _table: None)
+            UpOptions(self.shop.root),
+            Arrivals(),
+            Watcher(print, print),
+            TopicWatcher(lambda _table: None),
+            Lakehouse,
         )
         around.tidy(RunResult({}, {"bronze.sales": "as of now"}, {}, (), 0.0, 0))
 

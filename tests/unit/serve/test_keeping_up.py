@@ -117,7 +117,7 @@ def test_watching_needs_a_terminal(shop: Path) -> None:
 
 
 def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
-    up = Up(UpOptions(shop), voice=None)  # type: ignore[arg-type]
+    up = Up(UpOptions(shop), voice=None, open_lake=None)  # type: ignore[arg-type]
     up.stop()
     up.stop()
 
@@ -141,9 +141,6 @@ class IdleLake:
 
     runs: ClassVar[list[tuple[str, ...]]] = []
     lost_spark = False
-
-    def __init__(self, folder: Path, target: str | None) -> None:
-        pass
 
     def run(self, *select: str, on_event: object = None) -> RunResult:
         self.runs.append(select)
@@ -172,9 +169,8 @@ class Quiet:
 @pytest.fixture
 def idle(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, ...]]]:
     """An ``up`` in this process that looks at everything once alone; its runs."""
-    monkeypatch.setattr("lakesmith.serve.up._KeptLake", IdleLake)
     monkeypatch.setattr(IdleLake, "runs", [])
-    up = Up(UpOptions(shop, pace=Pace(every=1e9)), Quiet())
+    up = Up(UpOptions(shop, pace=Pace(every=1e9)), Quiet(), IdleLake)
     thread = threading.Thread(target=up.keep)
     thread.start()
     until(lambda: IdleLake.runs)
