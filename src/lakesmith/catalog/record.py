@@ -91,7 +91,7 @@ class Record:
     ``kind``: a plan's strategy: files, ledger, append, upsert, advance, keys, sums, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
     batches); a recomputed table balances by its row counts alone.
     ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
-    ``refused``: what the query turned out not to allow (see ``plan.refusals``). ``columns``: the table's own by name, with their
+    ``refused``: what the query turned out not to allow (see ``plan.facts``). ``columns``: the table's own by name, with their
     field ids, as the publish leaves them; older records have none.
     ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept, and
     ``closed_later`` the ends of those that watermarks could not reach yet. ``arrived``: when the rows of the inputs with watermarks had last

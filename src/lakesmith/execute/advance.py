@@ -19,8 +19,8 @@ from lakesmith.execute.events import BatchReport
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.ledger_lines import batch_number
 from lakesmith.execute.publish import Ground, ground_of, publish_record
+from lakesmith.plan.facts import as_recorded
 from lakesmith.plan.format_version import FormatUpgrade
-from lakesmith.plan.refusals import as_recorded
 from lakesmith.plan.settings import (
     Partitioning,
     Renaming,

@@ -15,18 +15,15 @@ from lakesmith.execute.modules import project_modules
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.graph.ties import ties_note
-from lakesmith.plan.external_inputs import from_begin, of_others
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.external_inputs import from_begin, of_others, stays_held
+from lakesmith.plan.facts import Query, TableFacts, with_refusals
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts
-from lakesmith.plan.held import stays_held
 from lakesmith.plan.losses import with_approval
-from lakesmith.plan.planner import plan_derived, plan_sourced
-from lakesmith.plan.query import Query
-from lakesmith.plan.refusals import with_refusals
+from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.settings import with_structure
+from lakesmith.plan.sourced import plan_sourced, without_bad_files
 from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, Waiting
 from lakesmith.plan.watermarks import arrivals_of, idle_inputs
-from lakesmith.plan.without_bad import without_bad_files
 from lakesmith.project.definitions import ExternalTable, Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.names import printable

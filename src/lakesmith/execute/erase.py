@@ -22,7 +22,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import known_states
 from lakesmith.graph.graph import Graph
-from lakesmith.plan.planner import cut_problem
+from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableName
 from lakesmith.project.nearest import listed

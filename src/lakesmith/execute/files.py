@@ -12,7 +12,7 @@ from pathlib import Path
 from lakesmith.errors import LakesmithError, Problem, StateError, UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
-from lakesmith.plan.planner import cut_problem
+from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, Source, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed

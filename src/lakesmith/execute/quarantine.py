@@ -18,10 +18,10 @@ from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.status import QUARANTINE_PIN, quarantine_state, quarantined_rows
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import TableFacts, still_refused
 from lakesmith.plan.fingerprint import definition_fingerprint
-from lakesmith.plan.planner import cut_problem, tampered
-from lakesmith.plan.refusals import still_refused
+from lakesmith.plan.planner import tampered
+from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.sources.formats.interface import ColumnsIn

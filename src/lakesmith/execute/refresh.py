@@ -9,9 +9,8 @@ from lakesmith.catalog.record import Record
 from lakesmith.execute.decide import query_of
 from lakesmith.graph.graph import Graph, Node
 from lakesmith.plan.cost import whole_below_bytes
+from lakesmith.plan.facts import Query, remembered
 from lakesmith.plan.fingerprint import NOTHING, Around
-from lakesmith.plan.query import Query
-from lakesmith.plan.refusals import remembered
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnChangedFile, TableName
 

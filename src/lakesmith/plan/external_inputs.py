@@ -1,10 +1,12 @@
-"""Tables of others as inputs: read from a snapshot on where that is declared, and never brought up to date. Pure."""
+"""Decisions that need no planning, external tables and frozen ones, and where external inputs begin. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
+from lakesmith.catalog.family import hold_of
 from lakesmith.catalog.progress import Reason, append_only_since
 from lakesmith.errors import Problem
 from lakesmith.plan.facts import TableFacts
@@ -54,3 +56,16 @@ def no_such_begin(name: TableName, external: ExternalTable, found: str) -> Probl
         found=found,
         hint="name a later one, or none to read all its rows: either way tables that read it are computed anew",
     )
+
+
+def stays_held(table: TableDefinition, facts: TableFacts, full: bool = False) -> Decision | None:
+    """The decision for a table that is held where it is; None: it is not. A rebuild (``full``) of it is refused."""
+    hold = hold_of(facts.state)
+    if hold is None:
+        return None
+    since = datetime.fromtimestamp(hold.since_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    said, release = f"held at {hold.at} since {since}", f"lakesmith release {table.name}"
+    if full:
+        what = f"{table.name} is {said}"
+        return Refused(table, Problem("LS517", what, table.place, "a table that runs bring on", hint=release))
+    return UpToDate(table, f"{said}; {release} has runs bring it on again", held=True)

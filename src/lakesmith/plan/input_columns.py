@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakesmith.catalog.state import ColumnState
-from lakesmith.plan.query import Query
+from lakesmith.plan.facts import Query
 from lakesmith.project.definitions import TableDefinition
 from lakesmith.sql.used_columns import WHOLE_ROW
 

@@ -13,9 +13,8 @@ from typing import Final
 
 from lakesmith.catalog.state import MAIN, Snapshot, TableState
 from lakesmith.plan.cost import Amount, held
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import Query, TableFacts
 from lakesmith.plan.planner import FIRST_TIME, plan_derived
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 

@@ -2,156 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, cut_batch, rows_at
+from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, rows_at
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import ColumnState, TableState
-from lakesmith.errors import Problem
 from lakesmith.plan.cost import whole_below_bytes
-from lakesmith.plan.declared_types import type_problem
-from lakesmith.plan.facts import SourceFacts, TableFacts
+from lakesmith.plan.facts import Query, TableFacts, remembered
 from lakesmith.plan.fingerprint import what_changed
 from lakesmith.plan.format_version import format_problem
 from lakesmith.plan.input_columns import columns_that_count, how_they_differ
-from lakesmith.plan.query import Query
-from lakesmith.plan.refusals import remembered
+from lakesmith.plan.sourced import other_origin
 from lakesmith.plan.steps import Decision, InputRange, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.plan.watermarks import newly_idle
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.sources.names import printable
 
 FIRST_TIME: Final = "the table is built for the first time"
-
-
-def plan_sourced(
-    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
-) -> Decision:
-    """The decision for a table whose rows come from files."""
-    problem = (
-        facts.problem
-        or _other_origin(table, facts)
-        or cut_problem(table, facts)
-        or type_problem(table, facts.state)
-        or format_problem(table, facts.state)
-        or next(iter(sources.problems), None)
-    )
-    if problem is not None:
-        return Refused(table, problem)
-    files = sum(len(intake.files) for intake in sources.intakes)
-    if not files and any(intake.unread for intake in sources.intakes):
-        return _none_readable(table, fingerprint, facts, sources)
-    if not files and facts.base.record is not None:
-        return UpToDate(table, _no_files(sources), sources.notes)
-    if not files and not any(source.has_files for source in table.sources):
-        return UpToDate(table, "no record has arrived yet", sources.notes)
-    if not files:
-        waiting = f" ({sources.waiting} too young)" if sources.waiting else ""
-        return UpToDate(table, f"no file has arrived yet{waiting}", sources.notes)
-    return TableStep(
-        table=table,
-        strategy=Strategy.FILES,
-        reason=" and ".join(_what_is_new(sources)),
-        base=facts.base,
-        fingerprint=fingerprint,
-        intakes=sources.intakes,
-        notes=sources.notes,
-        row_wise=True,
-    )
-
-
-def _what_is_new(sources: SourceFacts) -> Iterator[str]:
-    files = sum(len(intake.files) for intake in sources.intakes if intake.source.has_files)
-    if files:
-        yield f"{files} new file{'s' if files > 1 else ''}"
-    for intake in sources.intakes:
-        if intake.files and not intake.source.has_files:
-            records = sum(file.size for file in intake.files)
-            yield f"{records:,} new record{'' if records == 1 else 's'} of {intake.source.origin}"
-
-
-def _none_readable(
-    table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
-) -> Decision:
-    """The step that only keeps on record that the new files cannot be read; refused where there is no table to keep it with."""
-    bad = [unread for intake in sources.intakes for unread in intake.unread]
-    if facts.state is None and not table.columns:
-        what = (
-            f"none of the files of {table.name} can be read: {printable(bad[0].file.path)}: {bad[0].reason}"
-        )
-        hint = "bring a whole file, or declare columns: they are inferred from the first files"
-        return Refused(
-            table, Problem("LS429", what, table.place, "a file to infer the columns from", hint=hint)
-        )
-    return TableStep(
-        table=table,
-        strategy=Strategy.LEDGER,
-        reason="no new file can be read",
-        base=facts.base,
-        fingerprint=facts.base.record.fingerprint if facts.base.record else fingerprint,
-        intakes=sources.intakes,
-        notes=sources.notes,
-        row_wise=True,
-    )
-
-
-def _other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What to say of a table whose rows came from files and that is derived now, or the other way round: neither can go on from
-    the other, and rows that came from files are nowhere else."""
-    record = facts.base.record
-    if record is None or table.is_sourced != _is_derived(record):
-        return None
-    was, now = ("tables", "files") if table.is_sourced else ("files", "tables")
-    return Problem(
-        "LS510",
-        f"the rows of {table.name} came from {was}, and now it is to take them from {now}",
-        place=table.place,
-        expected=f"a table that takes its rows from {was}",
-        found=f"one that takes them from {now}",
-        hint=f"give the new one another name, or the old one (lakesmith rename), or give the old one up: lakesmith drop {table.name}",
-    )
-
-
-def _is_derived(record: Record) -> bool:
-    return bool(record.inputs) or record.kind == Strategy.FULL.value
-
-
-def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What to say when main stands in the middle of a batch: its rows are there, and that its files were taken is not."""
-    cut = cut_batch(facts.state, facts.progress) if facts.state and facts.progress else None
-    if cut is None:
-        return None
-    return Problem(
-        "LS505",
-        f"{table.name} was set back into the middle of a batch by another tool",
-        place=table.place,
-        expected="main at a snapshot that a batch was published with",
-        found=f"snapshot {cut.snapshot_id}, which has rows of a batch and not yet its record",
-        hint=f"roll it back to a snapshot that 'lakesmith history {table.name}' names, and run again",
-    )
-
-
-def _no_files(sources: SourceFacts) -> str:
-    waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
-    if not sources.known and not all(intake.source.has_files for intake in sources.intakes):
-        return f"all records were taken already{waiting}"
-    return f"{_no_new_files(sources.known - sources.skipped, sources.skipped)}{waiting}"
-
-
-def _no_new_files(taken: int, skipped: int) -> str:
-    """What became of the files that are there, of which none is to be taken now."""
-    if taken and skipped:
-        return f"{_counted(taken)} taken already, {skipped} skipped"
-    if not taken and not skipped:
-        return "no file is there"
-    files = "the only file was" if taken + skipped == 1 else f"all {taken + skipped} files were"
-    return f"{files} skipped" if skipped else f"{files} taken already"
-
-
-def _counted(files: int) -> str:
-    return "1 file was" if files == 1 else f"{files} files were"
 
 
 def plan_derived(
@@ -167,7 +35,7 @@ def plan_derived(
     ``full``: a full refresh was asked for. ``warm``: the session that is to do it has done others before, and stays.
     """
     problem = (
-        _other_origin(table, facts) or (None if full else facts.problem) or format_problem(table, facts.state)
+        other_origin(table, facts) or (None if full else facts.problem) or format_problem(table, facts.state)
     )
     if problem is not None:
         return Refused(table, problem)

@@ -13,9 +13,8 @@ from typing import Final
 
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import TableState
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import TableFacts, still_refused
 from lakesmith.plan.format_version import FormatUpgrade, format_change
-from lakesmith.plan.refusals import still_refused
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.partitions import partition_field

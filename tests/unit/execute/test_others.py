@@ -13,10 +13,9 @@ from lakesmith.execute.decide import query_of
 from lakesmith.execute.lake import Lake, external_facts
 from lakesmith.graph.graph import Node
 from lakesmith.plan.external_inputs import from_begin
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import Query, TableFacts
 from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.planner import plan_derived
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import InputRange, Refused, Strategy, TableStep
 from lakesmith.project.definitions import ExternalTable, History, SqlQuery, TableDefinition, TableName
 from lakesmith.project.loader import load_project

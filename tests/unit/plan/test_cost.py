@@ -12,9 +12,8 @@ from lakesmith.catalog.progress import AppendRange
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held, is_small_part
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import Query, TableFacts
 from lakesmith.plan.planner import plan_derived
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.project.formats import FileFormat

@@ -13,8 +13,8 @@ from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.facts import SourceFacts
 from lakesmith.plan.format_version import FormatUpgrade, format_problem, format_properties, what_it_costs
-from lakesmith.plan.planner import plan_sourced
 from lakesmith.plan.settings import changed_settings
+from lakesmith.plan.sourced import plan_sourced
 from lakesmith.plan.steps import Refused
 from lakesmith.project.definitions import FileSource, Place, TableDefinition, TableName
 from lakesmith.project.formats import FileFormat

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakesmith.catalog.state import ColumnState
+from lakesmith.plan.facts import Query
 from lakesmith.plan.input_columns import columns_that_count, how_they_differ
-from lakesmith.plan.query import Query
 from lakesmith.project.definitions import Place, TableDefinition, TableName
 from lakesmith.sql.used_columns import computed_columns, named_columns
 

@@ -10,9 +10,8 @@ import pytest
 from lakesmith import limits
 from lakesmith.errors import Place
 from lakesmith.plan.cost import Amount
-from lakesmith.plan.facts import TableFacts
+from lakesmith.plan.facts import Query, TableFacts
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import FileSource, SqlQuery, TableDefinition, TableName
 from lakesmith.project.formats import FileFormat

@@ -9,10 +9,9 @@ import pytest
 
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import Place, Problem
-from lakesmith.plan.facts import SourceFacts, TableFacts
-from lakesmith.plan.planner import changed_columns, plan_derived, plan_sourced
-from lakesmith.plan.query import Query
-from lakesmith.plan.refusals import as_recorded
+from lakesmith.plan.facts import Query, SourceFacts, TableFacts, as_recorded
+from lakesmith.plan.planner import changed_columns, plan_derived
+from lakesmith.plan.sourced import plan_sourced
 from lakesmith.plan.steps import (
     Decision,
     FileIntake,

@@ -9,9 +9,8 @@ import pytest
 
 from lakesmith import limits
 from lakesmith.errors import Place
-from lakesmith.plan import refusals
+from lakesmith.plan.facts import RULES, Query
 from lakesmith.plan.planner import plan_derived
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import SqlQuery, TableDefinition, TableName
 
@@ -118,7 +117,7 @@ def _after_refusal(customers: Table, orders: Table, rules: str) -> TableStep:
 
 
 def test_what_the_last_batch_found_out_is_not_tried_again(customers: Table, orders: Table) -> None:
-    found = _after_refusal(customers, orders, refusals.RULES)
+    found = _after_refusal(customers, orders, RULES)
     assert (found.strategy, found.refused) == (Strategy.FULL, {"keys": HIDDEN})
     assert found.reason == f"GROUP BY city at line 3; not by keys: {HIDDEN}"
 

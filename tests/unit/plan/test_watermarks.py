@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakesmith.errors import Place
+from lakesmith.plan.facts import Query
 from lakesmith.plan.planner import plan_derived
-from lakesmith.plan.query import Query
 from lakesmith.plan.steps import Strategy, TableStep, UpToDate
 from lakesmith.plan.watermarks import ahead_in_words, arrivals_of, idle_inputs
 from lakesmith.project.definitions import Emit, SqlQuery, TableDefinition, TableName, Watermark

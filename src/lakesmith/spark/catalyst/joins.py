@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.catalyst.merged_values import is_for_equals
+from lakesmith.spark.catalyst.node_facts import NodeFacts, is_for_equals
 from lakesmith.spark.catalyst.occurrences import Occurrence
 from lakesmith.spark.catalyst.tree import Plans, conjuncts, output_of, references
-from lakesmith.spark.catalyst.visible_columns import Seen
 
 ROW_SIDES: Final = {
     "Inner": (True, True),
@@ -31,7 +30,7 @@ _AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "
 _KEEPS_ALL: Final = {"LeftOuter": 0, "RightOuter": 1, "LeftAnti": 0}
 """By kind of join: the side of which every row may be in the result, whatever the condition makes of it."""
 
-Sides = tuple[Seen, Seen]
+Sides = tuple[NodeFacts, NodeFacts]
 """What is known of the left side of a join, and of the right one."""
 
 
@@ -59,13 +58,13 @@ def on_both_sides(sides: Sides) -> frozenset[TableName]:
     return frozenset(left & right)
 
 
-def seen_of_join(node: Any, sides: Sides, plans: Plans, changed: frozenset[Occurrence]) -> Seen:
+def seen_of_join(node: Any, sides: Sides, plans: Plans, changed: frozenset[Occurrence]) -> NodeFacts:
     """What is known of a join of a known kind. ``changed``: the occurrences that have been given changed rows alone.
 
     Raises NeverIncremental where it is on what was computed of several rows.
     """
     tells = [side for side, telling in zip(sides, ROW_SIDES[join_kind(node)], strict=True) if telling]
-    return Seen(
+    return NodeFacts(
         frozenset().union(*(side.told for side in tells)),
         _relaxed(node, sides, plans, changed),
         sides[0].occurrences | sides[1].occurrences,

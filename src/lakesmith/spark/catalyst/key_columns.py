@@ -32,7 +32,7 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.joins import on_both_sides, require_known, seen_of_join
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, origin_of
-from lakesmith.spark.catalyst.merged_values import has_equals, is_of_merged
+from lakesmith.spark.catalyst.node_facts import NodeFacts, has_equals, is_of_merged, shared_origins
 from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
 from lakesmith.spark.catalyst.tree import (
     Plans,
@@ -48,7 +48,6 @@ from lakesmith.spark.catalyst.tree import (
     references,
     require_pure,
 )
-from lakesmith.spark.catalyst.visible_columns import Seen, shared_origins
 
 _SAME: Final = frozenset(
     {"SubqueryAlias", "View", "ResolvedHint", "Sort", "Repartition", "RepartitionByExpression"}
@@ -113,8 +112,8 @@ class _PlanPass:
         self.alone: set[TableName] = set()
         self._occurrences, self._changed = occurrences, changed
         self._trust_python = trust_python
-        self._ctes: dict[int, tuple[Seen, list[int]]] = {}
-        self._of: Mapping[str, Callable[[Any], Seen]] = {
+        self._ctes: dict[int, tuple[NodeFacts, list[int]]] = {}
+        self._of: Mapping[str, Callable[[Any], NodeFacts]] = {
             "Project": self._project,
             "Filter": self._filter,
             "Aggregate": self._aggregate,
@@ -132,7 +131,7 @@ class _PlanPass:
             **dict.fromkeys(_SAME, self._same),
         }
 
-    def of(self, node: Any) -> Seen:
+    def of(self, node: Any) -> NodeFacts:
         """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
         kind = node_kind(node)
         if (occurrence := occurrence_of(node, self._occurrences)) is not None:
@@ -143,41 +142,41 @@ class _PlanPass:
             seen = self._of[kind](node)
             return seen if self._changed & seen.occurrences else replace(seen, plan=node)
         if kind in _CONSTANT:
-            return Seen(frozenset(map(id_of, items(node.output()))), node)
+            return NodeFacts(frozenset(map(id_of, items(node.output()))), node)
         raise NeverIncremental(f"Spark's plan of the query has a {kind}")
 
-    def _same(self, node: Any) -> Seen:
+    def _same(self, node: Any) -> NodeFacts:
         below = self._below(node)
         child = [id_of(column) for column in items(node.children().apply(0).output())]
         return self._renamed(below, child, node, self.plans.over(node, [below.plan]))
 
-    def _distinct(self, node: Any) -> Seen:
+    def _distinct(self, node: Any) -> NodeFacts:
         return self._same(node).merging(items(node.output()))
 
-    def _deduplicate(self, node: Any) -> Seen:
+    def _deduplicate(self, node: Any) -> NodeFacts:
         """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
         if frozenset(output_of(node)) != frozenset(map(id_of, items(node.keys()))):
             raise NeverIncremental("it keeps any one of the rows that are alike in some columns")
         return self._distinct(node)
 
-    def _below(self, node: Any) -> Seen:
+    def _below(self, node: Any) -> NodeFacts:
         (child,) = items(node.children())
         return self.of(child)
 
-    def _renamed(self, below: Seen, columns: Sequence[int], node: Any, plan: Any) -> Seen:
+    def _renamed(self, below: NodeFacts, columns: Sequence[int], node: Any, plan: Any) -> NodeFacts:
         """The same columns under the numbers that the node gives them."""
         output = output_of(node, len(columns))
         pairs = list(zip(columns, output, strict=True))
         told = frozenset(new for old, new in pairs if old in below.told)
         origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
         merged = frozenset(new for old, new in pairs if old in below.merged)
-        return Seen(told, plan, below.occurrences, origins, merged)
+        return NodeFacts(told, plan, below.occurrences, origins, merged)
 
-    def _project(self, node: Any) -> Seen:
+    def _project(self, node: Any) -> NodeFacts:
         below = self._below(node)
         return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
 
-    def _computed(self, expressions: list[Any], below: Seen, plan: Any) -> Seen:
+    def _computed(self, expressions: list[Any], below: NodeFacts, plan: Any) -> NodeFacts:
         told, origins, merged = set(), {}, set()
         for expression in expressions:
             used = references(expression)
@@ -190,14 +189,14 @@ class _PlanPass:
                 merged.add(made)
             if found := origin_of(expression, below.origins):
                 origins[made] = found
-        return Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
-    def _filter(self, node: Any) -> Seen:
+    def _filter(self, node: Any) -> NodeFacts:
         below = self._below(node)
         kept = [part for part in conjuncts(node.condition()) if below.decides(part)]
         return replace(below, plan=self.plans.filtered(below.plan, kept))
 
-    def _aggregate(self, node: Any) -> Seen:
+    def _aggregate(self, node: Any) -> NodeFacts:
         if not items(node.groupingExpressions()):
             raise NeverIncremental("it aggregates without GROUP BY: one row for all rows of its input")
         if any(column.metadata().contains(_SESSION) for column in items(node.references().toSeq())):
@@ -209,25 +208,25 @@ class _PlanPass:
             [each.toAttribute() for each in given]
         )
 
-    def _window(self, node: Any) -> Seen:
+    def _window(self, node: Any) -> NodeFacts:
         below = self._below(node)
         parts = [references(part) for part in items(node.partitionSpec())]
         found = below.told & frozenset().union(*parts)
         if not found:
             raise NeverIncremental("a window function has no PARTITION BY over columns of the inputs")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
-        seen = Seen(
+        seen = NodeFacts(
             found, self.plans.over(node, [below.plan]), below.occurrences, origins, below.merged & found
         )
         return seen.merging(items(node.partitionSpec()))
 
-    def _join(self, node: Any) -> Seen:
+    def _join(self, node: Any) -> NodeFacts:
         require_known(node)
         sides = (self.of(node.left()), self.of(node.right()))
         self.alone |= on_both_sides(sides)
         return seen_of_join(node, sides, self.plans, self._changed)
 
-    def _union(self, node: Any) -> Seen:
+    def _union(self, node: Any) -> NodeFacts:
         parts = [(self.of(child), output_of(child)) for child in items(node.children())]
         output = output_of(node, len(parts[0][1]))
         told, origins, merged = set(), {}, set()
@@ -243,12 +242,12 @@ class _PlanPass:
                     merged.add(column)
         occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
         plan = self.plans.union([self._part(part) for part, _ in parts])
-        return Seen(frozenset(told), plan, occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(told), plan, occurrences, origins, frozenset(merged))
 
-    def _part(self, part: Seen) -> Any:
+    def _part(self, part: NodeFacts) -> Any:
         return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
 
-    def _generate(self, node: Any) -> Seen:
+    def _generate(self, node: Any) -> NodeFacts:
         below = self._below(node)
         if not below.decides(node.generator()):
             # It may make no row of the changed rows where it makes some of all rows.
@@ -256,7 +255,7 @@ class _PlanPass:
         told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
         return replace(below, told=told, plan=self.plans.over(node, [below.plan]))
 
-    def _expand(self, node: Any) -> Seen:
+    def _expand(self, node: Any) -> NodeFacts:
         below = self._below(node)
         told, origins, merged = set(), {}, set()
         rows = [items(row) for row in items(node.projections())]
@@ -270,9 +269,9 @@ class _PlanPass:
             if found[0] and all(each == found[0] for each in found):
                 origins[column] = found[0]
         plan = self.plans.over(node, [below.plan])
-        return Seen(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
 
-    def _with_cte(self, node: Any) -> Seen:
+    def _with_cte(self, node: Any) -> NodeFacts:
         definitions = []
         for definition in items(node.cteDefs()):
             seen = self.of(definition.child())
@@ -282,15 +281,15 @@ class _PlanPass:
         plan = self.plans.over(node, [*definitions, result.plan])
         return replace(result, plan=plan)
 
-    def _cte(self, node: Any) -> Seen:
+    def _cte(self, node: Any) -> NodeFacts:
         seen, columns = self._ctes[int(node.cteId())]
         return self._renamed(seen, columns, node, node)
 
 
-def _whole_input(node: Any, occurrence: Occurrence) -> Seen:
+def _whole_input(node: Any, occurrence: Occurrence) -> NodeFacts:
     columns = items(node.output())
     origins = {id_of(column): {occurrence: Origin(str(column.name()))} for column in columns}
-    return Seen(frozenset(origins), node, frozenset({occurrence}), origins)
+    return NodeFacts(frozenset(origins), node, frozenset({occurrence}), origins)
 
 
 def _aggregates(expression: Any) -> bool:

@@ -32,7 +32,7 @@ from lakesmith.spark.frames.exact_json import read_json, restored, types_of
 from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.refresh.touched_keys import Touched
 from lakesmith.spark.validation.key_versions import Validated
-from lakesmith.spark.validation.on_bad_row import stop_if_asked
+from lakesmith.spark.validation.rules import stop_if_asked
 
 _KEY: Final = "_lakesmith_key"
 _PARSED: Final = "_lakesmith_parsed"

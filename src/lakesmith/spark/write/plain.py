@@ -12,9 +12,8 @@ from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.validation.on_bad_row import stop_if_asked
 from lakesmith.spark.validation.outcome import validated_rows
-from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.validation.rules import checks_of, stop_if_asked
 
 
 def write_plain(batch: Batch, rows: QueryRows) -> Draft:

@@ -20,9 +20,8 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.key_versions import Validated, note_of_ties, validate
-from lakesmith.spark.validation.on_bad_row import stop_if_asked
 from lakesmith.spark.validation.outcome import Placed, placed_of
-from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.validation.rules import checks_of, stop_if_asked
 from lakesmith.spark.validation.validity_periods import VERSION_FATES, fate_counts
 
 

@@ -29,8 +29,7 @@ from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
 from lakesmith.spark.validation.key_versions import DELETE, note_of_ties, same_key, validate
-from lakesmith.spark.validation.on_bad_row import stop_if_asked
-from lakesmith.spark.validation.rules import checks_of
+from lakesmith.spark.validation.rules import checks_of, stop_if_asked
 from lakesmith.spark.validation.validity_periods import (
     IS_ROW,
     VERSION_FATES,

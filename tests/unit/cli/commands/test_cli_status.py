@@ -12,8 +12,8 @@ from shop import T0, Cli, Shop
 from lakesmith.api.words import ago, duration, moment, size
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.graph.load import load
+from lakesmith.plan.facts import as_recorded
 from lakesmith.plan.fingerprint import definition_fingerprint
-from lakesmith.plan.refusals import as_recorded
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.state import Board, this_process
 from lakesmith.sources.model import FileAction
