@@ -20,7 +20,7 @@ from lakesmith.plan.health import Care
 
 from lakesmith.cli.opening import open_project
 from lakesmith.execute.locking import Turns
-from lakesmith.execute.maintenance import Maintained, Orders, verdicts
+from lakesmith.execute.maintenance import Maintained, verdicts
 from lakesmith.execute.run import Run
 from lakesmith.project.definitions import TableName
 
@@ -96,14 +96,15 @@ class Bench:
 
     def ours(self, number: int) -> float:
         """Seconds of lakesmith's maintenance."""
-        from lakesmith.spark.maintain import Maintainer
+        from lakesmith.spark.maintenance.maintainer import Maintainer
+        from lakesmith.spark.maintenance.tasks import maintain
 
         lake = self.opened.lake
         begin = time.perf_counter()
         (care,) = verdicts(lake, [TableName("bronze", f"sales_{number}")])
         if not isinstance(care, Care) or not care.todo:
             raise common.BenchmarkError(f"nothing to do: {care}")
-        done = Maintainer(self.handle, lake, Turns(lake, "maintain"), Orders()).maintain(care)
+        done = maintain(Maintainer(self.handle, lake, Turns(lake, "maintain")), care)
         self.found.append(done)
         return time.perf_counter() - begin
 

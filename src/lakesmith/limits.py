@@ -173,7 +173,7 @@ SQL_ANALYSES_KEPT: Final = 5_000
 
 # What `up` does for tables that get many batches.
 
-BATCHES_BETWEEN_UPKEEP: Final = 100
+BATCHES_BETWEEN_SLICES: Final = 100
 """Batches of a table after which its small files are put together and old snapshots leave: some seconds of work in minutes of batches."""
 
 FRESH_FILES: Final = 20

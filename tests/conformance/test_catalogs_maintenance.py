@@ -11,7 +11,7 @@ from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.objects import bucket_and_key
-from lakesmith.spark.orphans import remove_files
+from lakesmith.spark.maintenance.orphans import remove_files
 
 pytestmark = pytest.mark.in_turn
 

@@ -11,7 +11,8 @@ from lakesmith import limits
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Verdict, verdicts
 from lakesmith.plan.maintenance import Care
-from lakesmith.spark.maintain import Maintainer, maintain_tables
+from lakesmith.spark.maintenance.maintainer import Maintainer
+from lakesmith.spark.maintenance.tasks import maintain_tables
 
 SOON: Final = {
     "NEWEST_POINTS_KEPT": 2, "PAST_KEPT": (), "COMPACTED_FILES_KEPT_SECONDS": 0, "FRESH_FILES": 4,

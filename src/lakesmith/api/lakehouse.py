@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from lakesmith.api.results import Change
     from lakesmith.execute.events import Listener
     from lakesmith.execute.forecast import Forecast
-    from lakesmith.execute.maintenance import Maintained, NotMaintained
+    from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice
     from lakesmith.execute.run_result import RunResult
-    from lakesmith.spark.upkeep import Upkeep
 
 
 class Lakehouse:
@@ -141,7 +140,7 @@ class Lakehouse:
 
         return drop(self.access, table, purge)
 
-    def keep_up(self, name: str) -> Upkeep:
+    def keep_up(self, name: str) -> Slice:
         """Compacts a table's small files and expires old snapshots, as ``lakesmith up`` does from time to time.
 
         Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if it fails:

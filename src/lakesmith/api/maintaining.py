@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event as Flag
-from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
-from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Unknown, verdicts
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Slice, Unknown, verdicts
 from lakesmith.execute.opened import Opened
 from lakesmith.plan.maintenance import Care
 
-if TYPE_CHECKING:
-    from lakesmith.spark.upkeep import Upkeep
 
-
-def keep_up(access: Access, name: str) -> Upkeep:
+def keep_up(access: Access, name: str) -> Slice:
     """Compacts a table's small files and expires old snapshots."""
-    from lakesmith.spark.upkeep import keep_up
+    from lakesmith.spark.maintenance.maintainer import Maintainer
+    from lakesmith.spark.maintenance.tasks import maintain_slice
 
     opened = access.opened()
     table = opened.one_of_ours(name)
-    with Turns(opened.lake, "upkeep", wait_seconds=0.0).take():
+    turns = Turns(opened.lake, "maintain", wait_seconds=0.0)
+    with turns.take():
         session = access.session(opened, little=False)
-        return access.do(lambda: keep_up(session, opened.lake, table))
+        maintainer = Maintainer(session, opened.lake, turns)
+        return access.do(lambda: maintain_slice(maintainer, table))
 
 
 def maintain(
@@ -52,7 +51,8 @@ def _maintain(
     cares: Sequence[Care],
     done: list[Maintained | NotMaintained],
 ) -> None:
-    from lakesmith.spark.maintain import Maintainer, maintain_tables
+    from lakesmith.spark.maintenance.maintainer import Maintainer
+    from lakesmith.spark.maintenance.tasks import maintain_tables
     from lakesmith.spark.progress import keep_cancelling
 
     session = access.do(lambda: access.session(opened, little=False))

@@ -23,7 +23,7 @@ from typing import NoReturn
 from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, LockedError, Problem
 
-MAINTENANCE = frozenset({"maintain", "upkeep"})
+MAINTENANCE = frozenset({"maintain"})
 """What holds a lock for a piece of work that is soon done, and gives it to who waits before the next: all wait for it."""
 
 _POLL_SECONDS = 0.1

@@ -98,8 +98,8 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
 def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Snapshot, Record]]:
     """The records that the table has grown by, from ``newest`` back to where nothing is known any more.
 
-    Where snapshots in between have left (``plan/upkeep``), the earlier ones are those with records from before: of what was published and
-    rolled back again, upkeep keeps nothing.
+    Where snapshots in between have left (``plan/expiry``), the earlier ones are those with records from before: of what was published and
+    rolled back again, maintenance keeps nothing.
     """
     oldest = newest
     for oldest in state.ancestors(newest.snapshot_id):

@@ -259,6 +259,15 @@ class Maintained:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice of maintenance: ``files`` small files became ``into``; ``snapshots`` expired, those of sidecars included."""
+
+    files: int = 0
+    into: int = 0
+    snapshots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NotMaintained:
     """A table whose maintenance failed; what was done until then stays, and is right."""
 

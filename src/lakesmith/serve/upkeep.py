@@ -16,7 +16,7 @@ FIRINGS: Final = "maintenance.json"
 
 
 class Done(Protocol):
-    """What ``spark.upkeep.Upkeep`` says."""
+    """What ``execute.maintenance.Slice`` says."""
 
     @property
     def files(self) -> int:
@@ -40,13 +40,13 @@ class Rounds:
     def count(self, published: Iterable[str]) -> None:
         """These tables got a batch. A table that is new here is due sooner: nobody knows how many it has had."""
         for name in published:
-            first = limits.BATCHES_BETWEEN_UPKEEP // 2 + 5 * len(self._since)
-            self._since[name] = self._since.get(name, first % limits.BATCHES_BETWEEN_UPKEEP) + 1
+            first = limits.BATCHES_BETWEEN_SLICES // 2 + 5 * len(self._since)
+            self._since[name] = self._since.get(name, first % limits.BATCHES_BETWEEN_SLICES) + 1
 
     def due(self) -> str | None:
         """The table that is looked after now, if any; its count begins anew."""
         name = max(self._since, key=lambda each: self._since[each], default=None)
-        if name is None or self._since[name] < limits.BATCHES_BETWEEN_UPKEEP:
+        if name is None or self._since[name] < limits.BATCHES_BETWEEN_SLICES:
             return None
         self._since[name] = 0
         return name

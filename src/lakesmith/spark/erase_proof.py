@@ -24,7 +24,7 @@ from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.refs import told
 from lakesmith.spark.iceberg.unnamed_files import TableFolder, UnnamedFile
 from lakesmith.spark.kinds.erase import in_quarantine
-from lakesmith.spark.orphans import require_no_other
+from lakesmith.spark.maintenance.orphans import require_no_other
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.erasure_filter import ErasureFilter
 

@@ -5,8 +5,8 @@ from harness import MakeShop, ProjectHarness
 
 import lakesmith
 from lakesmith import limits
+from lakesmith.execute.maintenance import Slice
 from lakesmith.spark import open as spark_open
-from lakesmith.spark.upkeep import Upkeep
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -80,7 +80,7 @@ def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyP
     assert (done["silver.enriched"].files, done["silver.enriched"].into) == (5, 1)
     assert done["gold.by_name"].files == 0 and done["gold.by_name"].snapshots > 5
     assert done["bronze.sales"].snapshots > 5
-    assert lake.keep_up("bronze.products") == Upkeep()
+    assert lake.keep_up("bronze.products") == Slice()
 
     # Consumers still read only what is new.
     land(shop, 5)

@@ -11,7 +11,7 @@ from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
 
 from lakesmith.execute import faults
-from lakesmith.spark import maintain
+from lakesmith.spark.maintenance import maintainer, tasks
 
 POINTS = ("maintain-begin", "maintain-deletes", "maintain-piece", "maintain-manifests", "maintain-expiry")
 
@@ -100,7 +100,7 @@ def test_a_piece_that_another_tool_was_quicker_than_is_done_again(
     make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = grown(make_shop(FILES), *range(3))
-    rewrite, refused = maintain.rewrite_data_files, list[object]()
+    rewrite, refused = tasks.rewrite_data_files, list[object]()
 
     def quicker(*given: Any) -> object:
         if not refused:
@@ -109,8 +109,8 @@ def test_a_piece_that_another_tool_was_quicker_than_is_done_again(
             raise PySparkException("ValidationException: Missing required files to delete")
         return rewrite(*given)
 
-    monkeypatch.setattr(maintain, "rewrite_data_files", quicker)
-    monkeypatch.setattr(maintain, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(tasks, "rewrite_data_files", quicker)
+    monkeypatch.setattr(maintainer, "_FIRST_PAUSE_SECONDS", 0.01)
     must_maintain(shop)
     assert data_files(shop, "bronze.sales") == 1
     assert [row[0] for row in shop.rows("bronze.sales", "sale")] == list(range(1, 30))

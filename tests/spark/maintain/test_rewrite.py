@@ -7,8 +7,8 @@ from lakesmith import limits
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Orders
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.maintain import Maintainer
-from lakesmith.spark.rewrite import Brought, rewrite
+from lakesmith.spark.maintenance.maintainer import Maintainer
+from lakesmith.spark.maintenance.rewriting import Brought, rewrite
 
 pytestmark = pytest.mark.in_turn("file")
 
@@ -83,7 +83,7 @@ def test_what_was_stopped_goes_on(shop: ProjectHarness, monkeypatch: pytest.Monk
             raise RuntimeError("stopped here")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lakesmith.spark.rewrite.reach", stop_once)
+        patch.setattr("lakesmith.spark.maintenance.rewriting.reach", stop_once)
         with pytest.raises(RuntimeError, match="stopped here"):
             rewritten(shop)
     assert len(specs(shop)) == 2

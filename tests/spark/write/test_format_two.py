@@ -15,14 +15,16 @@ from lakesmith.catalog.progress import live_rows
 from lakesmith.catalog.record import Account
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
+from lakesmith.execute.locking import Turns
 from lakesmith.execute.status import statuses
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletes import deleted_rows
+from lakesmith.spark.maintenance.maintainer import Maintainer
+from lakesmith.spark.maintenance.tasks import maintain_slice
 from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.upkeep import keep_up
 
 pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
@@ -202,7 +204,8 @@ def test_upkeep_leaves_no_deletes_behind(
     _go_on(shop)
     rows = shop.rows("silver.people")
     monkeypatch.setattr(limits, "FRESH_FILES", 2)
-    assert keep_up(shop.handle, shop.lake(), TableName.parse("silver.people")).files > 1
+    maintainer = Maintainer(shop.handle, shop.lake(), Turns(shop.lake(), "maintain"))
+    assert maintain_slice(maintainer, TableName.parse("silver.people")).files > 1
     table = JavaTables(shop.spark).load(TableName.parse("silver.people"))
     head = shop.head("silver.people")
     assert deleted_rows(shop.spark, table, head.snapshot_id) == head.count("total-position-deletes")

@@ -268,9 +268,8 @@ def test_who_waits_may_give_up(tmp_path: Path, start_holder: Start) -> None:
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.parametrize("what", ["maintain", "upkeep"])
-def test_a_piece_of_maintenance_is_waited_for(tmp_path: Path, start_holder: Start, what: str) -> None:
-    process = start_holder(what)
+def test_a_piece_of_maintenance_is_waited_for(tmp_path: Path, start_holder: Start) -> None:
+    process = start_holder("maintain")
     told: list[Holder | None] = []
 
     def on_wait(holder: Holder | None) -> None:
@@ -278,7 +277,7 @@ def test_a_piece_of_maintenance_is_waited_for(tmp_path: Path, start_holder: Star
         finish(process)
 
     with ProjectLock(tmp_path, "run", on_wait=on_wait):
-        assert [holder.command for holder in told if holder] == [what]
+        assert [holder.command for holder in told if holder] == ["maintain"]
 
 
 def test_maintenance_that_was_stopped_is_not_waited_for(tmp_path: Path, start_holder: Start) -> None:

@@ -14,7 +14,7 @@ import pytest
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
-from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained
+from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Slice
 from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
@@ -24,7 +24,6 @@ from lakesmith.serve.loop import Clock, Loop, Pace
 from lakesmith.serve.retries import PARKED_AFTER
 from lakesmith.serve.state import moment
 from lakesmith.serve.tables import Tables
-from lakesmith.spark.upkeep import Upkeep
 
 START = datetime(2026, 11, 23, 5, 0, tzinfo=UTC)
 BAD = Problem("LS601", "Spark failed: no number", Place("tables/silver/b.sql", 1))
@@ -92,11 +91,11 @@ class World:
     def tidy(self, result: RunResult) -> None:
         pass
 
-    def keep_up(self, name: str) -> Upkeep:
+    def keep_up(self, name: str) -> Slice:
         if self.fails:
             raise LakesmithError([*self.fails.values()])
         self.kept_up.append(name)
-        return Upkeep(files=40, into=1, snapshots=1200)
+        return Slice(files=40, into=1, snapshots=1200)
 
     def maintain(self, *select: str, give_way: Callable[[], bool]) -> tuple[Maintained | NotMaintained, ...]:
         """Takes a second a piece; the pieces that are left are done by the next call."""

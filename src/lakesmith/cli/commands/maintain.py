@@ -97,7 +97,8 @@ def _maintained(opened: Opened, found: Sequence[Verdict], orders: Orders, view: 
     if not cares:
         return True
     from lakesmith.cli.warm import keep_of
-    from lakesmith.spark.maintain import Maintainer, maintain_tables
+    from lakesmith.spark.maintenance.maintainer import Maintainer
+    from lakesmith.spark.maintenance.tasks import maintain_tables
     from lakesmith.spark.open import open_session
 
     little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES

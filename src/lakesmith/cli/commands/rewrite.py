@@ -55,9 +55,9 @@ def rewrite_command(root: Path, target: str | None, table: str, all_files: bool,
 
 def _rewritten(opened: Opened, name: TableName, all_files: bool, view: Any) -> dict[str, Any]:
     from lakesmith.cli.warm import keep_of
-    from lakesmith.spark.maintain import Maintainer
+    from lakesmith.spark.maintenance.maintainer import Maintainer
+    from lakesmith.spark.maintenance.rewriting import rewrite as rewrite_files
     from lakesmith.spark.open import open_session
-    from lakesmith.spark.rewrite import rewrite as rewrite_files
 
     view.say("starting Spark")
     session = open_session(opened.project, little=False, keep=keep_of(opened.project))

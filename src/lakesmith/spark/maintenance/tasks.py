@@ -1,31 +1,37 @@
-"""``lakesmith maintain`` of one table: in pieces, each under the project's lock, each a commit that Iceberg makes, each as good an end as any.
+"""The tasks of maintenance: compaction, deletes, manifests, expiry of snapshots, orphaned files. Iceberg does each.
 
-What a piece has done stays when the next one fails, is stopped or killed, and whoever comes then goes on from there: nothing is
-remembered but the table itself.
+Readers see the same rows before and after. ``maintain`` does all that a table needs; a table that got many batches gets a
+slice between two of them: its small files are compacted, and old snapshots expire.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from lakesmith import limits
 from lakesmith.catalog.family import family
-from lakesmith.catalog.state import TableState
-from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.catalog.state import MAIN
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.engine import RunStopped
-from lakesmith.execute.faults import note_jvm, reach
+from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.locking import Turns
-from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Orders, summary_health
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, known_states, summary_health
+from lakesmith.plan.expiry import (
+    fresh_files_below,
+    needed_by_others,
+    old_of_sidecar,
+    old_snapshots,
+    pinned_by,
+)
 from lakesmith.plan.maintenance import Care, Task, specs_to_rewrite
 from lakesmith.project.definitions import Maintenance, TableName
-from lakesmith.spark.iceberg.commits import JavaTables
+from lakesmith.spark.iceberg.commits import JavaTables, physical
+from lakesmith.spark.iceberg.deletes import remove_left_behind
 from lakesmith.spark.iceberg.procedures import (
     Rewritten,
     manifests_of,
@@ -33,123 +39,66 @@ from lakesmith.spark.iceberg.procedures import (
     rewrite_manifests,
     rewrite_position_deletes,
 )
-from lakesmith.spark.jvm.failures import explain_failure
-from lakesmith.spark.orphans import find_orphans, remove_files
-from lakesmith.spark.start.session import SessionHandle
-from lakesmith.spark.upkeep import expire, remove_left_deletes
+from lakesmith.spark.maintenance.maintainer import Maintainer
+from lakesmith.spark.maintenance.orphans import find_orphans, remove_files
 
 T = TypeVar("T")
-
-_TRIES: Final = 5
-_FIRST_PAUSE_SECONDS: Final = 0.5
-_CONFLICTS: Final = ("ValidationException", "CommitFailedException")
-"""What a piece fails with when another tool has committed to the same files meanwhile."""
-
-
-@dataclass(frozen=True)
-class Maintainer:
-    """Maintains tables in one Spark session. ``say`` is told what it does now, in words."""
-
-    session: SessionHandle
-    lake: Lake
-    turns: Turns
-    orders: Orders
-    say: Callable[[str], None] = lambda _: None
-
-    def __post_init__(self) -> None:
-        note_jvm(self.session.jvm_pid)
-        self.turns.jvm_pid = self.session.jvm_pid
-
-    def maintain(self, care: Care) -> Maintained:
-        """Does what the table needs. Raises LakesmithError with the root cause, RunStopped once it was told to stop."""
-        return self.told(lambda: self._maintain(care))
-
-    def told(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives. Raises LakesmithError with the root cause, RunStopped once it was told to stop."""
-        self.session.enter()
-        try:
-            return work()
-        except (Py4JError, PySparkException) as error:
-            if self.turns.stop.is_set():
-                raise RunStopped([]) from error
-            raise RunError(
-                explain_failure(error, self.session.log_path, self.lake.project.secrets)
-            ) from error
-
-    def _maintain(self, care: Care) -> Maintained:
-        began = time.monotonic()
-        before = self._measured(care.table)
-        work = _Work(self, care)
-        work.do()
-        after = self._measured(care.table)
-        seconds = time.monotonic() - began
-        removed = bool(work.orphans) and work.removes
-        return Maintained(
-            care.table, before, after, seconds, work.done, tuple(work.orphans), removed, care.held_back
-        )
-
-    def piece(self, table: TableName, action: Callable[[], T]) -> T:
-        """A piece of work on a table in its turn; done anew where another tool was quicker."""
-        for attempt in range(_TRIES):
-            try:
-                with self.turns.take():
-                    reach("maintain-begin", str(table))
-                    return action()
-            except (Py4JError, PySparkException) as error:
-                if attempt == _TRIES - 1 or not any(kind in str(error) for kind in _CONFLICTS):
-                    raise
-            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
-        raise AssertionError("the last try returns or raises")
-
-    def state(self, name: TableName) -> TableState:
-        """The table now."""
-        state = self.lake.catalog.table(name.layer, name.name)
-        if state is None:
-            raise RunError(Problem("LS633", f"{name} was dropped while it was maintained"))
-        return state
-
-    def _measured(self, name: TableName) -> Measured:
-        health = summary_health(self.state(name))
-        manifests = manifests_of(self.session.spark, name)
-        return Measured(
-            health.data_files,
-            health.data_bytes,
-            health.delete_files,
-            health.deleted_rows,
-            len(manifests),
-            health.snapshots,
-            self._planning_seconds(name),
-        )
-
-    def _planning_seconds(self, name: TableName) -> float:
-        """The shorter of two: the first may find classes that were never used."""
-        return min(self._planned(name) for _ in range(2))
-
-    def _planned(self, name: TableName) -> float:
-        table = JavaTables(self.session.spark).load(name)
-        jvm = self.session.spark._jvm
-        began = time.monotonic()
-        planned = table.newScan().planFiles()
-        try:
-            jvm.com.google.common.collect.Iterables.size(planned)  # type: ignore[union-attr]
-        finally:
-            planned.close()
-        return time.monotonic() - began
 
 
 def maintain_tables(
     maintainer: Maintainer, cares: Iterable[Care], tell: Callable[[Maintained | NotMaintained], None]
 ) -> None:
-    """Maintains one table after the other, and tells of each; one that fails does not keep the others from theirs. Raises RunStopped."""
+    """Maintains one table after the other and reports each; a failure does not stop the others. Raises RunStopped."""
     for care in cares:
         done: Maintained | NotMaintained
         try:
-            done = maintainer.maintain(care)
+            done = maintain(maintainer, care)
         except RunStopped:
             raise
         except LakesmithError as error:
             done = NotMaintained(care.table, error.problems)
         tell(done)
+
+
+def maintain(maintainer: Maintainer, care: Care) -> Maintained:
+    """Does what the table needs. Raises LakesmithError with the root cause, RunStopped if it was asked to stop."""
+    return maintainer.explained(lambda: _maintain(maintainer, care))
+
+
+def _maintain(maintainer: Maintainer, care: Care) -> Maintained:
+    began = time.monotonic()
+    before = maintainer.measured(care.table)
+    work = _Work(maintainer, care)
+    work.do()
+    after = maintainer.measured(care.table)
+    seconds = time.monotonic() - began
+    removed = bool(work.orphans) and work.removes
+    return Maintained(
+        care.table, before, after, seconds, work.done, tuple(work.orphans), removed, care.held_back
+    )
+
+
+def maintain_slice(maintainer: Maintainer, name: TableName) -> Slice:
+    """Does one slice for a table, under the caller's turn. Raises as ``maintain``; what was done until then stays."""
+    return maintainer.explained(lambda: _slice(maintainer.session.spark, maintainer.lake, name))
+
+
+def _slice(spark: SparkSession, lake: Lake, name: TableName) -> Slice:
+    done = _compact_fresh(spark, lake, name)
+    return Slice(done.files, done.into, expire(spark, lake, name))
+
+
+def _compact_fresh(spark: SparkSession, lake: Lake, name: TableName) -> Rewritten:
+    state = lake.catalog.table(name.layer, name.name)
+    if state is None or state.head is None:
+        return Rewritten()
+    files = spark.sql(f"SELECT file_size_in_bytes AS size FROM {physical(name)}.data_files").collect()
+    below = fresh_files_below([int(file["size"]) for file in files])
+    if below is None:
+        return Rewritten()
+    done = rewrite_data_files(spark, name, {"min-input-files": "2", "min-file-size-bytes": str(below)})
+    remove_left_deletes(spark, lake, name)
+    return done
 
 
 class _Work:
@@ -179,7 +128,7 @@ class _Work:
             self._orphans()
 
     def _rewrite(self) -> None:
-        columns = sorted_by(self._settings, self._name, self._maintainer)
+        columns = self._maintainer.sort_columns(self._settings, self._name)
         settings = replace(self._settings, columns=columns)
         if Task.DELETES in self._care.todo:
             self._say("putting deletes together")
@@ -288,13 +237,38 @@ def _files_a_piece(care: Care) -> int:
     )
 
 
-def sorted_by(settings: Maintenance, name: TableName, maintainer: Maintainer) -> tuple[str, ...]:
-    """The columns to sort by, as the table calls them. Raises RunError LS630 where one is none of the table's."""
-    there = {column.name.lower(): column.name for column in maintainer.state(name).columns}
-    missing = [column for column in settings.columns if column.lower() not in there]
-    if missing:
-        place = maintainer.lake.project.table(name).place
-        what = f"{name} cannot be sorted by {', '.join(missing)}"
-        expected = f"maintain.columns among {', '.join(there.values())}"
-        raise RunError(Problem("LS630", what, place, expected, ", ".join(settings.columns)))
-    return tuple(there[column.lower()] for column in settings.columns)
+def remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> None:
+    """Of version 2 Iceberg leaves files of deleted positions behind whose data files it has rewritten."""
+    state = lake.catalog.table(name.layer, name.name)
+    if state is not None and state.head is not None and state.may_leave_deletes:
+        remove_left_behind(spark, JavaTables(spark).load(name), state.head.snapshot_id, MAIN)
+
+
+def expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
+    """Expires what nobody needs of the table, and then of each sidecar what no record pins that is left."""
+    tables, states = {table.name: table for table in lake.project.tables}, known_states(lake)
+    if name not in states:
+        return 0
+    needed = needed_by_others(tables.values(), states)[name]
+    gone = old_snapshots(states[name], needed, time.time_ns() // 1_000_000, tables[name].maintenance)
+    java = JavaTables(spark)
+    _expire_in_pieces(java, name, gone)
+    return len(gone) + _expire_sidecars(java, lake, name)
+
+
+def _expire_sidecars(java: JavaTables, lake: Lake, name: TableName) -> int:
+    state = lake.catalog.table(name.layer, name.name)
+    records = [record for each in state.snapshots.values() if (record := each.record)] if state else []
+    found = 0
+    for sidecar in family(name)[1:]:
+        there = lake.catalog.table(sidecar.layer, sidecar.name)
+        if there is not None and records:
+            gone = old_of_sidecar(there, pinned_by(records, there))
+            _expire_in_pieces(java, sidecar, gone)
+            found += len(gone)
+    return found
+
+
+def _expire_in_pieces(java: JavaTables, name: TableName, gone: Sequence[int]) -> None:
+    for begin in range(0, len(gone), limits.PIECE_SNAPSHOTS):
+        java.expire(name, gone[begin : begin + limits.PIECE_SNAPSHOTS])

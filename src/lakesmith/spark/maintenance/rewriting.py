@@ -20,8 +20,8 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.spark.iceberg.commits import JavaTables, physical
 from lakesmith.spark.iceberg.ddl import partition_as_declared
 from lakesmith.spark.iceberg.procedures import Rewritten, rewrite_data_files
-from lakesmith.spark.maintain import Maintainer, sorted_by
-from lakesmith.spark.upkeep import remove_left_deletes
+from lakesmith.spark.maintenance.maintainer import Maintainer
+from lakesmith.spark.maintenance.tasks import remove_left_deletes
 
 _VOID: Final = "void"
 
@@ -62,7 +62,7 @@ def rewrite(maintainer: Maintainer, name: TableName, everything: bool) -> Brough
 
     Raises LakesmithError with the root cause, RunStopped once it was told to stop: the pieces until then stay done.
     """
-    return maintainer.told(lambda: _Rewriting(maintainer, name, everything).do())
+    return maintainer.explained(lambda: _Rewriting(maintainer, name, everything).do())
 
 
 class _Rewriting:
@@ -71,7 +71,7 @@ class _Rewriting:
         self._name = name
         self._spark = maintainer.session.spark
         self._settings = maintainer.lake.project.table(name).maintenance
-        self._columns = sorted_by(self._settings, name, maintainer)
+        self._columns = maintainer.sort_columns(self._settings, name)
         self._everything = everything
         maintainer.piece(name, self._partition)
         self._column = self._cut_by()
