@@ -113,6 +113,11 @@ class Access:
 
         return self._calls.do(call, cancel)
 
+    def in_session(self, opened: Opened, little: bool, work: Callable[[SessionHandle], T]) -> T:
+        """Does ``work`` in the session, started if need be: an interrupt cancels its jobs."""
+        session = self.do(lambda: self.session(opened, little))
+        return self.do_in_spark(session, lambda: work(session))
+
     def alone(self, opened: Opened, command: str, wait: float = 0.0) -> AbstractContextManager[ProjectLock]:
         """Locks the lake for a command. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
         return Claim(opened.lake, command, wait, self.notice_waiting).both()

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access, Host
+from lakesmith.api.changing import Changing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from lakesmith.execute.run_result import RunResult
 
 
-class Lakehouse:
+class Lakehouse(Changing):
     """A project on one of its targets. Each call reads the project's files and the lake's state anew.
 
     The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with`` block. A

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from lakesmith.project.nearest import listed
+
+__all__ = ["ago", "count", "duration", "iso", "listed", "moment", "size"]
+
 _STEPS = ((60.0, "s"), (60.0, "min"), (24.0, "h"), (float("inf"), "d"))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from lakesmith.catalog.family import family
 from lakesmith.catalog.history import resolve_as_of
@@ -163,6 +163,13 @@ class Tag:
     name: str
     tables: Mapping[TableName, int]
     newest_ms: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tag as JSON data."""
+        at = datetime.fromtimestamp(self.newest_ms // 1000, UTC)
+        newest = at.replace(microsecond=self.newest_ms % 1000 * 1000).isoformat()
+        tables = {str(table): snapshot for table, snapshot in self.tables.items()}
+        return {"tag": self.name, "newest_at": newest, "tables": tables}
 
 
 def known_name(text: str) -> str:

@@ -55,7 +55,7 @@ def test_a_renamed_table_goes_on_where_it_was(
 
     words = ("rename", "bronze.orders", "bronze.sales", "--yes", "--project", shop.root)
     with monkeypatch.context() as patch:
-        patch.setattr("lakesmith.cli.commands.rename.Path.rename", fail)
+        patch.setattr("pathlib.Path.rename", fail)
         assert cli(*words)[0] == 130
     assert [path.name for path in moved] == ["orders.yaml"]
 

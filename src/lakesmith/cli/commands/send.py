@@ -1,48 +1,23 @@
-"""``lakesmith send``: posts events to a source of the project, as a till or a sensor would, and says what came of it."""
+"""``lakesmith send``."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from random import SystemRandom
 from typing import Annotated
 
 import typer
 
-from lakesmith.api.words import count, duration
-from lakesmith.cli.opening import open_project
+from lakesmith.api.sending import Found, Pace, SendOptions, SendReport, Sent, Shares
+from lakesmith.api.words import count as counted
+from lakesmith.api.words import duration
+from lakesmith.cli.asking import show
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
-from lakesmith.serve.routes import event_sources
-from lakesmith.serve.send.batches import Batches, Shares
-from lakesmith.serve.send.check import Found, awaited, count_now, settled
-from lakesmith.serve.send.choose import chosen, token_for, url_of
-from lakesmith.serve.send.report import SendReport
-from lakesmith.serve.send.sender import Pace, Sender
-from lakesmith.serve.send.values import EventMaker
 
 app = command_app()
 
 _SECONDS = 10.0
 """How long events are sent where nothing is said of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SendOptions:
-    """What is sent where. ``table``: a table, or a path; None where the project has one source of events."""
-
-    project: Path
-    target: str | None
-    table: str | None
-    url: str
-    pace: Pace
-    shares: Shares
-    seed: int
-    check: bool
-    as_json: bool
 
 
 @app.command()
@@ -88,47 +63,34 @@ def send(
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The command line's words, as ``send_command`` takes them."""
+    """Sends events; 1 if an event that fits was not taken once, or is not in the table."""
     if count is None and seconds is None:
         seconds = _SECONDS
-    pace = Pace(rate, batch, count, seconds, patience)
-    number = SystemRandom().randrange(2**32) if seed is None else seed
-    shares = Shares(late, duplicate, bad)
-    raise typer.Exit(
-        send_command(SendOptions(project, target, table, url, pace, shares, number, check, json))
-    )
+    pace, shares = Pace(rate, batch, count, seconds, patience), Shares(late, duplicate, bad)
+    options = SendOptions(url, pace, shares, seed, check)
+    done = open_lake(project, target).send(table, options, on_event=_ignore if json else _say)
+    show(done, json, _lines)
+    raise typer.Exit(0 if done.is_right else 1)
 
 
-def send_command(options: SendOptions) -> int:
-    """Sends, and prints what came of it; 0 where all that fits was taken once, and with ``check`` is in the table; else 1."""
-    opened = open_project(options.project, options.target)
-    source = chosen(event_sources(opened.project), options.table)
-    url, token = url_of(source, options.url), token_for(source, os.environ)
-    maker = EventMaker(source.table.columns, source.source.event_id)
-    sender = Sender(url, token, Batches(maker, options.shares, options.seed), options.pace)
-    count_rows = partial(count_now, options.project, options.target, source)
-    before = settled(count_rows, options.pace.patience) if options.check else None
-    if not options.as_json:
-        print(f"POST {url.geturl()} -> {source.table.name}, seed {options.seed}", flush=True)
-    report, found = sender.send(), None
-    if before is not None:
-        found = awaited(count_rows, before, report.good, report.unanswered, options.pace.patience)
-    _show(report, found, options)
-    return 0 if report.is_right and (found is None or found.is_right) else 1
+def _ignore(_text: str) -> None:
+    """Prints nothing."""
 
 
-def _show(report: SendReport, found: Found | None, options: SendOptions) -> None:
-    if options.as_json:
-        checked = found.as_dict() if found else None
-        print(json.dumps({**report.as_dict(), "seed": options.seed, "check": checked}, indent=2))
-    else:
-        print("\n".join((*report_lines(report), *(found_lines(found) if found else ()))))
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _lines(done: Sent) -> Iterator[str]:
+    yield from report_lines(done.report)
+    if done.found is not None:
+        yield from found_lines(done.found)
 
 
 def report_lines(report: SendReport) -> Iterator[str]:
     """What came of sending, in words."""
-    retries = f", after {count(report.retries, 'retry', 'retries')}" if report.retries else ""
-    yield f"sent          {count(report.sent, 'event')} in {duration(report.seconds)}"
+    retries = f", after {counted(report.retries, 'retry', 'retries')}" if report.retries else ""
+    yield f"sent          {counted(report.sent, 'event')} in {duration(report.seconds)}"
     yield f"acknowledged  {report.acknowledged:,} ({report.rate:,.1f} a second){retries}"
     if report.duplicates or report.twice:
         yield f"duplicates    {report.duplicates:,} sent again and not taken again"
@@ -140,9 +102,9 @@ def report_lines(report: SendReport) -> Iterator[str]:
     if report.unanswered:
         yield f"unanswered    {report.unanswered:,}: nobody knows whether they were taken"
     if report.twice:
-        yield f"wrong: {count(report.twice, 'event')} taken twice"
+        yield f"wrong: {counted(report.twice, 'event')} taken twice"
     if report.refused_good:
-        yield f"wrong: {count(report.refused_good, 'event')} refused that fit the columns"
+        yield f"wrong: {counted(report.refused_good, 'event')} refused that fit the columns"
     yield from report.problem.lines() if report.problem else ()
 
 
@@ -153,7 +115,8 @@ def found_lines(found: Found) -> Iterator[str]:
     if found.is_right:
         yield f"right: all {found.expected:,} acknowledged events that fit are in the table, once"
     elif found.rose < found.expected:
-        yield f"wrong: {found.expected - found.rose:,} of {found.expected:,} acknowledged events are not in the table"
+        missing = f"{found.expected - found.rose:,} of {found.expected:,}"
+        yield f"wrong: {missing} acknowledged events are not in the table"
     else:
         more = found.rose - found.expected - found.uncertain
-        yield f"wrong: {count(more, 'row')} too many; if nobody else sends, events were taken twice"
+        yield f"wrong: {counted(more, 'row')} too many; if nobody else sends, events were taken twice"

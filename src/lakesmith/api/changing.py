@@ -1,0 +1,149 @@
+"""The calls of a ``Lakehouse`` that change more than a run does, or that work beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakesmith.api.access import Access
+
+if TYPE_CHECKING:
+    from lakesmith.api.connecting import Snippet
+    from lakesmith.api.keeping_up import Stopped
+    from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
+    from lakesmith.api.registering import Registered, Relocated
+    from lakesmith.api.renaming import Renamed
+    from lakesmith.api.results import Change
+    from lakesmith.api.sending import SendOptions, Sent
+    from lakesmith.execute.rollback import Tag
+
+
+def _ignore(_event: object) -> None:
+    """Drops an event."""
+
+
+class Changing:
+    """A part of ``Lakehouse``."""
+
+    access: Access
+
+    def rollback(
+        self,
+        table: str,
+        to: str,
+        *,
+        with_downstream: bool = False,
+        hold: bool = False,
+        lossy: bool = False,
+        wait: float = 0.0,
+    ) -> Change[RollbackPreview, RolledBack]:
+        """Prepares to set a table back to a point in time, with its progress: a run goes on from there.
+
+        Args:
+            table: the table.
+            to: a snapshot, a tag or a time, as ``query`` takes it.
+            with_downstream: whether the tables that read it move as well, instead of following with the next run.
+            hold: whether runs leave the table there until ``release``.
+            lossy: whether files ingested since may be gone, with their rows.
+            wait: seconds to wait for another process that uses the lake.
+
+        Raises UsageError LS201, LS205, LS221, LS230, LS231, LS255, StateError LS508, LS518, LS519 (files are gone),
+        LockedError LS701, LS703.
+        """
+        from lakesmith.api.past import RollbackOptions, rollback
+
+        return rollback(self.access, table, to, RollbackOptions(with_downstream, hold, lossy, wait))
+
+    def release(self, table: str, *, wait: float = 0.0) -> Released:
+        """Lets runs refresh a table again that ``rollback`` held.
+
+        Raises UsageError LS201, LS205, LS221, StateError LS511, LockedError LS701, LS703.
+        """
+        from lakesmith.api.past import release
+
+        return release(self.access, table, wait)
+
+    def tags(self) -> tuple[Tag, ...]:
+        """Returns the tags, each with the snapshots of its tables. Starts no Spark."""
+        from lakesmith.api.past import tags
+
+        return tags(self.access)
+
+    def tag(self, name: str, *, replace: bool = False, wait: float = 0.0) -> Tagged:
+        """Tags the heads of all tables that were written; ``replace`` moves a tag of that name.
+
+        Raises UsageError LS256, StateError LS511, LS522 (the tag is elsewhere), LockedError LS701, LS703.
+        """
+        from lakesmith.api.past import tag
+
+        return tag(self.access, name, replace, wait)
+
+    def untag(self, name: str, *, wait: float = 0.0) -> Untagged:
+        """Deletes a tag: snapshots that only the tag kept may expire.
+
+        Raises UsageError LS256, LS257, StateError LS511, LockedError LS701, LS703.
+        """
+        from lakesmith.api.past import untag
+
+        return untag(self.access, name, wait)
+
+    def rename(self, old: str, new: str) -> Change[Renamed, Renamed]:
+        """Prepares to rename a table in the catalog and in the project's files; its progress stays.
+
+        Raises UsageError LS250 (no such table), LS251 (the name is not free), StateError LS503 (another project's),
+        LS513 (another change was begun and not finished), EnvironmentProblem LS328 (a catalog of its own).
+        """
+        from lakesmith.api.renaming import rename
+
+        return rename(self.access, old, new)
+
+    def register(self) -> Change[Registered, Registered]:
+        """Prepares to enter the tables in the catalog whose files are in the warehouse: the catalog was lost.
+
+        Raises EnvironmentProblem LS328 (a catalog of its own).
+        """
+        from lakesmith.api.registering import register
+
+        return register(self.access)
+
+    def relocate(self, *, on_event: Callable[[str], None] = _ignore) -> Change[Relocated, Relocated]:
+        """Prepares to make the files of a project that was copied or moved its own tables; rewrites the paths in them.
+
+        ``on_event`` receives what is done, in words. Raises StateError LS526 (files are missing), EnvironmentProblem
+        LS328.
+        """
+        from lakesmith.api.registering import relocate
+
+        return relocate(self.access, on_event)
+
+    def connect(self, engine: str, *tables: str) -> Snippet:
+        """Returns the text with which another engine reads the tables (all, without a pattern). Starts no Spark.
+
+        Raises UsageError LS254 (unknown engine), LS252 (it cannot read the catalog), LS253 (nothing is built), LS201.
+        """
+        from lakesmith.api.connecting import connect
+
+        return connect(self.access, engine, tables)
+
+    def send(
+        self,
+        table: str | None = None,
+        options: SendOptions | None = None,
+        *,
+        on_event: Callable[[str], None] = _ignore,
+    ) -> Sent:
+        """Posts made-up events to a source of the project, where ``up`` takes them, and checks that they arrive.
+
+        ``table`` is a table or a path; None for the only source. ``on_event`` receives what is sent, in words.
+
+        Raises UsageError LS271, LS272, LS273, StateError LS520, LS521.
+        """
+        from lakesmith.api.sending import SendOptions, send
+
+        return send(self.access, table, options or SendOptions(), on_event)
+
+    def stop(self) -> Stopped:
+        """Ends the JVM that a command left warm, unless a process uses it."""
+        from lakesmith.api.keeping_up import stop
+
+        return stop(self.access)
