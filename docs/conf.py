@@ -1,7 +1,7 @@
 """Settings of the documentation site: ``make docs`` builds it into build/docs, and fails on any warning.
 
-The site's source is the whole repository, so that the README, the examples' walks and the changelog are pages too, and
-every link that works in the repository works in the site.
+The site's source is the whole repository, so that the README, the examples' walks and the changelog are pages
+too, and every link that works in the repository works in the site.
 """
 
 project = "lakesmith"
