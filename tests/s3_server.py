@@ -6,17 +6,16 @@ Its Glue refuses an update of another version than the table has, as AWS's does
 
 import os
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from server_process import ServerProcess
+from server_process import ServerProcess, started
 
 REGION = "us-east-1"
 KEY_ID, SECRET = "key-of-the-tests", "secret-of-the-tests"
@@ -120,13 +119,6 @@ class Server:
         }
 
 
-@contextmanager
-def running() -> Iterator[Server]:
+def running() -> AbstractContextManager[Server]:
     """A server that lives until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="moto-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
-        try:
-            server.start()
-            yield server
-        finally:
-            server.end()
+    return started(Server)

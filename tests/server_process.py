@@ -2,10 +2,12 @@
 
 import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 PATIENCE = 60.0
 """Seconds that a server may take to answer, on a machine that is busy with other things."""
@@ -41,10 +43,10 @@ class ServerProcess:
                 env=dict(environ),
             )
 
-    def wait_for(self, answer: Callable[[], T | None]) -> T:
+    def wait_for(self, answer: Callable[[], T | None], seconds: float = PATIENCE) -> T:
         """Waits until ``answer`` is not None; fails with the end of the log if that takes too long."""
         assert self._process is not None, "it was not started"
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + seconds
         while (found := answer()) is None:
             if self._process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(f"it does not answer:\n{self.said()[-4000:]}")
@@ -64,6 +66,28 @@ class ServerProcess:
         process.wait(PATIENCE)
         assert process.stdin is not None
         process.stdin.close()
+
+
+class Startable(Protocol):
+    """What can be started and ended."""
+
+    def start(self) -> None: ...
+    def end(self) -> None: ...
+
+
+Server = TypeVar("Server", bound=Startable)
+
+
+@contextmanager
+def started(make: Callable[[Path], Server]) -> Iterator[Server]:
+    """A server, made in a temporary folder, that lives until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="server-", ignore_cleanup_errors=True) as folder:
+        server = make(Path(folder))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.end()
 
 
 def free_port() -> int:

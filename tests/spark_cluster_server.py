@@ -8,16 +8,15 @@ network.
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from lakesmith.spark.start.find_java import JavaRuntime, find_java
 from lakesmith.spark.start.jars import spark_home
 from lakesmith.spark.start.launch import SPARK_OPTIONS
-from server_process import ServerProcess
+from server_process import ServerProcess, started
 
 _HOST: Final = "127.0.0.1"
 _SMALL: Final = ("-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -115,13 +114,6 @@ def _found(pattern: str, server: ServerProcess) -> str | None:
     return said[1] if said else None
 
 
-@contextmanager
-def running(workers: int = 2) -> Iterator[Cluster]:
+def running(workers: int = 2) -> AbstractContextManager[Cluster]:
     """A cluster that lives until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
-        cluster = Cluster(Path(folder), workers)
-        try:
-            cluster.start()
-            yield cluster
-        finally:
-            cluster.end()
+    return started(lambda folder: Cluster(folder, workers))
