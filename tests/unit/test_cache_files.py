@@ -1,7 +1,5 @@
 """The cache: what is loaded is what was saved by the same version, or nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every error code of the source is in the table of codes, and the table has no other code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No part of a password is shown, whatever a library makes of the address that it stands in."""
 
-from __future__ import annotations
-
 import json
 import traceback
 from dataclasses import replace
@@ -13,14 +11,7 @@ import pytest
 from lakesmith.catalog.open import open_catalog
 from lakesmith.connect.values import without_secrets
 from lakesmith.errors import LakesmithError, Place
-from lakesmith.project.definitions import (
-    FileSource,
-    KafkaSource,
-    ObjectStore,
-    Project,
-    TableName,
-    Target,
-)
+from lakesmith.project.definitions import FileSource, KafkaSource, ObjectStore, Project, TableName, Target
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.loader import load_project
 from lakesmith.redaction import WITHHELD, library_message, redacted, secrets_in

@@ -1,7 +1,5 @@
 """Cases by turns: each has its turn in exactly one part, and the part is the commit's."""
 
-from __future__ import annotations
-
 import subprocess
 from collections import Counter
 from pathlib import Path

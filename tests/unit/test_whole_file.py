@@ -1,7 +1,5 @@
 """A file is there as a whole or as it was."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

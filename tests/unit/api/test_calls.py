@@ -1,7 +1,5 @@
 """Calls whose caller is interrupted: ended by what is given for it, waited for, and never cut in two."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

@@ -1,7 +1,5 @@
 """A Lakehouse whose project gets its first topic while Spark runs starts it anew: a running JVM gets no jars."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

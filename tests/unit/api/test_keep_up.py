@@ -1,7 +1,5 @@
 """Looking after a table by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What ``import lakesmith`` gives, and what it does not cost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small hand-made pasts of a table, for what is pure."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

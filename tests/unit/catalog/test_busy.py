@@ -1,7 +1,5 @@
 """A catalog's file that others hold: how it is told, and how it is waited for."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

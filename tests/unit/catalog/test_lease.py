@@ -1,7 +1,5 @@
 """The lease of a shared lake, over a real catalog: one holder at a time, whoever asks and however he ends."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Table metadata -> TableState. What PyIceberg reads from the same files is the oracle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a target to its catalog."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

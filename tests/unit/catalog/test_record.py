@@ -1,7 +1,5 @@
 """The progress record as JSON: what is written is read again, and what earlier versions wrote too."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A record's snapshot written without a JVM, on a catalog made by hand; what Iceberg makes of it is tested with Spark."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

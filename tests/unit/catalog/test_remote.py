@@ -1,7 +1,5 @@
 """Catalogs read through PyIceberg: the same answers as our own reading gives, on one and the same file."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

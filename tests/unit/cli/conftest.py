@@ -1,7 +1,5 @@
 """Commands called in this process."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A lake of real Iceberg tables, written by PyIceberg: what needs no Spark and no rows of sense."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

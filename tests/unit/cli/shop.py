@@ -1,7 +1,5 @@
 """Projects whose lake is made of real files: metadata, catalog and ledger cache."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Commands are imported one by one, when they are called: all of them together take longer than most do their work."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A project that cannot be written: what only reads works, what writes says what it cannot write."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Wrong calls, errors nobody foresaw, Ctrl-C and closed pipes: each has its exit code and its few lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 python tests/unit/connect/snippets.py      # writes the files in golden/ anew: look at what git says then
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

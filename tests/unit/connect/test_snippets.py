@@ -1,7 +1,5 @@
 """The snippets of every engine for every kind of catalog, as they are printed."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """The page on the architecture names files and folders that are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page on refreshing shows what ``explain`` says of the tables on it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The README and the pages are true: transcripts are those of the walks that are run, links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

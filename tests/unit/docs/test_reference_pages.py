@@ -1,7 +1,5 @@
 """The reference of commands and of errors is what the command line and the table of codes would make now."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The check of words finds retired phrases and over-long lines, and lets ordinary English pass."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loads the files of the examples, whose folders are no packages."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The change-capture workload of the benchmarks: the same seed the same files, orderly or not as asked."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """The invoice generator keeps its promises: the same call the same files, changes out of order as they really come."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import datetime
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The order generator keeps its promises: the same call the same files, with the oddities of real deliveries."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The transcripts in READMEs are run, compared without what always differs, and renewed where they are no longer true."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

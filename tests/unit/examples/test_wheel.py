@@ -1,7 +1,5 @@
 """The wheel of a working tree in which the examples were tried out: what is in it is what is in one of a fresh tree."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

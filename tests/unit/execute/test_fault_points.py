@@ -1,7 +1,5 @@
 """Fault points: where they act, how, and that they do so once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What becomes of a landing file that holds records of people who are erased."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

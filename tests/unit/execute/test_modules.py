@@ -1,7 +1,5 @@
 """Which of the project's own modules belong to a Python table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

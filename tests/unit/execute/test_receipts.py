@@ -1,7 +1,5 @@
 """Receipts say what was done, and not of whom."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

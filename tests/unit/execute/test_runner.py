@@ -1,7 +1,5 @@
 """The walk over the tables: their order, what a failure holds up and what it does not, and when a batch is done again."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

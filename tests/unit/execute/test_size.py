@@ -1,7 +1,5 @@
 """How much data a plan is said to touch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

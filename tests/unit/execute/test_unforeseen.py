@@ -1,7 +1,5 @@
 """Where the stack traces of a process go."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The graph of a project's tables, and choosing from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From a folder to a graph, or to one error that says everything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

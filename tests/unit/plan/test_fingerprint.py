@@ -1,7 +1,5 @@
 """What counts in a definition and what does not: a needless difference costs a rebuild, a hidden one right results."""
 
-from __future__ import annotations
-
 import doctest
 from dataclasses import replace
 from pathlib import Path

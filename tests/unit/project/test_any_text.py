@@ -1,7 +1,5 @@
 """Whatever stands in a project's files: problems with places, never a crash."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Avro schemas to columns. The expected types are those of Spark's own reader (SchemaConverters)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -37,10 +35,7 @@ def types(*field_types: Any) -> list[str | None]:
         ({"type": "long", "logicalType": "of-another-tool"}, "bigint"),
         ({"type": "string", "logicalType": "uuid"}, "string"),
         ({"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}, "decimal(10,2)"),
-        (
-            {"type": "fixed", "name": "d", "size": 8, "logicalType": "decimal", "precision": 5},
-            "decimal(5,0)",
-        ),
+        ({"type": "fixed", "name": "d", "size": 8, "logicalType": "decimal", "precision": 5}, "decimal(5,0)"),
         ({"type": "fixed", "name": "h", "size": 8}, "binary"),
         ({"type": "enum", "name": "op", "symbols": ["I", "U"]}, "string"),
         ({"type": "array", "items": ["null", "int"]}, "array<int>"),

@@ -4,8 +4,6 @@ The cases stand in ``bad/``. A case begins with ``#### title``, a file of the pr
 ``@ problems``. A project that does not show its ``lakesmith.yaml`` has the usual one; if its text is ``missing``, it has none.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A kept project is the project as it would be read now, and no secret is ever kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files made from the models are those the models would make now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

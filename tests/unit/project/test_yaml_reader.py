@@ -1,7 +1,5 @@
 """YAML to values that know their lines."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.errors import Place, ProjectError

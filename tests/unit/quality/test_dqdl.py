@@ -1,7 +1,5 @@
 """DQDL texts and what becomes of them: the rules as they are shown, and their predicates."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """DQDL texts that are wrong: every problem at its line, with what to do."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.errors import Place, ProjectError

@@ -1,7 +1,5 @@
 """A real intake for the tests that ask for one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

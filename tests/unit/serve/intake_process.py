@@ -1,7 +1,5 @@
 """A real intake, in a process of its own, and what it has on the disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

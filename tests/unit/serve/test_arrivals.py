@@ -1,7 +1,5 @@
 """What has arrived and is not in the lake: nothing is run for it twice, and nothing is forgotten."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Connections that say nothing are not kept."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever is sent: an answer that says nothing of what is inside, never a 500, and on the disk what was acknowledged, whole."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

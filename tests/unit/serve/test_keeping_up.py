@@ -1,7 +1,5 @@
 """``lakesmith up`` as a process, on a project that has nothing to do: it starts no Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What an intake says of itself is what it does: events that fit its schema are taken, others are not."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request

@@ -1,7 +1,5 @@
 """The process that takes events: started again when it is killed, and known to ``up`` as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

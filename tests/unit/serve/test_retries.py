@@ -1,7 +1,5 @@
 """Tables that fail: each is tried again on its own, ever more seldom."""
 
-from __future__ import annotations
-
 from lakesmith.errors import Place, Problem
 from lakesmith.serve.retries import (
     LONGEST_PAUSE,

@@ -1,7 +1,5 @@
 """Schedules on clocks that are fixed: what is due, once, whatever clocks and processes do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The unit that ``up --systemd`` prints."""
 
-from __future__ import annotations
-
 import configparser
 import shlex
 from pathlib import Path

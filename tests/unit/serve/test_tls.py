@@ -1,7 +1,5 @@
 """Events over HTTPS."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A topic that is not as it was is noticed, and one that cannot be asked when it is back."""
 
-from __future__ import annotations
-
 from lakesmith.errors import Place, Problem, SourceError
 from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat

@@ -1,7 +1,5 @@
 """Which changes are arrivals, and that they are noticed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

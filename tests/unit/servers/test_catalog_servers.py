@@ -1,7 +1,5 @@
 """The catalogs that tests of targets run on, each as a real server: PyIceberg writes to them and reads what it wrote."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

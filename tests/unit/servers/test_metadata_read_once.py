@@ -1,7 +1,5 @@
 """What a shared catalog is asked: unchanged metadata once, by whatever process, and many tables by few questions."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The server that plays S3 and Glue refuses what AWS refuses: tests of races rest on it."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Real files and a real catalog for the tests of sources."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files that cannot be read: which of them lasts, what is said of it, and what is looked at once a batch has failed."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The records of a source's files, counted from bytes alone."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

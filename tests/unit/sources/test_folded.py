@@ -1,7 +1,5 @@
 """Lines that leave the ledger: what stands for them says as much of each segment and each partition."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime

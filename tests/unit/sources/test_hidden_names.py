@@ -1,7 +1,5 @@
 """Files whose names the ledger does not have any more: they are known all the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lakesmith.errors import Place

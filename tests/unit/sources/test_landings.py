@@ -1,7 +1,5 @@
 """What holds of landing files wherever they land: in a folder, and under a prefix in S3."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 

@@ -1,7 +1,5 @@
 """The file ledger: what is appended is read again, and what no record pins does not count."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The cache of the file ledger, on disk: it can be lost or damaged without harm, and does not grow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The hash of a batch's lines, as its record keeps it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lakesmith.project.definitions import TableName

@@ -1,7 +1,5 @@
 """Appends to the file ledger beside other writers, and in a catalog that is busy or fails."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sqlite3
 import threading

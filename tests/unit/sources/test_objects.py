@@ -1,7 +1,5 @@
 """What is of S3 alone: how a prefix is listed, what is asked of it, and what its refusals are called."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

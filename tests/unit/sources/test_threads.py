@@ -1,7 +1,5 @@
 """How many objects are under way at once, by what is held of them."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

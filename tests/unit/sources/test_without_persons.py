@@ -1,7 +1,5 @@
 """Landing files without the records of people: which lines go, and that all others stay byte for byte."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from pathlib import Path
@@ -12,13 +10,7 @@ import pytest
 from lakesmith.errors import Place
 from lakesmith.project.definitions import CsvOptions, FileSource
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.without_persons import (
-    Wanted,
-    names_in_files,
-    stand_in_file,
-    why_not,
-    without_persons,
-)
+from lakesmith.sources.without_persons import Wanted, names_in_files, stand_in_file, why_not, without_persons
 
 ADA = "ada@b.c"
 PLACE = Place(Path("t.yaml"), 1)

@@ -1,7 +1,5 @@
 """Settings for a Spark whose tasks run on other machines."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

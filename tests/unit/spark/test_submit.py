@@ -1,7 +1,5 @@
 """The entry script's words, and how a project comes to be a folder that can be written."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

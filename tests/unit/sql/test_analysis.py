@@ -1,7 +1,5 @@
 """What a query's text tells: references, columns, shape. Each case is a title, a query and what a reader would say."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -204,14 +202,8 @@ OTHER = [
         "SELECT unix_timestamp() AS x FROM s.t",
         "unix_timestamp at line 1, whose value is not decided by the row",
     ),
-    (
-        "SELECT my_udf(a) AS x FROM s.t",
-        "the function my_udf at line 1, which lakesmith does not know",
-    ),
-    (
-        "SELECT f.upper(a) AS x FROM s.t",
-        "the function upper at line 1, which lakesmith does not know",
-    ),
+    ("SELECT my_udf(a) AS x FROM s.t", "the function my_udf at line 1, which lakesmith does not know"),
+    ("SELECT f.upper(a) AS x FROM s.t", "the function upper at line 1, which lakesmith does not know"),
     ("SELECT id FROM range(3)", "FROM something that is no table at line 1"),
     ("SELECT 1 AS a", "a SELECT that reads no table"),
     ("WITH c AS (SELECT a FROM s.u)\nSELECT a FROM s.t", "s.u at line 1, which is not read row by row"),

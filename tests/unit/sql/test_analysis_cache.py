@@ -1,7 +1,5 @@
 """The cache of analyses: used when it can be, never believed when it cannot."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

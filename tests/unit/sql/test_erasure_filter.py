@@ -1,7 +1,5 @@
 """Whose rows are meant, as people write it."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.errors import UsageError

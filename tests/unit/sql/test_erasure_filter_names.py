@@ -1,7 +1,5 @@
 """Names of files and folders that tell of a person, and ones that do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.sql.erasure_filter import ErasureFilter

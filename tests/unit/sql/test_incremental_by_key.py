@@ -1,7 +1,5 @@
 """What in a query's text stands against a refresh by keys."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.sql.analysis import analyse

@@ -1,7 +1,5 @@
 """Mistakes as people make them: each is told at its own line, in words that say what to mend, not how it was parsed."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 

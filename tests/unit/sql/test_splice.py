@@ -1,7 +1,5 @@
 """Splicing: exactly the right characters change."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.sql.analysis import SqlParseError, analyse

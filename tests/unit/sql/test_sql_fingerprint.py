@@ -1,7 +1,5 @@
 """What counts as the same query, and what does not."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -3,8 +3,6 @@
 The folder they were written in is replaced by ``/lake``.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """``lakesmith connect`` on a project's folder: what it asks, what it shows, and what it never shows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

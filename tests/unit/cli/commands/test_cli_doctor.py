@@ -1,7 +1,5 @@
 """``doctor``: a line for each check; what is wrong is found and has a way to mend it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """``doctor --target``: what a run on AWS would meet is told before anything runs, with the way out of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

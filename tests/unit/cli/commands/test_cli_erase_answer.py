@@ -1,7 +1,5 @@
 """The first answer of ``erase``: every table that has the columns, and what becomes of each landing file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace as Some
 from typing import Any

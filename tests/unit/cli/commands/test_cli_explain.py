@@ -1,7 +1,5 @@
 """``explain`` on the format version of a table."""
 
-from __future__ import annotations
-
 from shop import Cli, Shop
 
 

@@ -1,7 +1,5 @@
 """``files``: what became of each landing file, and what skipping and forgetting them would do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``init``: empty projects and copies of the examples, and never over what is there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``maintain --dry-run``, and the calls that need no Spark: what is said of a lake that PyIceberg wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``plan``: what is to be done, what it reads and replaces, and what follows from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

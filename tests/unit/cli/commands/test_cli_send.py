@@ -1,7 +1,5 @@
 """What ``send --check`` counts in a lake of real metadata, and how its results read."""
 
-from __future__ import annotations
-
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path

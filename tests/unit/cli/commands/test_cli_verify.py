@@ -1,7 +1,5 @@
 """``verify`` where there is nothing to compute: no JVM is started, and each table's reason is said."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,5 @@
 """Commands that change a lake and are not runs: they wait for others as runs do, where they are told to."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``quarantine list`` and ``show`` on a real Iceberg table of bad rows, and what ``replay`` and ``drop`` refuse; no JVM."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from datetime import UTC, datetime, timedelta

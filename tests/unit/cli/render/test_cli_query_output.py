@@ -1,7 +1,5 @@
 """A query's values as text: JSON and CSV lose nothing, a table is aligned and fits the terminal."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

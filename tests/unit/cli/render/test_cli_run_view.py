@@ -1,7 +1,5 @@
 """How a run looks: its lines, its summary, on a terminal and elsewhere, and when nobody reads any more."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

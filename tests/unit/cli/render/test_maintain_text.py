@@ -1,7 +1,5 @@
 """What is said of maintenance: what it made of a table, who holds its past back, and what failed."""
 
-from __future__ import annotations
-
 import time
 
 from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_lines

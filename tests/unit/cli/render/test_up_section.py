@@ -1,7 +1,5 @@
 """What ``status`` shows of ``lakesmith up``: only one that lives is shown as one that does."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """The answers of the intake, by its ASGI interface."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -173,10 +171,7 @@ def test_a_path_that_cannot_be_written_does_not_stop_the_others(writer: Writer, 
     (tmp_path / "file").write_text("a file where a folder belongs")
     other = Writer(Segments(tmp_path / "file"))
     other.start()
-    routes = {
-        "/sales": Route("bronze.sales", READER, writer),
-        "/stock": Route("bronze.stock", READER, other),
-    }
+    routes = {"/sales": Route("bronze.sales", READER, writer), "/stock": Route("bronze.stock", READER, other)}
     intake = Intake(routes)
     assert (ask(intake)[0], ask(intake, path="/stock")[0]) == (202, 503)
     assert ask(intake, path="/ready", method="GET")[:2] == (200, {"status": "ready", "stopped": ["/stock"]})

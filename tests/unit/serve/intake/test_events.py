@@ -1,7 +1,5 @@
 """The events of a body, and what is wrong with them."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.project.definitions import Column

@@ -1,7 +1,5 @@
 """What an event's values are in their columns, at the door."""
 
-from __future__ import annotations
-
 import pytest
 
 from exact_values import CASES

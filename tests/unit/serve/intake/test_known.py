@@ -1,7 +1,5 @@
 """What came within a day is known, of keys and of ids, in little memory, whoever was killed in between."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is acknowledged is on the disk, once, whenever the writer is killed."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

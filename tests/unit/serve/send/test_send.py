@@ -1,7 +1,5 @@
 """``lakesmith send`` against a real intake: what it says was acknowledged is what is on the intake's disk."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Events that are made: those that fit are taken by the intake's own reader, those that do not are refused by it."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Everything that is said of files names one of them, and how many more there are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

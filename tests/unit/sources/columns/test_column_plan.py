@@ -1,7 +1,5 @@
 """The column plan of each case in ``cases/``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of types in metadata alone, and how types grow with what files bring."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.project.spark_types import parse_type

@@ -1,7 +1,5 @@
 """The schema in an Avro file's header, in the types that Spark reads it with."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CSV whose values may hold line ends: where records end, whatever ends the lines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

@@ -1,7 +1,5 @@
 """A file of JSON lines names no columns; it only says whether it holds anything."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON as a stream of values: every value is one record, whatever stands between them; what is no JSON is one as well."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """The formats by their names: every one is there, and says where its records are lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The schema in a Parquet file's footer, in the types that Spark reads it with."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Files of text: what Hadoop's lines are, to the last odd ending, and whether a file is whole."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

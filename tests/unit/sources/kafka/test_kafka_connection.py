@@ -1,7 +1,5 @@
 """How brokers are reached, in the words of both clients; nothing wrong is told with a value."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What of a topic is taken, by what the ledger says: pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -24,10 +22,7 @@ Told = Mapping[int, tuple[int, int]]
 
 
 def chosen(
-    now: Told,
-    *taken: tuple[str, Told],
-    topic: KafkaSource = TOPIC,
-    name: str = "clicks",
+    now: Told, *taken: tuple[str, Told], topic: KafkaSource = TOPIC, name: str = "clicks"
 ) -> FileChoice:
     """What is chosen of a topic whose id is ``b``, after the batches ``taken``, each of a topic by its id."""
     entries = [

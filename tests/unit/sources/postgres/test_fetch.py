@@ -1,7 +1,5 @@
 """What changed in a real PostgreSQL becomes landing files, once."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random
@@ -234,10 +232,7 @@ def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
     )
     do(reader.url, "UPDATE products SET updated_at = TIMESTAMPTZ '2026-01-01 12:00:00Z'")
     assert reader.take() == [("upsert", 1), ("upsert", 2)]
-    do(
-        reader.url,
-        "INSERT INTO products VALUES (3, 'cap', 1, '2026-01-01 12:30:00Z')",
-    )
+    do(reader.url, "INSERT INTO products VALUES (3, 'cap', 1, '2026-01-01 12:30:00Z')")
     assert reader.take() == [("upsert", 3)]
     do(
         reader.url,

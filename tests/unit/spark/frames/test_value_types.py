@@ -1,7 +1,5 @@
 """Which types have values that can be compared, and which have fractions inside. Of types alone: no JVM."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql.types import (
     ArrayType,

@@ -1,7 +1,5 @@
 """Which files differ between two snapshots, and what is too dear to be looked at."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.spark.iceberg.snapshot_files import Bound, DataFile, Differing, compare, have_ids, too_dear

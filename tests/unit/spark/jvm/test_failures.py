@@ -1,7 +1,5 @@
 """Failures told by their root cause. The texts in ``failures/`` were caught from Spark 4.1.4, that of variants from 4.0.2, most frames cut out."""
 
-from __future__ import annotations
-
 import errno
 import re
 from pathlib import Path

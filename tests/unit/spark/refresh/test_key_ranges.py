@@ -1,7 +1,5 @@
 """Intervals that stand for many values: few, with nothing left out, and the widest gaps between them."""
 
-from __future__ import annotations
-
 from datetime import date
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What is asked of a JVM at the end holds nobody up."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

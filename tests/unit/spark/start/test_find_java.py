@@ -1,7 +1,5 @@
 """Which Java is taken, and why others are passed over. Homes are made here: a folder, a `release` file, a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

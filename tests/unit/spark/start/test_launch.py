@@ -1,7 +1,5 @@
 """The command a JVM is started with, the settings file it reads, the environment it gets."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

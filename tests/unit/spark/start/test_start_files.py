@@ -1,7 +1,5 @@
 """Archive names and seals, the cached jars, the session's folder, sizes: what a start finds on disk."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

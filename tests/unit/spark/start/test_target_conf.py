@@ -1,7 +1,5 @@
 """How Spark's readers of landing files are told to reach S3."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.project.definitions import ObjectStore

@@ -1,7 +1,5 @@
 """A trust store is what Java's own keytool says it is."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which versions go together, and which jars follow from what is installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
