@@ -11,7 +11,7 @@ COMMANDS: Final = {
     "send": "Post generated events to a source of the project at a rate, and check that they arrive.",
     "plan": "Show what a run would do, and why.",
     "status": "Show what is up to date, what is behind and why.",
-    "explain": "Show how a table is refreshed and where its settings come from, or what an error code means.",
+    "explain": "Show how a table is refreshed and where its settings come from; or explain an error code.",
     "history": "Show a table's batches, with the snapshots that query --as-of accepts.",
     "files": "Show which landing files were ingested, when and by which batch; skip or forget some.",
     "query": "Run a query on current tables, or on tables at a point in time.",
