@@ -225,7 +225,7 @@ class Orders:
 
     def removes(self, settings: Maintenance) -> bool:
         """Whether those of a table are removed: as the call says, or without a word of it the table's settings."""
-        return self.remove_orphans or (settings.remove_orphans and not self.orphans)
+        return self.remove_orphans or (settings.orphans.remove and not self.orphans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,30 +10,24 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from lakesmith.project.definitions import History, Nulls, PythonQuery, SqlQuery, TableDefinition
+from lakesmith.project.declaring import Comparison, Setting, settings_of
+from lakesmith.project.definitions import Emit, PythonQuery, SqlQuery, TableDefinition
 from lakesmith.sql.fingerprint import fingerprint as sql_fingerprint
 
 _MODULE: Final = "module "
 _WORDS: Final = {
-    "query": "its query",
-    "function": "its function",
-    "inputs": "its inputs",
-    "key": "its key",
-    "latest_by": "its latest_by",
-    "nulls": "its nulls",
-    "delete_when": "its delete_when",
-    "rules": "its rules",
+    **{
+        each.key: each.rows.words
+        for kind in (TableDefinition, PythonQuery, Emit)
+        for each in settings_of(kind).values()
+        if each.rows
+    },
     "required": "its required columns",
-    "columns": "its columns",
-    "history": "its history",
-    "track": "its tracked columns",
-    "lookups": "its lookups",
-    "max_ahead": "its max_ahead",
     "begins": "the point from which its inputs are read",
     "settings": "the target's Spark settings",
 }
@@ -67,7 +61,6 @@ _NOT_DECIDING: Final = (
 )
 """How the names of those of Spark's SQL settings begin that change how it computes, and not what. All others count: a needless
 difference costs a rebuild, a hidden one costs right results."""
-_MANY: Final = frozenset({"settings", "nulls", "inputs", "rules", "required", "columns", "track", "lookups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +90,14 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
     """A hash of everything that decides a table's rows, 32 hexadecimal digits."""
     parts = {
         "query": _query_fingerprint(table.query, around.modules),
-        "key": table.key,
-        "latest_by": table.latest_by,
-        "delete_when": _sql(table.delete_when) if table.delete_when else None,
         "rules": sorted(rule.predicate for rule in table.checks),
         "columns": _typed(table),
-        "history": table.history.value,
-        **({"nulls": table.nulls.value} if table.nulls is Nulls.NEWEST else {}),
-        **({"track": sorted(name.lower() for name in table.track)} if table.track else {}),
-        **({"lookups": _lookups(table)} if table.lookups else {}),
-        **({"max_ahead": table.emit.max_ahead_seconds} if table.emit else {}),
+        **{
+            each.key: value
+            for each, value, is_set in _settings(table)
+            if is_set or (each.rows and each.rows.always)
+        },
+        **dict(_of_windows(table)),
         **({"begins": dict(around.begins)} if around.begins else {}),
         **({"settings": around.deciding} if around.deciding else {}),
     }
@@ -148,7 +139,7 @@ def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     ]
     if not words:
         return "its definition has changed"
-    several = len(words) > 1 or bool(differing & _MANY)
+    several = len(words) > 1 or (not modules and words[0].endswith("s"))
     listed = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
     return f"{listed} {'have' if several else 'has'} changed"
 
@@ -161,17 +152,11 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
         yield "query", _normal(query.source)
         yield "function", query.function
         yield "inputs", [(parameter, str(name)) for parameter, name in query.arguments]
-    yield "key", table.key
-    yield "latest_by", table.latest_by
-    yield "nulls", None if table.nulls is Nulls.OLDEST else table.nulls.value
-    yield "delete_when", _sql(table.delete_when) if table.delete_when else None
     yield "rules", sorted(rule.predicate for rule in table.rules)
     yield "required", sorted(column.name for column in table.columns if column.required)
     yield "columns", _typed(table)
-    yield "history", None if table.history is History.TYPE1 else table.history.value
-    yield "track", sorted(name.lower() for name in table.track)
-    yield "lookups", _lookups(table)
-    yield "max_ahead", table.emit.max_ahead_seconds if table.emit else None
+    yield from ((each.key, value) for each, value, is_set in _settings(table) if is_set)
+    yield from _of_windows(table)
     yield "begins", sorted(around.begins.items())
     yield "settings", around.deciding
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())
@@ -199,10 +184,33 @@ def _normal(source: str) -> str:
     return ast.unparse(ast.parse(source))
 
 
-def _lookups(table: TableDefinition) -> list[str]:
-    return sorted(map(str, table.lookups))
+def _settings(table: TableDefinition) -> Iterator[tuple[Setting, object, bool]]:
+    """The settings that decide the rows by their values: each with its value, and whether that is not the default."""
+    defaults = {each.name: each.default for each in fields(table)}
+    for name, declared in settings_of(type(table)).items():
+        if declared.rows is not None and declared.rows.compared != "own":
+            value = getattr(table, name)
+            yield declared, _COMPARED[declared.rows.compared](value), value != defaults[name]
+
+
+def _of_windows(table: TableDefinition) -> Iterator[tuple[str, object]]:
+    for name, declared in settings_of(Emit).items() if table.emit else ():
+        if declared.rows is not None:
+            yield declared.key, getattr(table.emit, name)
 
 
 def _typed(table: TableDefinition) -> list[tuple[str, str]]:
     """The columns with a type of their own: one that is only documented is no other for it."""
     return [(column.name, column.type) for column in table.columns if column.type is not None]
+
+
+def _names(value: Iterable[object]) -> list[str]:
+    return sorted(str(name).lower() for name in value)
+
+
+_COMPARED: Final[Mapping[Comparison, Callable[[Any], object]]] = {
+    "value": lambda value: value,
+    "sql": lambda value: _sql(value) if value else None,
+    "names": _names,
+}
+"""What of a setting's value counts."""

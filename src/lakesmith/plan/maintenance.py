@@ -246,8 +246,8 @@ def _expire(past: Past) -> tuple[bool, str]:
 
 
 def _orphans(settings: Maintenance, asked: bool) -> tuple[bool, str]:
-    days = settings.orphans_older_than / 86400
-    if asked or settings.remove_orphans:
+    days = settings.orphans.older_than / 86400
+    if asked or settings.orphans.remove:
         return True, f"files of more than {days:g} days that no snapshot has"
     return False, "not asked for: --orphans looks for them"
 

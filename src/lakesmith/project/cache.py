@@ -17,12 +17,15 @@ from typing import Any, Final
 from lakesmith import limits
 from lakesmith.cache import Cache
 from lakesmith.errors import ProjectError
-from lakesmith.project import definitions as d
+from lakesmith.project import definitions, file_options, schedules, source_kinds, table_parts
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.loaded import LoadedProject
 
+_MODULES: Final = (definitions, file_options, schedules, source_kinds, table_parts)
 _KINDS: Final[dict[str, Any]] = {
-    kind.__name__: kind for kind in (LoadedProject, frozenset, *vars(d).values()) if isinstance(kind, type)
+    kind.__name__: kind
+    for kind in (LoadedProject, frozenset, *(each for module in _MODULES for each in vars(module).values()))
+    if isinstance(kind, type)
 }
 """What a project is made of: what its definitions are, and what they are made of."""
 

@@ -6,13 +6,13 @@ and the one before it has is deleted at the export's time. So a late export take
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from lakesmith.errors import Place, Problem
+from lakesmith.project.declaring import WrongValue
 from lakesmith.project.definitions import ADDED_COLUMNS, FullExport, SqlQuery, TableName
-from lakesmith.project.models import ExportSettings, SourceSettings
+from lakesmith.project.file_options import export_of
 from lakesmith.quoting import literal, quoted
 
 EXPORTED_AT: Final = "_exported_at"
@@ -23,47 +23,27 @@ DELETED: Final = f"{CHANGE} = 'delete'"
 _OWN: Final = ("_lakesmith_at", "_lakesmith_export", "_lakesmith_next", "_lakesmith_again", "_lakesmith_this")
 
 
-def export_of(settings: bool | ExportSettings | None) -> FullExport | None:
-    """What ``snapshot`` of a source says; None: its files are no full exports."""
-    if not settings:
-        return None
-    if settings is True:
-        return FullExport()
-    limit = int(settings.max_deletes.rstrip("% ")) / 100
-    return FullExport(settings.column, settings.path, settings.format, limit)
-
-
-def export_of_source(settings: object) -> FullExport | None:
-    """That of a table's one source, as its file has it."""
-    if isinstance(settings, dict):
-        settings = next(iter(settings.values()), None)
-    files = settings.files if isinstance(settings, SourceSettings) else None
-    return export_of(files.snapshot) if files is not None else None
-
-
-def wrong_settings(settings: bool | ExportSettings | None, place: Place) -> list[Problem]:
-    """LS105: what is wrong with a source's ``snapshot``."""
-    if not isinstance(settings, ExportSettings):
-        return []
-    found = []
-    if settings.column is not None and settings.path is not None:
-        what = "an export's time is in a column, or in its path"
-        found.append(Problem("LS105", what, place, "one of column and path", "both"))
-    if settings.format is not None and settings.path is None:
-        found.append(Problem("LS105", "format is that of a time in the path", place, "path: a pattern"))
-    if settings.path is not None and not _has_one_group(settings.path):
-        expected = "a regular expression with one group, such as _(\\d{8})\\.csv$"
-        found.append(
-            Problem("LS105", "the pattern of the path does not tell a time", place, expected, settings.path)
-        )
-    return found
-
-
-def _has_one_group(pattern: str) -> bool:
+def export_of_source(settings: Any) -> FullExport | None:
+    """Returns the full export of a table's one source, as its file has it; None: it is wrong, or there is none."""
+    one = next(iter(settings.values()), None) if isinstance(settings, dict) else settings
     try:
-        return re.compile(pattern).groups == 1
-    except re.error:
-        return False
+        return export_of(one.files.snapshot) if one is not None and one.files is not None else None
+    except WrongValue:
+        return None
+
+
+def wrong_export(export: FullExport | None, place: Place) -> Iterator[Problem]:
+    """Yields LS105 for settings of ``snapshot`` that contradict each other."""
+    if export is not None and export.column is not None and export.path is not None:
+        yield Problem(
+            "LS105",
+            "an export's time is in a column, or in its path",
+            place,
+            "one of column and path",
+            "both",
+        )
+    if export is not None and export.format is not None and export.path is None:
+        yield Problem("LS105", "format is that of a time in the path", place, "path: a pattern")
 
 
 def keyed_query(table: TableName, key: Sequence[str], export: FullExport, place: Place) -> SqlQuery:

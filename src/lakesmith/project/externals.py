@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from lakesmith.errors import Place, Problem
+from lakesmith.errors import Problem
 from lakesmith.project.definitions import ExternalTable, TableDefinition, TableName, Target
-from lakesmith.project.models import ExternalSettings, TableFile
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.settings import Level
+from lakesmith.project.written import Level, values_of
 
-_OF_ANY_TABLE: Final = frozenset({"external", "description", "owner", "tags"})
+OF_EXTERNAL: Final = frozenset({"description", "owner", "tags"})
 """What can be said of a table of others: all else is up to whom it belongs to."""
 
 
-def external_table(name: TableName, own: Level[TableFile], problems: list[Problem]) -> ExternalTable | None:
+def external_table(name: TableName, own: Level, problems: list[Problem]) -> ExternalTable | None:
     """The table of others that ``own`` declares, None where it declares none. What is wrong is added to ``problems``."""
-    settings = own.model.external
-    if settings is None:
+    level = own.below("external")
+    if level is None:
         return None
+    problems += [*_not_together(name, own), *_wrong(level.model, own)]
     place = own.document.place("external")
-    problems += [*_not_together(name, own), *_wrong(settings, own)]
-    begin = None if settings.from_ is None else str(settings.from_)
-    table = TableName.parse(settings.table) if settings.table else name
-    return ExternalTable(place, table, settings.project, settings.metadata, begin, settings.catalog)
+    return ExternalTable(**{"place": place, "table": name, **values_of(ExternalTable, [level], problems)})
 
 
-def _not_together(name: TableName, own: Level[TableFile]) -> Iterator[Problem]:
-    for key in own.model.model_fields_set - _OF_ANY_TABLE:
+def _not_together(name: TableName, own: Level) -> Iterator[Problem]:
+    for key in own.model.model_fields_set - OF_EXTERNAL - {"external"}:
         word = key.rstrip("_")
         what = f"{name} is a table of others, which {word} does not concern"
         yield Problem("LS112", what, own.document.place(word), "external: alone", f"external and {word}")
 
 
-def _wrong(settings: ExternalSettings, own: Level[TableFile]) -> Iterator[Problem]:
+def _wrong(settings: Any, own: Level) -> Iterator[Problem]:
     place = own.document.place("external")
     if settings.metadata is not None and (settings.project or settings.catalog or settings.table):
         what = "metadata takes the place of project, catalog and table"
@@ -45,24 +41,6 @@ def _wrong(settings: ExternalSettings, own: Level[TableFile]) -> Iterator[Proble
     if not (settings.metadata or settings.project or settings.catalog or settings.table):
         expected = "project, catalog, table or metadata"
         yield Problem("LS104", "external does not say which table it is", place, expected)
-    if settings.from_ is not None and not _is_fixed(str(settings.from_)):
-        yield _no_point(str(settings.from_), own.document.place("external", "from"))
-
-
-def _is_fixed(text: str) -> bool:
-    """Whether it will mean the same snapshot for ever: a tag can be moved."""
-    if text.isdecimal():
-        return True
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _no_point(text: str, place: Place) -> Problem:
-    expected = "the id of a snapshot, or a moment such as 2026-01-31T12:30:00Z"
-    return Problem("LS105", "from names no fixed point of the past", place, expected, repr(text))
 
 
 def unknown_catalogs(tables: Iterable[TableDefinition], target: Target) -> Iterator[Problem]:

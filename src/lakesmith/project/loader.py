@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -20,15 +20,12 @@ from lakesmith.project.externals import unknown_catalogs
 from lakesmith.project.files import FolderFiles, ProjectFiles
 from lakesmith.project.layout import Layout, TableFiles, layout
 from lakesmith.project.loaded import LoadedProject, sorted_problems
-from lakesmith.project.models import DefaultsFile, TableFile
 from lakesmith.project.project_file import Header, read_header
-from lakesmith.project.settings import Level
 from lakesmith.project.tables import Draft, TableBuilder
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
+from lakesmith.project.written import Level, defaults_model, model_of
 from lakesmith.project.yaml_reader import Document, read_yaml
-
-M = TypeVar("M", bound=BaseModel)
 
 _MENDED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
 """What is missing may stand in a file of defaults: it is told only when all of them could be read."""
@@ -120,7 +117,9 @@ class _Tables:
 
     def definitions(self) -> tuple[TableDefinition, ...]:
         """All tables that have no problem, sorted by name, each name once."""
-        levels = {path: self._level(path, DefaultsFile) for path in self._layout.defaults}
+        levels = {
+            path: self._level(path, defaults_model(TableBuilder.kind)) for path in self._layout.defaults
+        }
         drafts = [draft for table in self._layout.tables if (draft := self._draft(table, levels)) is not None]
         sourced = {
             draft.files.name: export_of_source(draft.settings.source)
@@ -142,8 +141,8 @@ class _Tables:
         self._problems += [p for p in found if draft.complete or p.code not in _MENDED_BY_DEFAULTS]
         return None if found else table
 
-    def _draft(self, table: TableFiles, levels: Mapping[str, Level[DefaultsFile] | None]) -> Draft | None:
-        own = self._level(table.yaml, TableFile) if table.yaml else _no_settings(table)
+    def _draft(self, table: TableFiles, levels: Mapping[str, Level | None]) -> Draft | None:
+        own = self._level(table.yaml, model_of(TableBuilder.kind)) if table.yaml else _no_settings(table)
         above = [levels[path] for path in reversed(self._layout.defaults_for(table))]
         if self._header is not None and self._header.defaults is not None:
             above.append(self._header.defaults)
@@ -151,7 +150,7 @@ class _Tables:
         complete = self._header is not None and len(defaults) == len(above)
         return None if own is None else Draft(table, own, defaults, complete)
 
-    def _level(self, path: str, model: type[M]) -> Level[M] | None:
+    def _level(self, path: str, model: type[BaseModel]) -> Level | None:
         filler = self._filler()
         try:
             document = filler.document(read_yaml(self._files.read(path), path))
@@ -166,5 +165,5 @@ class _Tables:
         return Filler(self._header.variables if self._header else None)
 
 
-def _no_settings(table: TableFiles) -> Level[TableFile]:
-    return Level(Document(table.main, {}, {(): 1}), TableFile.model_validate({}))
+def _no_settings(table: TableFiles) -> Level:
+    return Level(Document(table.main, {}, {(): 1}), model_of(TableBuilder.kind).model_validate({}))

@@ -1,20 +1,20 @@
-"""``lakesmith.yaml``: the project's name, variables, target and defaults."""
+"""``lakesmith.yaml``: its settings, and the project's name, variables, target and defaults that it gives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any, ClassVar, Literal
 
 from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project.declaring import NAME_PATTERN, Name, Scalar, VariableName, duration, setting
 from lakesmith.project.definitions import Naming, Target
-from lakesmith.project.durations import seconds
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
-from lakesmith.project.models import CatalogSettings, DefaultsFile, ProjectFile, TargetSettings
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.settings import Level
 from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
+from lakesmith.project.written import Level, defaults_model, meant, model_of, values_of
 from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml
 from lakesmith.redaction import secrets_in_settings
 
@@ -30,6 +30,96 @@ _FIXED = {
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogForm:
+    """An Iceberg catalog. Besides `type`, properties are passed on to it as they are."""
+
+    is_open: ClassVar[bool] = True
+    """Whether other keys are allowed, too."""
+
+    type: Literal["local", "glue", "s3tables", "rest", "jdbc"] = setting(
+        "The type of catalog.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetForm:
+    """Where a project runs."""
+
+    catalog: CatalogForm | None = setting(
+        None,
+        "The catalog. Without it: the embedded one, in `.lakesmith/` of the project's folder.",
+    )
+    spark: Mapping[str, Scalar] = setting(
+        "Spark settings, by their full names.",
+        form=dict[str, Scalar],
+        usual={},
+    )
+    vars: Mapping[str, Scalar] = setting(
+        "Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one.",
+        form=dict[VariableName, Scalar],
+        usual={},
+    )
+    namespaces: Naming | None = setting(
+        None,
+        "What the tables are called in the catalog. Default: as in the project.",
+    )
+    other_catalogs: Mapping[str, CatalogForm] = setting(
+        "Catalogs of others, by the names by which `external: {catalog: NAME}` means them, with settings as"
+        " `catalog` has them: see [tables of others](../external.md).",
+        form=dict[Name, CatalogForm],
+        usual={},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineForm:
+    """What is done with Spark between commands."""
+
+    keep_warm: float = setting(
+        "How long a command in a terminal leaves Spark running for the next one, which then starts at once;"
+        " `0 seconds`: not at all. Without a terminal, and where `CI` is set, none is left. `lakesmith stop`"
+        " ends it.",
+        usual="10 minutes",
+        form=str,
+        read=duration(expected="a number and a unit: 30 seconds, 5 minutes, 0 seconds"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectForm:
+    """`lakesmith.yaml`: the project's name, where it runs, and what its tables share."""
+
+    name: str = setting(
+        "The project's name. Tables remember which project they belong to.",
+        pattern=NAME_PATTERN,
+    )
+    default_target: str | None = setting(
+        None,
+        "The target used when none is named. Default: the only target, or `local`.",
+    )
+    targets: Mapping[str, TargetForm | None] = setting(
+        "Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in"
+        " here, and only here.",
+        form=dict[Name, TargetForm | None],
+        usual={},
+    )
+    vars: Mapping[str, Scalar] = setting(
+        "Values for `${vars.NAME}` in table files, SQL and `targets`.",
+        form=dict[VariableName, Scalar],
+        usual={},
+    )
+    engine: EngineForm | None = setting(
+        None,
+        "What is done with Spark between commands.",
+    )
+    defaults: Any = setting(
+        None,
+        "Settings of all tables, see `_defaults.yaml`.",
+        form=defaults_model(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What ``lakesmith.yaml`` says, for one target. ``defaults`` is its level of settings, if it has any."""
 
@@ -38,8 +128,8 @@ class Header:
     variables: Mapping[str, str]
     secrets: tuple[str, ...]
     uses_environment: bool
-    defaults: Level[DefaultsFile] | None
-    keep_warm_seconds: float = 600.0
+    defaults: Level | None
+    keep_warm_seconds: float
 
 
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
@@ -64,40 +154,43 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     named.variables = filler.variables
     filled = _filled(document, chosen, filler, named)
     try:
-        model = validated(ProjectFile, filled)
+        model = validated(model_of(ProjectForm), filled)
     except ProjectError as error:
         told = (_masked(problem, filler.used) for problem in error.problems)
         problems = (*named.problems, *filler.problems, *told)
         raise ProjectError(problems) from None
+    wrong: list[Problem] = []
+    engine = Level(document, model).below("engine")
+    warm = values_of(EngineForm, [engine], wrong) if engine else {}
     problems = (
         *named.problems,
         *filler.problems,
+        *wrong,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
         *_namespace_problems(model, document),
         *_spark_problems(model, document),
-        *_engine_problems(model, document),
     )
     if problems:
         raise ProjectError(problems)
-    return _header(model, document, chosen, filler, uses_environment=bool(filler.used or named.used))
+    uses_environment = bool(filler.used or named.used)
+    header = _header(model, document, chosen, filler, uses_environment)
+    return replace(header, keep_warm_seconds=EngineForm(**warm).keep_warm)
 
 
-def _header(
-    model: ProjectFile, document: Document, chosen: str, filler: Filler, uses_environment: bool
-) -> Header:
-    settings = model.targets.get(chosen) or TargetSettings.model_validate({})
+def _header(model: Any, document: Document, chosen: str, filler: Filler, uses_environment: bool) -> Header:
+    settings = model.targets.get(chosen) or model_of(TargetForm).model_validate({})
     defaults = Level(document, model.defaults, ("defaults",)) if model.defaults is not None else None
     found = _target(chosen, settings, document)
     written = (found.catalog, found.spark, *(other.catalog for other in found.others))
     secrets = tuple(
         sorted({*filter(None, filler.used.values()), *chain(*map(secrets_in_settings, map(dict, written)))})
     )
-    warm = seconds(model.engine.keep_warm) if model.engine else 600.0
-    return Header(model.name, found, filler.variables or {}, secrets, uses_environment, defaults, warm)
+    variables = filler.variables or {}
+    return Header(model.name, found, variables, secrets, uses_environment, defaults, EngineForm().keep_warm)
 
 
-def _target(name: str, settings: TargetSettings, document: Document) -> Target:
+def _target(name: str, settings: Any, document: Document) -> Target:
     return Target(
         name=name,
         type=settings.catalog.type if settings.catalog else LOCAL,
@@ -112,20 +205,18 @@ def _target(name: str, settings: TargetSettings, document: Document) -> Target:
     )
 
 
-def _other(name: str, catalog: CatalogSettings, place: Place) -> Target:
+def _other(name: str, catalog: Any, place: Place) -> Target:
     return Target(name, catalog.type, _properties(catalog), place=place)
 
 
-def _properties(catalog: CatalogSettings | None) -> tuple[tuple[str, str], ...]:
+def _properties(catalog: Any) -> tuple[tuple[str, str], ...]:
     extra = (catalog.model_extra or {}) if catalog else {}
     return tuple(sorted((key, _text(value)) for key, value in extra.items()))
 
 
-def _naming(settings: TargetSettings) -> Naming:
-    given = settings.namespaces
-    if given is None:
-        return Naming()
-    return Naming(given.prefix or "", tuple(sorted(given.layers.items())), given.single)
+def _naming(settings: Any) -> Naming:
+    found: Naming = meant(Naming, settings.namespaces) if settings.namespaces is not None else Naming()
+    return found
 
 
 def _chosen(document: Document, target: str | None) -> str:
@@ -137,7 +228,7 @@ def _chosen(document: Document, target: str | None) -> str:
     return next(iter(targets)) if isinstance(targets, dict) and len(targets) == 1 else LOCAL
 
 
-def _target_problems(model: ProjectFile, document: Document, chosen: str) -> Iterator[Problem]:
+def _target_problems(model: Any, document: Document, chosen: str) -> Iterator[Problem]:
     known = sorted({*model.targets} or {LOCAL})
     for name, place in ((chosen, None), (model.default_target, document.place("default_target"))):
         if name is not None and name not in known and (place is not None or name != model.default_target):
@@ -148,7 +239,7 @@ def _target_problems(model: ProjectFile, document: Document, chosen: str) -> Ite
             )
 
 
-def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+def _local_problems(model: Any, document: Document) -> Iterator[Problem]:
     for name, settings in model.targets.items():
         for key, other in settings.other_catalogs.items() if settings else ():
             if other.type == LOCAL:
@@ -164,7 +255,7 @@ def _local_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
             )
 
 
-def _namespace_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+def _namespace_problems(model: Any, document: Document) -> Iterator[Problem]:
     for name, settings in model.targets.items():
         given = settings.namespaces if settings else None
         if given is None:
@@ -177,7 +268,7 @@ def _namespace_problems(model: ProjectFile, document: Document) -> Iterator[Prob
             yield Problem("LS105", "one namespace for all has no prefix and no layers", place, "single alone")
 
 
-def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
+def _spark_problems(model: Any, document: Document) -> Iterator[Problem]:
     for name, settings in model.targets.items():
         given = settings.spark if settings else {}
         for key in given.keys() & _FIXED.keys():
@@ -186,21 +277,6 @@ def _spark_problems(model: ProjectFile, document: Document) -> Iterator[Problem]
                 place = document.place("targets", name, "spark", key)
                 hint = f"leave the setting out; {instead}"
                 yield Problem("LS122", f"{key} cannot be turned on", place, expected, value, hint)
-
-
-def _engine_problems(model: ProjectFile, document: Document) -> Iterator[Problem]:
-    try:
-        seconds(model.engine.keep_warm if model.engine else "0 s")
-    except ValueError:
-        place = document.place("engine", "keep_warm")
-        expected = "a number and a unit: 30 seconds, 5 minutes, 0 seconds"
-        yield Problem(
-            "LS105",
-            "keep_warm is no duration",
-            place,
-            expected,
-            repr(model.engine and model.engine.keep_warm),
-        )
 
 
 def _variables(document: Document, path: YamlPath) -> dict[str, str]:

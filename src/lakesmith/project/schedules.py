@@ -1,19 +1,14 @@
-"""``schedule:`` as it is written, to a Schedule."""
+"""Schedules: when `lakesmith up` refreshes or maintains a table."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from typing import Any, Final
 
-from cronsim import CronSim, CronSimError
-
-from lakesmith.errors import Problem
-from lakesmith.project.definitions import Schedule
-from lakesmith.project.durations import seconds
-from lakesmith.project.models import ScheduleSettings
+from lakesmith.project.declaring import WrongValue, setting, short_or_long
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.settings import Setting
+from lakesmith.project.units import seconds
 
 ON_ARRIVAL: Final = "on arrival"
 
@@ -23,67 +18,86 @@ _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _SHORTEST_SECONDS: Final = 1.0
 
 
-class ScheduleProblem(ValueError):
-    """What is wrong with a schedule. ``key``: which of its settings it is."""
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When `lakesmith up` brings a table up to date: by a cron expression, or again and again.
 
-    def __init__(
-        self, what: str, expected: str, found: str | None = None, hint: str | None = None, key: str = ""
-    ) -> None:
-        super().__init__(what)
-        self.expected, self.found, self.hint, self.key = expected, found, hint, key
+    One of ``cron`` and ``every`` (in seconds) is set.
+    """
+
+    cron: str | None = setting(
+        None,
+        "Five fields, minute, hour, day of the month, month, day of the week: `0 6 * * *` is each morning at"
+        " six.",
+    )
+    time_zone: str = setting(
+        "UTC",
+        "With `cron`: the time zone it is meant in, such as `Europe/Amsterdam`. Where the clock is put"
+        " forward, what falls into the gap is done right after it; where it is put back, once. Default:"
+        " `UTC`.",
+    )
+    every: float | None = setting(
+        None,
+        "In place of `cron`: how long after the last time, such as `30s` or `5 minutes`.",
+        form=str,
+    )
+
+    def __str__(self) -> str:
+        if self.cron is None:
+            return f"every {self.every:g} s"
+        return f"{self.cron} {self.time_zone}"
 
 
-def schedule_of(written: str | ScheduleSettings) -> Schedule | None:
-    """The schedule, None for ``on arrival``. Raises ScheduleProblem."""
+SCHEDULE_FORMS: Final = short_or_long(str, Schedule)
+"""``schedule``: a text, or a mapping."""
+
+
+def schedule_of(written: Any) -> Schedule | None:
+    """Reads a schedule as it is written, a text or a mapping; None: ``on arrival``. Raises WrongValue."""
     if isinstance(written, str):
         if " ".join(written.lower().split()) == ON_ARRIVAL:
             return None
         return Schedule(_cron(written, key=""))
     if (written.cron is None) == (written.every is None):
         found = "both" if written.cron else "neither"
-        raise ScheduleProblem("a schedule has either cron or every", _FORMS, found)
+        raise WrongValue("a schedule has either cron or every", _FORMS, found)
     if written.cron is not None:
         return Schedule(_cron(written.cron, "cron"), zone_key(written.time_zone))
     if written.time_zone is not None:
         what = "time_zone has no meaning for every"
-        raise ScheduleProblem(what, "cron: … beside it", hint="remove time_zone", key="time_zone")
+        raise WrongValue(what, "cron: … beside it", hint="remove time_zone", key="time_zone")
     return Schedule(every=_every(written.every or ""))
 
 
-def read_schedule(setting: Setting, problems: list[Problem]) -> Schedule | None:
-    """The schedule that a setting has, None for ``on arrival``; where it is not right, LS105 goes to ``problems``."""
-    try:
-        return schedule_of(setting.value)
-    except ScheduleProblem as error:
-        place = setting.item_place(error.key) if error.key else setting.place
-        problems.append(Problem("LS105", str(error), place, error.expected, error.found, error.hint))
-        return None
-
-
 def _cron(text: str, key: str) -> str:
+    # Idle commands know schedules, and read none.
+    from cronsim import CronSim, CronSimError
+
     fields = text.split()
     expected = _FIELDS if key else f"{_FIELDS}; {{every: 30s}}; or on arrival"
     if len(fields) != 5:
-        raise ScheduleProblem("schedule is no cron expression", expected, repr(text), key=key)
+        raise WrongValue("schedule is no cron expression", expected, repr(text), key=key)
     try:
         next(CronSim(" ".join(fields), _SOME_DAY))
     except CronSimError as error:
         found = f"{text!r}: {str(error).lower()}"
-        raise ScheduleProblem("schedule is no cron expression", expected, found, key=key) from None
+        raise WrongValue("schedule is no cron expression", expected, found, key=key) from None
     except StopIteration:
         what = "schedule names a day that never comes"
-        raise ScheduleProblem(what, "a day that some month has", repr(text), key=key) from None
+        raise WrongValue(what, "a day that some month has", repr(text), key=key) from None
     return " ".join(fields)
 
 
 def zone_key(name: str | None) -> str:
-    """The name of a time zone; None: UTC. Raises ScheduleProblem for one that is not known."""
+    """Returns the name of a time zone; None: UTC. Raises WrongValue for an unknown one."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
     try:
         return ZoneInfo("UTC" if name is None else name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
         hint = did_you_mean(name or "", sorted(available_timezones()))
         expected = "a name of the IANA time zones, such as Europe/Amsterdam"
-        raise ScheduleProblem("unknown time zone", expected, repr(name), hint, "time_zone") from None
+        raise WrongValue("unknown time zone", expected, repr(name), hint, "time_zone") from None
 
 
 def _every(text: str) -> float:
@@ -93,5 +107,5 @@ def _every(text: str) -> float:
         found = 0.0
     if found < _SHORTEST_SECONDS:
         expected = "a duration of a second or more, such as 30s or 5 minutes"
-        raise ScheduleProblem("every is no duration", expected, repr(text), key="every")
+        raise WrongValue("every is no duration", expected, repr(text), key="every")
     return found

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
-
-from pydantic import BaseModel
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro import avro_columns
+from lakesmith.project.declaring import all_settings, settings_of
 from lakesmith.project.definitions import (
     ADDED_COLUMNS,
-    FORMAT_VERSION_DEFAULT,
     KAFKA_COLUMNS,
     READ_COLUMNS,
     AsOf,
     Column,
     ExternalTable,
+    FileOrder,
     FullExport,
     History,
+    Maintenance,
     Nulls,
     OnBadRow,
     OnUnknown,
     PostgresSource,
     PythonQuery,
-    Schedule,
     Source,
     SqlQuery,
     TableDefinition,
@@ -33,35 +32,25 @@ from lakesmith.project.definitions import (
     is_taken,
 )
 from lakesmith.project.exports import DELETED, EXPORTED_AT, keyed_query
-from lakesmith.project.externals import external_table
+from lakesmith.project.externals import OF_EXTERNAL, external_table
 from lakesmith.project.files import ProjectFiles
 from lakesmith.project.layout import TableFiles
-from lakesmith.project.maintenance import maintenance_of
-from lakesmith.project.models import DefaultsFile, SharedSettings, TableFile
 from lakesmith.project.partitions import PartitionProblem, partition_field
 from lakesmith.project.python_query import PythonSettings, python_query
-from lakesmith.project.schedules import read_schedule
-from lakesmith.project.settings import Level, Setting, find
-from lakesmith.project.sources import Besides, file_sources, other_sources, source_settings
+from lakesmith.project.sources import SourceReader
 from lakesmith.project.spark_types import TypeProblem, normal_type
 from lakesmith.project.variables import Filler
 from lakesmith.project.windows import closed_windows, emit_of
+from lakesmith.project.written import Found, Level, find, values_of
 from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
 
 _KEYED_ONLY: Final = ("key", "latest_by", "nulls", "delete_when", "track")
-_OWN_ONLY: Final = (
-    "description",
-    "columns",
-    "avro_schema",
-    "query",
-    "from_",
-    "function",
-    "inputs",
-    "emit",
-    "lookups",
-    "deterministic",
+_READ_HERE: Final = frozenset(
+    {"sources", "external", "query", "columns", "emit", "lookups", "rules", "on_bad_row", "partition_by"}
+    | {*_KEYED_ONLY, "history"}
 )
+"""Fields whose values depend on more than what is written for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +61,17 @@ class Draft:
     """
 
     files: TableFiles
-    own: Level[TableFile]
-    defaults: tuple[Level[DefaultsFile], ...]
+    own: Level
+    defaults: tuple[Level, ...]
     complete: bool = True
 
     @property
-    def settings(self) -> TableFile:
+    def settings(self) -> Any:
         """What the table's own YAML says."""
         return self.own.model
 
     @property
-    def levels(self) -> tuple[Level[BaseModel], ...]:
+    def levels(self) -> tuple[Level, ...]:
         """Where a shared setting is looked for, nearest first."""
         return (self.own, *self.defaults)
 
@@ -94,6 +83,8 @@ class Draft:
 
 class TableBuilder:
     """Makes the definition of one draft. ``sourced``: all sourced tables of the project, with the full exports that they take."""
+
+    kind: ClassVar[Any] = TableDefinition
 
     def __init__(
         self,
@@ -111,15 +102,14 @@ class TableBuilder:
     def build(self) -> TableDefinition:
         """The definition; not to be used when there are ``problems``."""
         draft = self._draft
-        own = draft.settings
         if (external := external_table(draft.files.name, draft.own, self.problems)) is not None:
-            return self._of_others(external)
+            return self._external(external)
         self._check_kind()
         columns = self._columns()
-        sources = self._sources(columns)
+        sources, places = self._sources(columns)
         query = self._query()
         emit = emit_of(query, draft.own, self.problems) if isinstance(query, SqlQuery) else None
-        return TableDefinition(
+        table: TableDefinition = self.kind(
             name=draft.files.name,
             place=draft.place,
             sources=sources,
@@ -132,37 +122,43 @@ class TableBuilder:
             rules=self._rules(),
             on_bad_row=self._on_bad_row(sources),
             partition_by=self._partitions(),
-            format_version=self._value("format_version", FORMAT_VERSION_DEFAULT),
-            description=own.description,
-            owner=self._value("owner", None),
-            tags=tuple(self._value("tags", ())),
-            schedule=self._schedule(),
-            maintenance=maintenance_of(draft.levels, self.problems),
-            settings_from=tuple(self._settings_from()),
+            settings_from=(*places, *self._settings_from()),
+            **self._plain_values(),
         )
+        return table
 
-    def _of_others(self, external: ExternalTable) -> TableDefinition:
-        files, own = self._draft.files, self._draft.settings
+    def _plain_values(self) -> dict[str, Any]:
+        """The fields that follow from what is written for them alone."""
+        values = values_of(self.kind, self._draft.levels, self.problems, but=_READ_HERE)
+        if "maintenance" in values:
+            maintained = (level.below("maintain") for level in self._draft.levels)
+            levels = [level for level in maintained if level is not None]
+            values["maintenance"] = checked_maintenance(values["maintenance"], levels, self.problems)
+        return values
+
+    def _external(self, external: ExternalTable) -> TableDefinition:
+        files = self._draft.files
         if queries := [path for path in (files.sql, files.py) if path]:
             what = f"{files.name} is a table of others and has a query"
             self._problem("LS112", what, external.place, expected="one of the two", found=queries[0])
-        tags = tuple(self._value("tags", ()))
-        owner = self._value("owner", None)
-        return TableDefinition(
-            files.name,
-            self._draft.place,
-            external=external,
-            description=own.description,
-            owner=owner,
-            tags=tags,
-        )
+        levels, but = self._draft.levels, frozenset({*settings_of(self.kind)} - OF_EXTERNAL)
+        values = values_of(self.kind, levels, self.problems, but=but)
+        table: TableDefinition = self.kind(files.name, self._draft.place, external=external, **values)
+        return table
 
-    def _sources(self, columns: Sequence[Column]) -> tuple[Source, ...]:
+    def _sources(self, columns: Sequence[Column]) -> tuple[tuple[Source, ...], list[tuple[str, Place]]]:
         draft, bad = self._draft, self._find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
-        besides = Besides(takes_bad, self._avro_schema())
-        others = other_sources(draft.own, draft.files.name, columns, besides, self.problems)
-        return (*file_sources(draft.own, draft.defaults, bool(columns), self.problems), *others)
+        reader = SourceReader(
+            draft.files.name,
+            draft.own,
+            draft.defaults,
+            columns,
+            takes_bad,
+            self._avro_schema(),
+            self.problems,
+        )
+        return reader.sources(), list(reader.places())
 
     def _read_columns(self, sources: Sequence[Source], columns: Sequence[Column]) -> Iterator[Column]:
         """What the rows of a table in PostgreSQL, and of a topic in Kafka, have besides."""
@@ -199,7 +195,7 @@ class TableBuilder:
         place = self._draft.own.document.place("lookups", name, "unknown")
         self._problem("LS137", what, place, expected="unknown: keep", found="heal", hint=hint)
 
-    def _find(self, name: str) -> Setting | None:
+    def _find(self, name: str) -> Found | None:
         return find(self._draft.levels, name)
 
     def _value(self, name: str, default: Any) -> Any:
@@ -210,13 +206,11 @@ class TableBuilder:
         self.problems.append(Problem(code, what, place, **parts))
 
     def _settings_from(self) -> Iterator[tuple[str, Place]]:
-        yield from source_settings(self._draft.own, self._draft.defaults)
-        left_out = self._left_out()
-        for name in (*_OWN_ONLY, *SharedSettings.model_fields):
-            levels = self._draft.levels if name in SharedSettings.model_fields else (self._draft.own,)
-            setting = find(levels, name) if name not in left_out else None
-            if setting is not None:
-                yield name.rstrip("_"), setting.place
+        left_out = {"source", "external", *self._left_out()}
+        for key, (_, declared) in all_settings(self.kind).items():
+            levels = self._draft.levels if declared.shared else (self._draft.own,)
+            if key not in left_out and (setting := find(levels, key)) is not None:
+                yield key, setting.place
 
     def _left_out(self) -> frozenset[str]:
         """Settings of a whole folder that do not concern this table."""
@@ -467,7 +461,7 @@ class TableBuilder:
                 self._problem("LS105", what, setting.item_place(index), expected=expected)
         return track
 
-    def _unkeyed(self, name: str, setting: Setting) -> None:
+    def _unkeyed(self, name: str, setting: Found) -> None:
         table = self._draft.files.name
         if self._is_sourced:
             hint = f"put {name} on a table that is derived from it: from: {table}"
@@ -496,10 +490,6 @@ class TableBuilder:
             self.problems += error.problems
             return ()
 
-    def _schedule(self) -> Schedule | None:
-        setting = self._find("schedule")
-        return None if setting is None else read_schedule(setting, self.problems)
-
     def _partitions(self) -> tuple[str, ...]:
         setting = self._find("partition_by")
         found = []
@@ -511,3 +501,17 @@ class TableBuilder:
                 expected = "a column or years(c), months(c), days(c), hours(c), bucket(n, c), truncate(n, c)"
                 self._problem("LS115", str(error), place, expected=expected, hint=error.hint)
         return tuple(found)
+
+
+def checked_maintenance(found: Maintenance, levels: Sequence[Level], problems: list[Problem]) -> Maintenance:
+    """Returns the settings without columns that the strategy does not use: a whole folder may give them.
+
+    Appends LS105 for a strategy that lacks its columns.
+    """
+    if found.strategy is FileOrder.BINPACK:
+        return replace(found, columns=())
+    strategy = find(levels, "strategy")
+    if strategy is not None and find(levels, "columns") is None:
+        what = f"the strategy {found.strategy.value} needs columns"
+        problems.append(Problem("LS105", what, strategy.place, "columns: [column, …] beside it"))
+    return found

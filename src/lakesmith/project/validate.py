@@ -9,15 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.project.model_keys import keys_at
-from lakesmith.project.models import (
-    COLUMN_PATTERN,
-    NAME_PATTERN,
-    PATH_PATTERN,
-    REFERENCE_PATTERN,
-    VARIABLE_PATTERN,
-)
+from lakesmith.project.declaring import PATTERNS
 from lakesmith.project.nearest import did_you_mean, nearest
+from lakesmith.project.written import keys_at
 from lakesmith.project.yaml_reader import Document, YamlPath, describe
 
 M = TypeVar("M", bound=BaseModel)
@@ -33,13 +27,6 @@ _EXPECTED: Mapping[str, str] = {
     "string_too_short": "a text that is not empty",
     "string_too_long": "a text of one character at most",
     "too_short": "at least one",
-}
-_PATTERNS = {
-    NAME_PATTERN: "lower-case letters, digits and _, a letter first",
-    VARIABLE_PATTERN: "letters, digits and _, a letter first",
-    REFERENCE_PATTERN: "a table, layer.name",
-    COLUMN_PATTERN: "a column of a table, layer.name.column",
-    PATH_PATTERN: "a path of letters, digits, _, . and -, such as /sales",
 }
 _SCALARS = frozenset({"str", "bool", "int", "float"})
 
@@ -132,5 +119,5 @@ def _from_context(error: ErrorDetails) -> str:
         choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         return f"one of {choices}" if "," in choices else choices
     if error["type"] == "string_pattern_mismatch":
-        return _PATTERNS[str(context["pattern"])]
+        return PATTERNS[str(context["pattern"])]
     return error["msg"]

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from lakesmith.errors import Place, Problem
+from lakesmith.errors import Problem
 from lakesmith.project.definitions import Emit, SqlQuery, TableDefinition, TableName, Watermark
-from lakesmith.project.durations import seconds
 from lakesmith.quoting import literal, quoted
 
 if TYPE_CHECKING:
-    # What is asked of a table's windows when it is planned needs no models.
-    from lakesmith.project.models import EmitSettings, TableFile
-    from lakesmith.project.settings import Level
+    # Idle commands import this module, and no models.
+    from lakesmith.project.written import Level
 
 
-def emit_of(query: SqlQuery, own: Level[TableFile], problems: list[Problem]) -> Emit | None:
-    """What ``emit`` says, None where nothing or nothing right is said; what is wrong is added to ``problems``."""
-    settings = own.model.emit
-    if settings is None or settings == "live":
+def emit_of(query: SqlQuery, own: Level, problems: list[Problem]) -> Emit | None:
+    """Reads ``emit``; None where it is ``live``, or wrong, which is appended to ``problems``."""
+    from lakesmith.project.written import values_of
+
+    level = own.below("emit")
+    if level is None or level.model == "live":
         return None
-    found = len(problems)
-    problems += _wrong(settings, own)
-    if len(problems) > found:
-        return None
-    marks = [settings.watermark] if isinstance(settings.watermark, str) else settings.watermark
-    parts = (mark.rpartition(".") for mark in marks)
-    watermarks = tuple(Watermark(TableName.parse(table), column) for table, _, column in parts)
-    idle_after = seconds(settings.idle_after) if settings.idle_after else None
-    delay, max_ahead = seconds(settings.delay), seconds(settings.max_ahead)
-    return Emit(query, settings.closed, watermarks, delay, idle_after, max_ahead)
-
-
-def _wrong(settings: EmitSettings, own: Level[TableFile]) -> Iterator[Problem]:
-    for name in ("delay", "idle_after", "max_ahead"):
-        text, place = getattr(settings, name), own.document.place("emit", name)
-        try:
-            given = seconds(text) if text is not None else 1
-        except ValueError:
-            yield _no_duration(name, text, place)
-        else:
-            if name == "idle_after" and given <= 0:
-                yield Problem("LS105", "idle_after is no time", place, "more than 0 seconds", repr(text))
-
-
-def _no_duration(name: str, text: str, place: Place) -> Problem:
-    expected = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day"
-    return Problem("LS105", f"{name} is no duration", place, expected, repr(text))
+    wrong: list[Problem] = []
+    values = values_of(Emit, [level], wrong)
+    problems += wrong
+    return None if wrong else Emit(query, **values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from lakesmith.plan.maintenance import (
     small_files,
     specs_to_rewrite,
 )
-from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
+from lakesmith.project.definitions import Maintenance, Orphans, TableDefinition, TableName
 
 if TYPE_CHECKING:
     from conftest import Table
@@ -96,7 +96,7 @@ def test_each_task_is_found_by_what_was_measured() -> None:
     scattered = FileFacts(manifests=[ManifestFacts(0, False, 5000)] * limits.MANIFESTS_WORTH)
     assert needs(files=scattered) == {Task.MANIFESTS: "10 manifests"}
     assert needs(past=Past(20, 5)) == {Task.EXPIRE: "25 snapshots can leave, 5 of them of its sidecars"}
-    removing = Maintenance(remove_orphans=True)
+    removing = Maintenance(orphans=Orphans(remove=True))
     assert needs(settings=removing) == {Task.ORPHANS: "files of more than 3 days that no snapshot has"}
     assert set(needs(orphans=True)) == {Task.ORPHANS}
 

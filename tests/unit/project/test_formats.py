@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
-from lakesmith.project.models import FileOptions
+from lakesmith.project.written import options_model
 
 
 def test_every_format_has_a_line() -> None:
@@ -18,7 +18,7 @@ def test_no_ending_tells_two_formats() -> None:
 
 
 def test_options_of_formats_are_options_of_sources() -> None:
-    assert set(OF_SOME_FORMATS) <= set(FileOptions.model_fields)
+    assert set(OF_SOME_FORMATS) <= set(options_model().model_fields)
     assert all(set(settings.options) <= set(OF_SOME_FORMATS) for settings in FORMATS.values())
 
 

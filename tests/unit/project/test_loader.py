@@ -152,7 +152,7 @@ def test_a_keyed_copy_of_full_exports_has_a_query_that_finds_deletes() -> None:
     [
         ("{column: day, path: (x)}", "", "in a column, or in its path"),
         ("{format: yyyy}", "", "format is that of a time in the path"),
-        ("{path: 'a.csv'}", "", "does not tell a time"),
+        ("{path: 'a.csv'}", "", "does not match a time"),
         ("true, on_new_column: ignore}}\non_bad_row: quarantine #", "", "would count as deleted"),
         ("true", "latest_by: [at]\n", "full exports tell it"),
     ],

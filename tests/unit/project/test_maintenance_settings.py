@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lakesmith.project.definitions import FileOrder, Maintenance, Schedule, TableName
+from lakesmith.project.definitions import FileOrder, Maintenance, Orphans, Schedule, TableName
 from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
@@ -32,7 +32,7 @@ def maintenance(text: str, defaults: str = "", project: str = "") -> Maintenance
 
 
 def test_without_a_word_it_is_the_usual() -> None:
-    assert maintenance("") == Maintenance(target_file_size=134_217_728, orphans_older_than=3 * DAY)
+    assert maintenance("") == Maintenance(target_file_size=134_217_728, orphans=Orphans(3 * DAY))
 
 
 def test_every_setting() -> None:
@@ -46,8 +46,7 @@ def test_every_setting() -> None:
         ("city", "day"),
         30 * DAY,
         7,
-        4 * DAY,
-        remove_orphans=True,
+        orphans=Orphans(4 * DAY, True),
         schedule=Schedule(every=21600.0),
     )
 
@@ -58,9 +57,7 @@ def test_each_setting_is_that_of_the_nearest_file_that_has_it() -> None:
         "maintain: {retain_last: 5, older_than: 1 day, orphans: {older_than: 9 days}}\n",
         "defaults: {maintain: {older_than: 2 days, target_file_size: 1 GB, schedule: 0 3 * * *}}\n",
     )
-    assert found == Maintenance(
-        1_000_000_000, older_than=DAY, retain_last=3, orphans_older_than=9 * DAY, remove_orphans=True
-    )
+    assert found == Maintenance(1_000_000_000, older_than=DAY, retain_last=3, orphans=Orphans(9 * DAY, True))
 
 
 def test_the_columns_of_a_folder_do_not_concern_a_table_that_packs() -> None:
@@ -72,11 +69,11 @@ def test_the_columns_of_a_folder_do_not_concern_a_table_that_packs() -> None:
 @pytest.mark.parametrize(
     ("written", "line"),
     [
-        ("target_file_size: large", "LS105 tables/bronze/orders.yaml:2: maintain.target_file_size is not right"),
-        ("target_file_size: 3 B", "LS105 tables/bronze/orders.yaml:2: maintain.target_file_size is not right"),
-        ("older_than: soon", "LS105 tables/bronze/orders.yaml:2: maintain.older_than is not right"),
-        ("orphans: {older_than: 1 h}", "LS105 tables/bronze/orders.yaml:2: maintain.orphans.older_than is not right"),
-        ("strategy: sort", "LS105 tables/bronze/orders.yaml:2: maintain.strategy sort needs columns"),
+        ("target_file_size: large", "LS105 tables/bronze/orders.yaml:2: target_file_size is not a valid size"),
+        ("target_file_size: 3 B", "LS105 tables/bronze/orders.yaml:2: target_file_size is too small"),
+        ("older_than: soon", "LS105 tables/bronze/orders.yaml:2: older_than is not a valid duration"),
+        ("orphans: {older_than: 1 h}", "LS105 tables/bronze/orders.yaml:2: older_than is too small"),
+        ("strategy: sort", "LS105 tables/bronze/orders.yaml:2: the strategy sort needs columns"),
         ("schedule: at night", "LS105 tables/bronze/orders.yaml:2: schedule is no cron expression"),
         ("retain_first: 3", "LS103 tables/bronze/orders.yaml:2: unknown setting"),
     ],

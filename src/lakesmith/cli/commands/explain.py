@@ -30,6 +30,7 @@ from lakesmith.graph.graph import Node
 from lakesmith.graph.ties import ties_note
 from lakesmith.plan.format_version import what_it_costs
 from lakesmith.plan.steps import Strategy
+from lakesmith.project.declaring import value_of
 from lakesmith.project.definitions import PythonQuery, Source, SqlQuery, TableDefinition
 
 app = command_app()
@@ -202,16 +203,8 @@ def _value(table: TableDefinition, name: str) -> str:
             return _short(tuple(f"{name}: {at}" for name, at in table.query.arguments))
     if name.startswith("source."):
         _, source, option = name.split(".", 2)
-        return _short(next((_source_value(at, option) for at in table.sources if at.name == source), None))
-    return _short(getattr(table, name, None))
-
-
-def _source_value(source: Source, name: str) -> object:
-    for holder in (source, source.csv):
-        for field in (name, f"{name}_seconds"):
-            if hasattr(holder, field):
-                return getattr(holder, field)
-    return None
+        return _short(next((value_of(at, option) for at in table.sources if at.name == source), None))
+    return _short(value_of(table, name))
 
 
 def _short(value: object) -> str:

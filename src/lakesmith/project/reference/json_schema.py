@@ -1,4 +1,4 @@
-"""JSON Schemas of the project's files for editors, generated from the models.
+"""JSON Schemas of the project's files for editors, generated from the declared settings.
 
 ``python -m lakesmith.project.reference.json_schema`` writes them into the package's folder ``schemas/``.
 """
@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from lakesmith.project.models import DefaultsFile, ProjectFile, TableFile
+from lakesmith.project.definitions import TableDefinition
+from lakesmith.project.project_file import ProjectForm
+from lakesmith.project.written import defaults_model, model_of
 
 FOLDER: Final = Path(__file__).parents[2] / "schemas"
 MODELS: Final[dict[str, type[BaseModel]]] = {
-    "project.schema.json": ProjectFile,
-    "table.schema.json": TableFile,
-    "defaults.schema.json": DefaultsFile,
+    "project.schema.json": model_of(ProjectForm),
+    "table.schema.json": model_of(TableDefinition),
+    "defaults.schema.json": defaults_model(),
 }
 
 

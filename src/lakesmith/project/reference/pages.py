@@ -1,4 +1,4 @@
-"""The reference pages of the project's files, rendered as Markdown from the models.
+"""The reference pages of the project's files, rendered as Markdown from the declared settings.
 
 ``python -m lakesmith.project.reference.pages docs/reference`` writes them into that folder.
 """
@@ -17,34 +17,28 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from lakesmith.project.models import (
-    CatalogSettings,
-    ColumnSettings,
-    DefaultsFile,
-    EmitSettings,
-    EngineSettings,
-    ExternalSettings,
-    FileOptions,
-    FilesSettings,
-    HttpSettings,
-    KafkaSettings,
-    LookupSettings,
-    MaintainSettings,
-    OrphanSettings,
-    PostgresSettings,
-    ProjectFile,
-    ScheduleSettings,
-    SharedSettings,
-    TableFile,
-    TargetSettings,
+from lakesmith.project.declaring import all_settings
+from lakesmith.project.definitions import (
+    Column,
+    Emit,
+    ExternalTable,
+    HttpSource,
+    KafkaSource,
+    Lookup,
+    Maintenance,
+    Orphans,
+    PostgresSource,
+    Schedule,
+    Source,
+    TableDefinition,
 )
+from lakesmith.project.project_file import CatalogForm, EngineForm, ProjectForm, TargetForm
+from lakesmith.project.written import defaults_model, model_of, user_doc
 from lakesmith.quality import predicate
 from lakesmith.quality.model import ColumnLength, ColumnValues, IsComplete, Keyword, Operator
 from lakesmith.quality.rule_types import known_types, refusal
 
-_NOTE: Final = (
-    "<!-- generated from the models: python -m lakesmith.project.reference.pages docs/reference -->"
-)
+_NOTE: Final = "<!-- generated: python -m lakesmith.project.reference.pages docs/reference -->"
 _WORDS: Final = {str: "text", bool: "true or false", int: "number", float: "number"}
 _TABLE_EXAMPLE: Final = """```yaml
 # tables/bronze/orders.yaml
@@ -105,38 +99,33 @@ def pages() -> dict[str, str]:
 
 
 def _table_page() -> Iterator[str]:
-    yield from ("# A table's settings", "", _NOTE, "", _doc(TableFile), "", _TABLE_EXAMPLE, "")
-    shared = SharedSettings.model_fields
-    own = {name: field for name, field in TableFile.model_fields.items() if name not in shared}
-    yield from _section("What the table is", own)
-    yield from _section("How it is kept", shared)
+    yield from ("# A table's settings", "", _NOTE, "", user_doc(TableDefinition), "", _TABLE_EXAMPLE, "")
+    yield from section("What the table is", TableDefinition, shared=False)
+    yield from section("How it is kept", TableDefinition, shared=True)
     yield "These can be given to all tables of a folder in its `_defaults.yaml`; the nearest one wins.\n"
-    options = FileOptions.model_fields
-    where = {name: field for name, field in FilesSettings.model_fields.items() if name not in options}
-    yield from _section("source: files", {**where, **options})
-    yield from _section("source: http", HttpSettings.model_fields)
-    yield from _section("source: postgres", PostgresSettings.model_fields)
-    yield from _section("source: kafka", KafkaSettings.model_fields)
-    yield from _section("external", ExternalSettings.model_fields)
-    yield from _section("emit", EmitSettings.model_fields)
-    yield from _section("lookups", LookupSettings.model_fields)
-    yield from _section("columns: the long form", ColumnSettings.model_fields)
-    yield from _section("schedule: the long form", ScheduleSettings.model_fields)
-    yield from _section("maintain", MaintainSettings.model_fields)
-    yield from _section("maintain: orphans", OrphanSettings.model_fields)
+    yield from section("source: files", Source)
+    yield from section("source: http", HttpSource)
+    yield from section("source: postgres", PostgresSource)
+    yield from section("source: kafka", KafkaSource)
+    yield from section("external", ExternalTable)
+    yield from section("emit", Emit)
+    yield from section("lookups", Lookup)
+    yield from section("columns: the long form", Column)
+    yield from section("schedule: the long form", Schedule)
+    yield from section("maintain", Maintenance)
+    yield from section("maintain: orphans", Orphans)
 
 
 def _project_page() -> Iterator[str]:
-    yield from ("# lakesmith.yaml", "", _NOTE, "", _doc(ProjectFile), "", _PROJECT_EXAMPLE, "")
-    yield from _section("Settings", ProjectFile.model_fields)
-    yield from _section("targets", TargetSettings.model_fields)
-    yield from _section("engine", EngineSettings.model_fields)
-    yield from _section("catalog", CatalogSettings.model_fields)
-    yield f"{_doc(CatalogSettings)}\n"
-    own = {
-        name: f for name, f in DefaultsFile.model_fields.items() if name not in SharedSettings.model_fields
-    }
-    yield from ("## _defaults.yaml", "", _doc(DefaultsFile), "")
+    yield from ("# lakesmith.yaml", "", _NOTE, "", user_doc(ProjectForm), "", _PROJECT_EXAMPLE, "")
+    yield from section("Settings", ProjectForm)
+    yield from section("targets", TargetForm)
+    yield from section("engine", EngineForm)
+    yield from section("catalog", CatalogForm)
+    yield f"{user_doc(CatalogForm)}\n"
+    shared = {key for key, (_, each) in all_settings(TableDefinition).items() if each.shared}
+    own = {key: it for key, it in defaults_model().model_fields.items() if key not in shared}
+    yield from ("## _defaults.yaml", "", user_doc(defaults_model()), "")
     yield "It has the settings of a table's [How it is kept](table.md#how-it-is-kept), and:\n"
     yield from _rows(own)
 
@@ -173,9 +162,13 @@ def _sentence(text: str | None) -> str:
     return re.sub(r":class:`\w+`", "`IsComplete`", " ".join((text or "").split())).replace("``", "`")
 
 
-def _section(title: str, fields: dict[str, FieldInfo]) -> Iterator[str]:
+def section(title: str, kind: type, shared: bool | None = None) -> Iterator[str]:
+    """Yields the rows of a class's settings; ``shared``: those that ``_defaults.yaml`` may have, or may not."""
+    settings = all_settings(kind)
+    fields = {field.alias or name: field for name, field in model_of(kind).model_fields.items()}
+    chosen = [key for key, (_, each) in settings.items() if shared in (None, each.shared)]
     yield from (f"## {title}", "")
-    yield from _rows(fields)
+    yield from _rows({key: fields[key] for key in sorted(chosen, key=lambda key: settings[key][1].shared)})
 
 
 def _rows(fields: dict[str, FieldInfo]) -> Iterator[str]:
@@ -211,10 +204,6 @@ def _words(kind: Any) -> Iterator[str]:
 def _either(kinds: Iterable[Any]) -> Iterator[str]:
     for kind in kinds:
         yield from _words(kind)
-
-
-def _doc(model: type[BaseModel]) -> str:
-    return " ".join((model.__doc__ or "").split())
 
 
 def main(folder: str) -> None:

@@ -196,7 +196,7 @@ class _Work:
 
     def _find_and_remove(self) -> list[str]:
         """Of the table and its sidecars."""
-        lake, age, found = self._maintainer.lake, self._settings.orphans_older_than, list[str]()
+        lake, age, found = self._maintainer.lake, self._settings.orphans.older_than, list[str]()
         for each in family(self._name):
             here = find_orphans(self._spark, lake, each, age)
             if self.removes and here:

@@ -1,0 +1,232 @@
+"""The declaration of a setting: one call of ``setting`` where the field that it fills is defined.
+
+Validation and the JSON Schemas (``written``), the reference pages (``reference``), ``explain`` and the fingerprint of a table all
+follow from it. This module imports no pydantic, because idle commands import the definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from lakesmith.project.units import seconds, size_in_bytes
+
+Read = Callable[[Any], Any]
+Comparison = Literal["value", "sql", "names", "own"]
+_KEY: Final = "setting"
+
+
+class WrongValue(ValueError):
+    """A value that a setting does not accept.
+
+    ``str()`` gives what is wrong, where ``{}`` stands for the setting's name. ``key``: the setting inside it that is wrong.
+    """
+
+    def __init__(
+        self, what: str, expected: str, found: str | None = None, hint: str | None = None, key: str = ""
+    ) -> None:
+        super().__init__(what)
+        self.expected, self.found, self.hint, self.key = expected, found, hint, key
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How a setting decides the rows of a table, and so belongs to the fingerprint.
+
+    ``words``: what a message calls it. ``compared``: as it is (``value``), as SQL without its formatting (``sql``), as column names
+    in any order and case (``names``), or in a way of its own (``own``). ``always``: it is in the fingerprint with its default, too.
+    """
+
+    words: str
+    compared: Comparison = "value"
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is declared of a setting.
+
+    ``doc``: what the reference says, in Markdown. ``key``: its name in the file. ``form``: the type of the written value, where it
+    differs from that of the field. ``read``: from the written value to the field's; it may raise WrongValue. ``usual``: the written
+    default of a setting that cannot be null. ``shared``: ``_defaults.yaml`` may have it, too. ``limits``: constraints of the
+    written value, by pydantic's names.
+    """
+
+    doc: str
+    key: str
+    form: Any
+    read: Read | None
+    usual: Any
+    shared: bool
+    rows: Rows | None
+    limits: Mapping[str, Any]
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Constraints of a written value inside another one, by pydantic's names."""
+
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that can be written in several forms: ``pick`` returns the name of the form of a value."""
+
+    forms: Mapping[str, Any]
+    pick: Callable[[Any], str]
+
+
+def setting(
+    *default_and_doc: Any,
+    key: str = "",
+    form: Any = None,
+    read: Read | None = None,
+    usual: Any = None,
+    shared: bool = False,
+    derived: bool = False,
+    rows: Rows | None = None,
+    **limits: Any,
+) -> Any:
+    """Declares a field of a frozen dataclass as a setting: ``setting(default, doc)``, or ``setting(doc)`` for a required one.
+
+    With ``usual``, the default is what is read from it. ``derived``: a file may leave out a field that has no default, because the
+    reader finds its value elsewhere. See Setting for the other arguments.
+    """
+    *given, doc = default_and_doc
+    default = given[0] if given else MISSING
+    if usual is not None:
+        default = read(usual) if read else usual
+    required = default is MISSING and not shared and not derived
+    declared = Setting(doc, key, form, read, usual, shared, rows, limits, required)
+    metadata = {_KEY: declared}
+    is_mapping = isinstance(default, dict)
+    found: Any = (
+        field(default_factory=dict, metadata=metadata)
+        if is_mapping
+        else field(default=default, metadata=metadata)
+    )
+    return found
+
+
+def given() -> Any:
+    """Declares a required field that is not a setting, after fields that are."""
+    found: Any = field()
+    return found
+
+
+def settings_of(kind: type) -> Mapping[str, Setting]:
+    """Returns the settings that a class declares, by the names of its fields; of a kind of source, its own alone."""
+    if kind not in _known:
+        inherits = getattr(kind, "inherits_settings", True)
+        own = kind.__dict__["__annotations__"]  # noqa: RUF063 - inspect is slow to import
+        _known[kind] = {
+            each.name: replace(declared, key=declared.key or each.name)
+            for each in fields(kind)
+            if (inherits or each.name in own) and (declared := each.metadata.get(_KEY)) is not None
+        }
+    return _known[kind]
+
+
+_known: dict[type, dict[str, Setting]] = {}
+
+
+def all_settings(kind: type) -> dict[str, tuple[type, Setting]]:
+    """Returns the settings of a mapping by key, each with its class: those of ``kind`` and of the parts written with it."""
+    parts = getattr(kind, "parts", ()) if getattr(kind, "inherits_settings", True) else ()
+    found = {declared.key: (kind, declared) for declared in settings_of(kind).values()}
+    return found | {each.key: (part, each) for part in parts for each in settings_of(part).values()}
+
+
+def value_of(definition: Any, key: str) -> Any:
+    """Returns the value of a setting in a definition, or in a part of it; None for an unknown one."""
+    parts = (getattr(definition, each.name) for each in fields(definition))
+    for holder in (definition, *(part for part in parts if is_dataclass(part))):
+        for name, declared in settings_of(type(holder)).items():
+            if declared.key == key:
+                return getattr(holder, name)
+    return None
+
+
+def limited(kind: Any, **limits: Any) -> Any:
+    """The type with constraints, for a part of a written value."""
+    return Annotated[kind, Limits(limits)]
+
+
+def mapping(key: Any, value: Any) -> Any:
+    """A mapping whose keys and values are of these forms."""
+    return dict[key, value]
+
+
+def short_or_long(short: Any, long: Any) -> Choice:
+    """A single value, or a mapping of settings."""
+    return Choice(
+        {"short form": short, "long form": long},
+        lambda value: "long form" if isinstance(value, Mapping) else "short form",
+    )
+
+
+def duration(
+    least: float = 0.0,
+    expected: str = "a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day",
+    within: str | None = None,
+) -> Read:
+    """Reads a duration such as ``5 minutes`` as seconds, at least ``least``.
+
+    ``expected``: what a message asks for; ``within``: the same, of a duration that is too short.
+    """
+    return partial(_amount, seconds, "duration", (least, float("inf")), (expected, within or expected))
+
+
+def size(
+    least: int = 1,
+    most: float = float("inf"),
+    expected: str = "a number and a unit: 500 KB, 64 MiB, 1 GB",
+    within: str | None = None,
+) -> Read:
+    """Reads a size such as ``64 MiB`` as bytes, from ``least`` to ``most``. See ``duration`` for the texts."""
+    return partial(_amount, size_in_bytes, "size", (least, most), (expected, within or expected))
+
+
+def _amount(
+    parse: Callable[[str], float],
+    what: str,
+    limits: tuple[float, float],
+    expected: tuple[str, str],
+    text: str,
+) -> float:
+    try:
+        found = parse(text)
+    except ValueError:
+        raise WrongValue(f"{{}} is not a valid {what}", expected[0]) from None
+    if not limits[0] <= found <= limits[1]:
+        raise WrongValue(f"{{}} is too {'small' if found < limits[0] else 'large'}", expected[1])
+    return found
+
+
+COLUMN_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$"
+NAME_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
+"""The pattern of names of layers, tables, sources, targets and projects: it is valid in every supported catalog."""
+PATH_PATTERN: Final = r"^(/[A-Za-z0-9_.-]+)+$"
+REFERENCE_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
+VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+PATTERNS: Final[Mapping[str, str]] = {
+    NAME_PATTERN: "lower-case letters, digits and _, a letter first",
+    VARIABLE_PATTERN: "letters, digits and _, a letter first",
+    REFERENCE_PATTERN: "a table, layer.name",
+    COLUMN_PATTERN: "a column of a table, layer.name.column",
+    PATH_PATTERN: "a path of letters, digits, _, . and -, such as /sales",
+}
+"""Each pattern of a written text, in words."""
+
+Scalar = str | bool | int | float
+ColumnName: Final = limited(str, min_length=1)
+ColumnNames: Final = list[ColumnName]  # type: ignore[valid-type]
+ColumnOfTable: Final = limited(str, pattern=COLUMN_PATTERN)
+Name: Final = limited(str, pattern=NAME_PATTERN)
+TableReference: Final = limited(str, pattern=REFERENCE_PATTERN)
+VariableName: Final = limited(str, pattern=VARIABLE_PATTERN)

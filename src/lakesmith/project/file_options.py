@@ -1,0 +1,260 @@
+"""What a source declares of its files: how they are read, and what happens to those that do not fit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from lakesmith.project.declaring import ColumnName, WrongValue, setting
+from lakesmith.project.formats import usual_name, wrong_pattern
+from lakesmith.project.schedules import zone_key
+
+OBJECT_SCHEME: Final = "s3://"
+"""The scheme of a source whose files are objects in S3."""
+
+
+class OnNewColumn(StrEnum):
+    """What to do with a column that a file has and the table does not."""
+
+    EVOLVE = "evolve"
+    IGNORE = "ignore"
+    FAIL = "fail"
+
+
+class OnChangedFile(StrEnum):
+    """What to do with a file that was taken and has been changed since."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    REPLACE = "replace"
+
+
+class OnBadFile(StrEnum):
+    """What to do with a file that cannot be read as a whole."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class OnErase(StrEnum):
+    """What becomes of landing files that hold rows of people who are erased."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
+    REWRITE = "rewrite"
+
+
+class OnInexact(StrEnum):
+    """What to do with a value of more digits than its column's type holds."""
+
+    QUARANTINE = "quarantine"
+    ROUND = "round"
+
+
+class OnTypeChange(StrEnum):
+    """What to do with a value that is not of its column's type."""
+
+    WIDEN = "widen"
+    FAIL = "fail"
+    QUARANTINE = "quarantine"
+
+
+def is_object(path: str) -> bool:
+    """Whether a path is that of an object in S3, or of several."""
+    return path.startswith(OBJECT_SCHEME)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """How objects in S3 are reached. What is None is what the environment says (``AWS_REGION``, a profile, a role).
+
+    ``endpoint``: the address of a server that is not Amazon's. ``key_id``, ``secret``, ``token``: credentials.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    key_id: str | None = None
+    secret: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
+def _delimiter(text: str) -> str:
+    return "\t" if text == "\\t" else text
+
+
+def _date_pattern(text: str) -> str:
+    if (fault := wrong_pattern(text)) is not None:
+        expected = "a pattern as Spark has them, such as dd.MM.yyyy HH:mm:ss"
+        raise WrongValue("{} is not a valid pattern", expected, f"{text!r}, in which {fault}")
+    return text
+
+
+def _zone(name: str) -> str:
+    zone_key(name)
+    return name
+
+
+def _part(text: str) -> float:
+    return int(text.rstrip("% ")) / 100
+
+
+def _one_group(pattern: str) -> str:
+    try:
+        if re.compile(pattern).groups == 1:
+            return pattern
+    except re.error:
+        pass
+    expected = "a regular expression with one group, such as _(\\d{8})\\.csv$"
+    raise WrongValue("{} does not match a time", expected, pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """Options of text formats. ``time_zone`` and the patterns are those of values in files of several formats."""
+
+    header: bool = setting(
+        True,
+        "CSV and TSV: whether the first line of each file names the columns. Columns are then matched by"
+        " name, never by position; without it they are taken by position, and `columns` is needed. Default:"
+        " true.",
+        shared=True,
+    )
+    delimiter: str = setting(
+        ",",
+        "CSV: what stands between two values. Default: a comma, and a tab for `tsv`.",
+        shared=True,
+        read=_delimiter,
+        min_length=1,
+    )
+    quote: str = setting(
+        '"',
+        'CSV and TSV: the character around values that contain the delimiter. Default: `"`. An empty text:'
+        " there are no quotes.",
+        shared=True,
+        max_length=1,
+    )
+    escape: str = setting(
+        '"',
+        'CSV and TSV: the character that makes a quote inside quotes part of the value. Default: `"` (quotes'
+        " are doubled).",
+        shared=True,
+        max_length=1,
+    )
+    encoding: str = setting(
+        "UTF-8",
+        "CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`.",
+        shared=True,
+        read=usual_name,
+    )
+    null_value: str | None = setting(
+        None,
+        "CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`.",
+        shared=True,
+    )
+    multiline: bool = setting(
+        False,
+        "CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all"
+        " files as a stream of values. Default: the beginning of each file decides.",
+        shared=True,
+    )
+    skip_lines: int = setting(
+        0,
+        "CSV and TSV: how many lines at the beginning of each file are left out, such as a title or `sep=;`."
+        " The header is the next line that is not blank. Default: 0.",
+        shared=True,
+        ge=0,
+        le=1000,
+    )
+    skip_last: int = setting(
+        0,
+        "CSV and TSV: how many rows at the end of each file are left out, such as totals. Default: 0.",
+        shared=True,
+        ge=0,
+        le=1000,
+    )
+    comment: str = setting(
+        "",
+        "CSV and TSV: the character with which lines begin that are no rows, such as `#`. Default: none.",
+        shared=True,
+        min_length=1,
+        max_length=1,
+    )
+    decimal: Literal[".", ","] = setting(
+        ".",
+        "CSV and TSV: what stands before the fraction of a number. With `,` a point or a space may stand"
+        " between groups of three digits: `1.234,50`. Default: `.`, and no groups.",
+        shared=True,
+    )
+    timestamp_format: str | None = setting(
+        None,
+        "CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`.",
+        shared=True,
+        read=_date_pattern,
+    )
+    date_format: str | None = setting(
+        None,
+        "CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`.",
+        shared=True,
+        read=_date_pattern,
+    )
+    time_zone: str | None = setting(
+        None,
+        "The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local"
+        " times that it never had, or had twice, are inexact. Default: `UTC`.",
+        shared=True,
+        read=_zone,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FullExport:
+    """Where a full export says of what time it is: see [full exports](../full-exports.md).
+
+    Each file is the whole table. ``path``: its group is the time, with the pattern ``format`` (None: ISO 8601). Without ``column``
+    and ``path``, the time is that of arrival. ``max_deletes``: the part of the keys (1: all) that a batch may delete without approval.
+    """
+
+    column: str | None = setting(
+        None,
+        "A column of the files that tells it, the same in all rows of an export.",
+        form=ColumnName,
+    )
+    path: str | None = setting(
+        None,
+        "A regular expression with one group, which tells it in the file's path, such as `_(\\d{8})\\.csv$`.",
+        read=_one_group,
+        min_length=1,
+    )
+    format: str | None = setting(
+        None,
+        "With `path`: Spark's pattern of the group, such as `yyyyMMdd`. Default: ISO 8601.",
+        min_length=1,
+    )
+    max_deletes: float = setting(
+        "The part of the keys that a batch may delete; above it the table waits for `lakesmith run --approve"
+        " TABLE` (LS524). Default: `50%`.",
+        usual="50%",
+        form=str,
+        read=_part,
+        pattern=r"^(100|\d{1,2}) ?%$",
+    )
+
+    def __str__(self) -> str:
+        by = (
+            f"by {self.column}" if self.column else f"by the path: {self.path}" if self.path else "by arrival"
+        )
+        return f"{by}, at most {self.max_deletes:.0%} deleted"
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether exports tell their time."""
+        return self.column is not None or self.path is not None
+
+
+def export_of(given: Any) -> FullExport | None:
+    """Reads ``snapshot`` of a source; None: its files are not full exports."""
+    from lakesmith.project.written import meant
+
+    return FullExport() if given is True else meant(FullExport, given) if given else None

@@ -1,0 +1,467 @@
+"""The four types of sources: files, events over HTTP, tables in PostgreSQL and topics in Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from lakesmith import limits
+from lakesmith.errors import Place
+from lakesmith.project.declaring import (
+    PATH_PATTERN,
+    VARIABLE_PATTERN,
+    Choice,
+    ColumnNames,
+    Name,
+    WrongValue,
+    duration,
+    given,
+    mapping,
+    setting,
+    settings_of,
+    size,
+)
+from lakesmith.project.file_options import (
+    CsvOptions,
+    FullExport,
+    ObjectStore,
+    OnBadFile,
+    OnChangedFile,
+    OnErase,
+    OnInexact,
+    OnNewColumn,
+    OnTypeChange,
+    export_of,
+    is_object,
+)
+from lakesmith.project.formats import FileFormat
+
+KAFKA_PATH: Final = "kafka:"
+"""The beginning of the path of a topic's slices, which stand for files."""
+
+USUAL_MAX_WAITING: Final = 1024**3
+USUAL_MAX_REQUEST: Final = 1024**2
+"""Default sizes in bytes, of events that wait for a run and of one request."""
+
+_LARGEST_REQUEST: Final = 16 * 1024**2
+"""A request is held in memory as a whole, and so are those that wait for the disk."""
+
+
+def _folder(path: str) -> str:
+    if set("*?") & set(path):
+        hint = "put what the names of the files have in common under pattern:"
+        raise WrongValue("{} has a wild card", "a folder", hint=hint)
+    return path
+
+
+def _file_name(pattern: str) -> str:
+    if "/" in pattern:
+        hint = "put the folder under path:; the folders below it are searched as well"
+        raise WrongValue("{} has a folder", "a file name", hint=hint)
+    return pattern
+
+
+def _first_name(name: str) -> str:
+    if name.startswith("/") or set("*?") & set(name):
+        hint = "write how the first names that count begin, without `path` before them"
+        raise WrongValue("{} is not a name below path", "a name below path, such as dt=2026-11-01", hint=hint)
+    return name
+
+
+def _numbers(given: list[int]) -> tuple[int, ...]:
+    if any(not 0 <= number < 2**31 for number in given):
+        raise WrongValue("{} has a number that no schema has", "whole numbers from 0")
+    return tuple(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files in a folder; each file is taken exactly once.
+
+    The base of the four types of sources, which answer the questions that differ from one to the next. ``path`` is as written:
+    relative to the project's folder, absolute, or a URI. ``store``: how objects in S3 are reached.
+    """
+
+    name: str
+    path: str = setting(
+        "The folder, relative to the project's folder; an absolute path or a URI such as"
+        " `s3://bucket/orders/` is possible. Folders below it are searched as well.",
+        read=_folder,
+        min_length=1,
+    )
+    format: FileFormat = setting(
+        "Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line,"
+        " or objects over several lines, glued together or in an array. Files that end in `.gz` are"
+        " unpacked. If left out: what the ending of `pattern` or `path` says.",
+        shared=True,
+    )
+    place: Place = given()
+    pattern: str = setting(
+        "*",
+        "Which file names are meant, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end"
+        " in `.tmp` are never taken.",
+        read=_file_name,
+        min_length=1,
+    )
+    csv: CsvOptions = CsvOptions()
+    min_age_seconds: float = setting(
+        0.0,
+        "How old a file must be before it is taken, such as `5 minutes`: for files that are still being"
+        " written. Default: none, a file is taken as soon as it is seen.",
+        key="min_age",
+        form=str,
+        shared=True,
+        read=duration(),
+    )
+    on_new_column: OnNewColumn = setting(
+        OnNewColumn.FAIL,
+        "What happens when a file has a column the table does not have: `evolve` adds it to the table,"
+        " `ignore` leaves it out and says so, `fail` stops the run. Default: `fail` when the table declares"
+        " its columns, `evolve` when they are inferred.",
+        shared=True,
+    )
+    on_changed_file: OnChangedFile = setting(
+        OnChangedFile.FAIL,
+        "What happens when a file that was taken has been changed since: `fail` stops the run, `ignore`"
+        " keeps the rows that were taken, `replace` takes the new content in place of the old. Default:"
+        " `fail`.",
+        shared=True,
+    )
+    on_bad_file: OnBadFile = setting(
+        OnBadFile.FAIL,
+        "What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to"
+        " read it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and"
+        " tries the file again once it has changed. Default: `fail`.",
+        shared=True,
+    )
+    on_erase: OnErase | None = setting(
+        None,
+        "What becomes of files that hold rows of people whom `lakesmith erase` erases: `rewrite` takes their"
+        " records out (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other"
+        " rows are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase`"
+        " asks for a choice.",
+        shared=True,
+    )
+    on_inexact: OnInexact = setting(
+        OnInexact.QUARANTINE,
+        "What happens to a value of more digits than its column's type holds, such as `1.239` in a"
+        " `decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts"
+        " it. Default: `quarantine`.",
+        shared=True,
+    )
+    on_type_change: OnTypeChange = setting(
+        OnTypeChange.QUARANTINE,
+        "What happens when values are not of a column's type: `widen` widens a type that was inferred, where"
+        " Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside;"
+        " `fail` stops the batch; `quarantine` sets the rows aside. Declared types are never widened."
+        " Default: `quarantine` when the table declares its columns, `widen` when they are inferred.",
+        shared=True,
+    )
+    store: ObjectStore | None = None
+    since: str | None = setting(
+        None,
+        "Where the names below `path` begin that count, such as `dt=2026-11-01`: files whose names, with the"
+        " folders in them, come before it in the order of their characters are never looked at, and no"
+        " folder or page of S3 with such files alone is listed. `lakesmith files` tells of those that are"
+        " there. Default: all count.",
+        read=_first_name,
+        min_length=1,
+    )
+    snapshot: FullExport | None = setting(
+        None,
+        "Whether each file is the whole table (a full export). A table with a `key` and `from:` this one"
+        " then deletes the keys that an export does not have any more: see [full"
+        " exports](../full-exports.md). `true`: exports count in the order in which they arrive; or what"
+        " tells their time. Default: false.",
+        form=bool | FullExport,
+        read=export_of,
+    )
+
+    parts: ClassVar[tuple[type, ...]] = (CsvOptions,)
+    kind: ClassVar[str] = "files"
+    """What a person calls it."""
+    has_files: ClassVar[bool] = True
+    """Whether its rows come in files, and not in slices of a topic."""
+    is_written_here: ClassVar[bool] = False
+    """Whether lakesmith itself writes the files."""
+    has_foreign_files: ClassVar[bool] = False
+    """Whether the files are written by other programs, as they like."""
+    has_events: ClassVar[bool] = False
+    """Whether its records were acknowledged one by one, so that none of them may stop a batch."""
+    fills_absent: ClassVar[bool] = True
+    """Whether a field that a record lacks has its column's default."""
+    bytes_per_unit: ClassVar[int] = 1
+    """Bytes, about, of each unit in which sizes of its files are given."""
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether the files are objects in S3."""
+        return is_object(self.path)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether only the rows with new values in a growing column are read."""
+        return False
+
+    @property
+    def origin(self) -> str:
+        """Where the rows come from, for people."""
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.path}{'' if self.path.endswith('/') else '/'}{self.pattern}{since}"
+
+    @property
+    def record_format(self) -> str:
+        """How records are written, for people."""
+        return self.format.value
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource(Source):
+    """Files in a folder or below a prefix of S3."""
+
+    has_foreign_files: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSource(Source):
+    """Events that are posted over HTTP to `lakesmith up`; each is taken exactly once.
+
+    ``url_path``: the path they are posted to. ``tokens``: environment variables with the accepted bearer tokens; empty: none is needed.
+    ``takes_bad``: invalid events are accepted and go to quarantine, else their request is refused. ``event_id``: the columns that
+    identify an event; empty: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
+    """
+
+    url_path: str = setting(
+        "The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a"
+        " line.",
+        key="path",
+        pattern=PATH_PATTERN,
+    )
+    tokens: tuple[str, ...] = setting(
+        (),
+        "Names of environment variables. A request has to bring the value of one of them as its bearer"
+        " token; several are allowed, so that one can take the place of another. Default: no token is"
+        " needed.",
+        min_length=1,
+    )
+    event_id: tuple[str, ...] = setting(
+        (),
+        "Columns that tell an event from all others; no event may come without them. One whose values came"
+        " within the last day is a duplicate: it is counted and not taken again. Default: events are told"
+        " apart by the `Idempotency-Key` of their request alone.",
+        min_length=1,
+    )
+    max_rate: int | None = setting(
+        None,
+        "Events a second that are taken; what comes above it is answered 429. Default: as many as can be"
+        " written.",
+        ge=1,
+    )
+    max_waiting: int = setting(
+        USUAL_MAX_WAITING,
+        "How many bytes of events may wait for a run, such as `500 MB`; what comes above it is answered 503."
+        " Default: `1 GiB`.",
+        form=str,
+        read=size(1),
+    )
+    max_request: int = setting(
+        USUAL_MAX_REQUEST,
+        "The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1"
+        " MiB`.",
+        form=str,
+        read=size(1000, _LARGEST_REQUEST, within="from 1 KB to 16 MiB"),
+    )
+
+    takes_bad: bool = False
+
+    inherits_settings: ClassVar[bool] = False
+    kind: ClassVar[str] = "events"
+    is_written_here: ClassVar[bool] = True
+    has_events: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSource(Source):
+    """A table in PostgreSQL, of which each change is a row: see [lookups](../lookups.md).
+
+    ``connection``: the environment variable with its URL. ``key``: the columns that identify a row. It is read again when
+    ``refresh_seconds`` have passed: the whole table, so that deleted rows are noticed; or, with ``growing``, the rows whose value in
+    that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
+    """
+
+    connection: str = setting(
+        "The name of the environment variable with the connection: a URL such as"
+        " `postgresql://user:password@host/db`. Its value is never shown.",
+        pattern=VARIABLE_PATTERN,
+    )
+    table: str = setting(
+        "The table or view there, such as `public.products`.",
+        pattern=r"^[^.]+(\.[^.]+)?$",
+    )
+    key: tuple[str, ...] = setting(
+        "The columns that tell its rows apart.",
+        form=ColumnNames,
+        min_length=1,
+    )
+    refresh_seconds: float = setting(
+        "How old what was read may be before a run reads it again, such as `10 seconds`. Default: `1"
+        " minute`.",
+        key="refresh",
+        usual="1 minute",
+        form=str,
+        read=duration(),
+    )
+    growing: str | None = setting(
+        None,
+        "A column whose value grows with each change of a row, such as `updated_at`: only new values are"
+        " read. Rows that are deleted there are then not noticed. Default: the whole table is read and"
+        " compared.",
+        min_length=1,
+    )
+    overlap: str | None = setting(
+        None,
+        "With `growing`: how far below its greatest value is read again, for changes that were committed"
+        " late: an interval such as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for"
+        " numbers.",
+        form=int | float | str,
+        read=str,
+    )
+
+    columns: tuple[str, ...] = given()
+    binary: tuple[str, ...] = ()
+
+    inherits_settings: ClassVar[bool] = False
+    kind: ClassVar[str] = "table"
+    is_written_here: ClassVar[bool] = True
+    fills_absent: ClassVar[bool] = False
+
+    @property
+    def is_growing(self) -> bool:
+        return self.growing is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSource(Source):
+    """A topic in Kafka, of which each record is a row: see [Kafka](../kafka.md).
+
+    ``connection``: the environment variable that says how its brokers are reached. ``avro_schema``: the schema of its values, as JSON;
+    None: they are JSON objects. ``schema_ids``: the registry's numbers of their schema, one of which stands before each value;
+    empty: values in Avro have none, those of JSON may have any. ``json_keys``: a tombstone's columns are those of its key.
+    ``from_end``: the first batch leaves out the records that are there. ``skips_gone`` and ``restarts``: whether a run goes on when
+    records are gone, or when the topic was deleted and created again.
+    """
+
+    connection: str = setting(
+        "The name of the environment variable that says how the brokers are reached: `host:9092,host2:9092`,"
+        " or properties, one `name=value` a line or a JSON object, such as `bootstrap.servers`,"
+        " `security.protocol` and `sasl.password`. Its value is never shown.",
+        pattern=VARIABLE_PATTERN,
+    )
+    topic: str = setting(
+        "The topic's name.",
+        pattern=r"^[A-Za-z0-9._-]{1,249}$",
+    )
+    values: Literal["json", "avro"] = setting(
+        "What a record's value is: a `json` object, or a record in `avro` of the table's `avro_schema`."
+        " Default: `json`.",
+        usual="json",
+    )
+    schema_ids: tuple[int, ...] = setting(
+        (),
+        "Values begin with the number that a schema registry gave to their schema (a zero byte and four"
+        " more), and these are the numbers that are taken: with `avro`, those of the table's `avro_schema`."
+        " Values of another number are bad rows. Default: values in Avro are bare; of JSON, such a number is"
+        " left out, whatever it is.",
+        read=_numbers,
+        min_length=1,
+    )
+    json_keys: bool = setting(
+        "What a record's key is. All keys are in `_key` as text; of a tombstone, the fields of a `json`"
+        " object are put into the table's columns. Default: `text`.",
+        key="keys",
+        usual="text",
+        form=Literal["text", "json"],
+        read="json".__eq__,
+    )
+    from_end: bool = setting(
+        "Where the first batch begins: at the `earliest` record that is there, or after the `latest`."
+        " Default: `earliest`.",
+        key="start",
+        usual="earliest",
+        form=Literal["earliest", "latest"],
+        read="latest".__eq__,
+    )
+    skips_gone: bool = setting(
+        "What to do when records that were not taken yet are gone from the topic: stop, or go on with what"
+        " is there, and say what is missing. Default: `fail`.",
+        key="on_gone",
+        usual="fail",
+        form=Literal["fail", "skip"],
+        read="skip".__eq__,
+    )
+    restarts: bool = setting(
+        "What to do when the topic was deleted and made again: stop, or take the new one from its beginning,"
+        " besides the rows that are there. Default: `fail`.",
+        key="on_recreated",
+        usual="fail",
+        form=Literal["fail", "restart"],
+        read="restart".__eq__,
+    )
+    on_new_column: OnNewColumn = setting(
+        "What to do with fields that are no columns: stop, leave them out, or add columns for them. Default:"
+        " `fail`.",
+        usual=OnNewColumn.FAIL,
+    )
+
+    avro_schema: str | None = None
+
+    inherits_settings: ClassVar[bool] = False
+    kind: ClassVar[str] = "topic"
+    has_files: ClassVar[bool] = False
+    fills_absent: ClassVar[bool] = False
+    bytes_per_unit: ClassVar[int] = limits.RECORD_BYTES
+
+    @property
+    def origin(self) -> str:
+        return f"topic {self.topic}"
+
+    @property
+    def record_format(self) -> str:
+        return "avro" if self.avro_schema else "json"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceForm:
+    """Where rows enter the lake: files, events, or a table in PostgreSQL."""
+
+    files: Source | None = setting(
+        None,
+        "Files in a folder.",
+    )
+    http: HttpSource | None = setting(
+        None,
+        "Events that are posted over HTTP.",
+    )
+    postgres: PostgresSource | None = setting(
+        None,
+        "A table in PostgreSQL.",
+    )
+    kafka: KafkaSource | None = setting(
+        None,
+        "A topic in Kafka.",
+    )
+
+
+def _form_of_source(value: Any) -> str:
+    named = isinstance(value, Mapping) and any(
+        isinstance(item, Mapping) and settings_of(SourceForm).keys() & item.keys() for item in value.values()
+    )
+    return "named sources" if named else "one source"
+
+
+SOURCE_FORMS: Final = Choice(
+    {"one source": SourceForm, "named sources": mapping(Name, SourceForm)},
+    _form_of_source,
+)
+"""``source:`` of a table: one source, or several by their names."""

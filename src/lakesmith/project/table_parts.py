@@ -1,0 +1,435 @@
+"""The parts of a table's definition: its columns, its query, its windows, its maintenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from lakesmith.errors import Place
+from lakesmith.project.declaring import (
+    Choice,
+    ColumnName,
+    ColumnNames,
+    ColumnOfTable,
+    Rows,
+    TableReference,
+    WrongValue,
+    duration,
+    given,
+    limited,
+    setting,
+    size,
+)
+from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
+
+ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
+"""The columns lakesmith adds to the rows of a sourced table."""
+
+_TAKEN_COLUMNS: Final = frozenset(
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_partition",
+        "_spec_id",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_reasons",
+        "_raw",
+        "_raw_columns",
+        "_raw_types",
+    }
+)
+"""Iceberg's metadata columns (its spec: reserved field ids), which it refuses in a table; and what a batch adds to its rows
+to judge them by."""
+
+VALID_FROM: Final = "valid_from"
+VALID_TO: Final = "valid_to"
+IS_CURRENT: Final = "is_current"
+
+VALIDITY_COLUMNS: Final = (VALID_FROM, VALID_TO, IS_CURRENT)
+"""The columns a table that keeps versions has besides those of its query: from when, until when, and whether still."""
+
+_OWN_PREFIX: Final = "_lakesmith_"
+
+
+def is_taken(column: str) -> bool:
+    """Whether no table can have a column of this name, in any case: Iceberg or lakesmith itself uses it."""
+    folded = column.lower()
+    return folded in _TAKEN_COLUMNS or folded.startswith(_OWN_PREFIX)
+
+
+class OnBadRow(StrEnum):
+    """What a row that breaks a rule or does not parse does to its batch."""
+
+    QUARANTINE = "quarantine"
+    FAIL = "fail"
+
+
+class History(StrEnum):
+    """How many versions of a key a table keeps."""
+
+    TYPE1 = "type1"
+    TYPE2 = "type2"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """A table's logical name: ``layer.name``, e.g. ``bronze.orders``."""
+
+    layer: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.layer}.{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """``layer.name`` -> TableName. Raises ValueError when there are not exactly two parts."""
+        layer, dot, name = text.partition(".")
+        if not dot or not layer or not name or "." in name:
+            raise ValueError(f"not a table name of the form layer.name: {text!r}")
+        return cls(layer, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column in its long form.
+
+    ``name``: its key. ``type`` is a Spark SQL type in lower case, None where the query gives it. An Avro schema also gives
+    ``aliases``, more earlier names; ``default``, SQL of the value where a file or record lacks the field; and ``symbols`` of an
+    enum that has a default, which is the first of them and replaces unknown texts.
+    """
+
+    name: str
+    type: str | None = setting(
+        None,
+        "The column's Spark SQL type, such as `bigint`, `decimal(10,2)` or `array<string>`. A derived table"
+        " may leave it to the query.",
+    )
+    doc: str | None = setting(
+        None,
+        "What the column means; written into the Iceberg table.",
+    )
+    required: bool = setting(
+        "Whether a row without a value here is a bad row (see `on_bad_row`).",
+        usual=False,
+    )
+    place: Place | None = None
+    renamed_from: str | None = setting(
+        None,
+        "What the column was called before. The table's column is renamed with its next batch, in metadata"
+        " alone, and keeps its values and its past. Files may go on calling it by either name.",
+        min_length=1,
+    )
+    aliases: tuple[str, ...] = ()
+    default: str | None = None
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """The names that it had, or may have in files."""
+        return (*((self.renamed_from,) if self.renamed_from else ()), *self.aliases)
+
+
+TOMBSTONE: Final = "_tombstone"
+KAFKA_COLUMNS: Final = (
+    ("_key", "string"),
+    ("_headers", "array<struct<name:string,value:string>>"),
+    (TOMBSTONE, "boolean"),
+)
+"""What a table that takes a topic has besides its declared columns: the record's key and headers, and whether it has no value."""
+
+READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_key", "string"))
+"""What a table that is read from PostgreSQL has besides its declared columns: ``insert``, ``update`` or ``delete``, when that was seen,
+and the key as JSON."""
+
+
+def fixed_point(given: str | int) -> str:
+    """Reads a point of the past that never moves, as a tag can: a snapshot's id or a time."""
+    from datetime import datetime
+
+    text = str(given)
+    try:
+        if not text.isdecimal():
+            datetime.fromisoformat(text)
+    except ValueError:
+        expected = "the id of a snapshot, or a moment such as 2026-01-31T12:30:00Z"
+        raise WrongValue("{} is not a fixed point of the past", expected) from None
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalTable:
+    """An Iceberg table of another project or tool, as an input: see [tables of others](../external.md). It is never written.
+
+    ``table`` is its name in the project in the folder ``project``, in the target's other catalog ``catalog``, or in this project's
+    own catalog. ``begin``: a snapshot's id or a time; rows that were there then do not count. None: all rows count.
+    """
+
+    place: Place
+    table: TableName = setting(
+        "What it is called there, such as `bronze.sales`. Default: as the file is.",
+        form=TableReference,
+        read=TableName.parse,
+        derived=True,
+    )
+    project: str | None = setting(
+        None,
+        "The folder of the lakesmith project that it belongs to, relative to this one's. Default: it is in"
+        " the catalog of this project's target.",
+        min_length=1,
+    )
+    metadata: str | None = setting(
+        None,
+        "In place of `project`, `catalog` and `table`: the path of an Iceberg metadata file,"
+        " `*.metadata.json`, relative to the project's folder.",
+        min_length=1,
+    )
+    begin: str | None = setting(
+        None,
+        "The id of a snapshot, or a moment such as `2026-01-31T12:30:00Z`: only rows that came after it"
+        " count. The table must only have gained rows since. Default: all rows count.",
+        key="from",
+        form=str | int,
+        read=fixed_point,
+    )
+    catalog: str | None = setting(
+        None,
+        "The catalog that it is in, by its name in `other_catalogs` of the target. Default: that of the"
+        " target itself.",
+        min_length=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """One SELECT. ``place`` is where ``text`` starts, so that a line of it can be named."""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class PythonQuery:
+    """A function of the project that takes and returns DataFrames.
+
+    ``arguments`` pairs each parameter of the function with the table passed in its place, in the function's order.
+    ``source`` is the file's text, which belongs to the fingerprint.
+    """
+
+    file: Path
+    function: str = setting(
+        "The function of `NAME.py` that makes the table. Default: the one called NAME.",
+        derived=True,
+        rows=Rows("its function", "own"),
+    )
+    source: str = given()
+    place: Place = given()
+    arguments: tuple[tuple[str, TableName], ...] = setting(
+        (),
+        "The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that"
+        " is not here names its table itself, with two underscores: `bronze__orders`.",
+        key="inputs",
+        form=dict[str, TableReference],
+        rows=Rows("its inputs", "own"),
+    )
+    deterministic: bool = setting(
+        "Your word that the function gives the same rows for the same inputs, whenever it runs.",
+        usual=False,
+    )
+
+
+WATERMARK_FORMS: Final = Choice(
+    {"one": ColumnOfTable, "several": limited(list[ColumnOfTable], min_length=1)},
+    lambda value: "several" if isinstance(value, list) else "one",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The greatest value of a column of an input, less a delay."""
+
+    table: TableName
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+def _watermarks(given: str | list[str]) -> tuple[Watermark, ...]:
+    parts = (mark.rpartition(".") for mark in ([given] if isinstance(given, str) else given))
+    return tuple(Watermark(TableName.parse(table), column) for table, _, column in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Which rows of the query the table has: those of closed windows. Without it a window is there, and grows, from its first row on.
+
+    ``closed`` is the end of a window, which all ``watermarks`` must have passed. ``idle_after_seconds``: the watermark of an input
+    without new rows for so long does not count; None: all always count.
+    """
+
+    query: SqlQuery
+    closed: str = setting(
+        "A column of the query with the end of the window. Its row is there once the watermark has passed"
+        " that.",
+        form=ColumnName,
+    )
+    watermarks: tuple[Watermark, ...] = setting(
+        "Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`."
+        " Several, in a list: the least of them counts.",
+        key="watermark",
+        form=WATERMARK_FORMS,
+        read=_watermarks,
+    )
+    delay_seconds: float = setting(
+        "How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`."
+        " What comes later still corrects its window.",
+        key="delay",
+        usual="0 seconds",
+        form=str,
+        read=duration(),
+    )
+    idle_after_seconds: float | None = setting(
+        None,
+        "Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open"
+        " until something comes. Default: it holds them for ever.",
+        key="idle_after",
+        form=str,
+        read=duration(1e-9, within="more than 0 seconds"),
+    )
+    max_ahead_seconds: float = setting(
+        "How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows that are further"
+        " ahead, such as those of a broken clock, move no watermark.",
+        key="max_ahead",
+        usual="5 minutes",
+        form=str,
+        read=duration(),
+        rows=Rows("its max_ahead"),
+    )
+
+    def __str__(self) -> str:
+        return f"{self.closed} by {', '.join(map(str, self.watermarks))}"
+
+
+class FileOrder(StrEnum):
+    """How rows lie in the files that are put together."""
+
+    BINPACK = "binpack"
+    SORT = "sort"
+    Z_ORDER = "z-order"
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """Settings for files in a table's folder that no snapshot has, such as those of killed writers."""
+
+    older_than: float = setting(
+        3 * 86400.0,
+        "How old such a file is at least, such as `7 days`; a day at the least, for files of writers that"
+        " are under way. Default: `3 days`.",
+        form=str,
+        shared=True,
+        read=duration(86400.0, "a day or more, such as 3 days"),
+    )
+    remove: bool = setting(
+        False,
+        "Whether they are removed each time. Default: false, `lakesmith maintain --orphans` lists them and"
+        " `--remove-orphans` removes them.",
+        shared=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """How `lakesmith maintain` looks after a table: see [maintenance](../maintenance.md).
+    Each setting is taken from the nearest file that has it.
+
+    ``target_file_size`` is in bytes, ages are in seconds. ``columns`` are those of ``sort`` and ``z-order``. ``retain_last`` None:
+    ``limits.NEWEST_POINTS_KEPT``, and one with ``older_than``.
+    """
+
+    target_file_size: int = setting(
+        128 * 1024**2,
+        "The size that small data files are put together to, such as `256 MB`. Files below half of it are"
+        " small. Default: `128 MiB`.",
+        form=str,
+        shared=True,
+        read=size(1024, expected="a size of 1 KiB or more, such as 128 MB"),
+    )
+    strategy: FileOrder = setting(
+        FileOrder.BINPACK,
+        "How rows lie in the files that are put together: `binpack` leaves their order, `sort` sorts them by"
+        " `columns`, `z-order` by all of `columns` alike. Default: `binpack`.",
+        shared=True,
+    )
+    columns: tuple[str, ...] = setting(
+        (),
+        "With `sort` and `z-order`: the columns, of which filters then skip files.",
+        form=ColumnNames,
+        shared=True,
+        min_length=1,
+    )
+    older_than: float | None = setting(
+        None,
+        "How long every point of the past can be travelled to, such as `30 days`, an hour at the least;"
+        " older ones leave. Default: the past is never cut off, and thinned out instead: see [what"
+        " stays](../maintenance.md#the-past).",
+        form=str,
+        shared=True,
+        read=duration(3600.0, "an hour or more, such as 30 days"),
+    )
+    retain_last: int | None = setting(
+        None,
+        "How many of the newest points of the past stay, however old they are. Default: 1 with `older_than`,"
+        " else 100.",
+        shared=True,
+        ge=1,
+    )
+    orphans: Orphans = setting(
+        Orphans(),
+        "Files that no snapshot has.",
+        shared=True,
+    )
+    schedule: Schedule | None = setting(
+        None,
+        "When `lakesmith up` maintains the table, in the forms of a table's `schedule`: `0 3 * * *`,"
+        " `{every: 6 hours}`. Default: not as a whole; tables that get many batches are looked after in"
+        " slices.",
+        form=SCHEDULE_FORMS,
+        shared=True,
+        read=schedule_of,
+    )
+
+
+class AsOf(StrEnum):
+    """Which values of a looked-up table the rows of a derived table have."""
+
+    ARRIVAL = "arrival"
+    NOW = "now"
+
+
+class OnUnknown(StrEnum):
+    """What becomes of a row that finds nothing in a lookup as of arrival."""
+
+    KEEP = "keep"
+    HEAL = "heal"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How a table is looked up."""
+
+    as_of: AsOf = setting(
+        "`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change"
+        " there changes the rows that it touches, as with any other input.",
+    )
+    unknown: OnUnknown = setting(
+        "With `arrival`, what becomes of a row that finds nothing: `keep` leaves the lookup's columns NULL"
+        " for ever, and counts it. `heal` is refused: a table of its own does that, see [unknown"
+        " products](../lookups.md#unknown-products). Default: `keep`.",
+        usual=OnUnknown.KEEP,
+    )

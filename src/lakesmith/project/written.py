@@ -1,0 +1,273 @@
+"""What may be written in a project's files: pydantic models made from declared settings, and the values found in them."""
+
+from __future__ import annotations
+
+import enum
+import keyword
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic.fields import FieldInfo
+
+from lakesmith.errors import Place, Problem
+from lakesmith.project.declaring import Choice, Limits, Setting, WrongValue, all_settings, settings_of
+from lakesmith.project.definitions import Source, TableDefinition
+from lakesmith.project.yaml_reader import Document, YamlPath
+
+_OPTIONS: Final = "How files are read. All of it can be set in `_defaults.yaml`, too."
+_OF_SOURCES: Final = "Options for every source of the tables below"
+_DEFAULTS: Final = (
+    "`_defaults.yaml`, and `defaults:` of `lakesmith.yaml`: settings of all tables below, the nearest wins."
+)
+_SHARED: Final = (
+    "Settings that a table can have and that `_defaults.yaml` can give to all tables below it.\n\n"
+    "Nothing (`key:` without a value) takes back what a `_defaults.yaml` further up says."
+)
+
+
+class Written(BaseModel):
+    """Base of all models: unknown keys are refused, and no value is converted to another type without notice."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, str | bool | int | float]
+
+
+def user_doc(kind: type) -> str:
+    """Returns what users read of a class: the first paragraph of its docstring."""
+    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+
+
+@cache
+def model_of(kind: type) -> type[BaseModel]:
+    """Makes the model of what is written for a class of declared settings."""
+    base = _Open if getattr(kind, "is_open", False) else Written
+    fields = {name: field for name, (_, field) in _fields(kind).items()}
+    return _model(kind.__name__, user_doc(kind), base, fields)
+
+
+@cache
+def options_model() -> type[BaseModel]:
+    """Makes the model of the options of files that ``_defaults.yaml`` may have."""
+    return _model("FileOptions", _OPTIONS, Written, _shared(Source))
+
+
+@cache
+def shared_model(kind: type = TableDefinition) -> type[BaseModel]:
+    """Makes the model of the settings that all tables of a folder may share."""
+    return _model("SharedSettings", _SHARED, Written, _shared(kind))
+
+
+@cache
+def defaults_model(kind: type = TableDefinition) -> type[BaseModel]:
+    """Makes the model of ``_defaults.yaml``."""
+    files = Field(None, description="Options for every `files` source of the tables below.")
+    sources = _model("SourceDefaults", f"{_OF_SOURCES}.", Written, {"files": (options_model() | None, files)})
+    source = Field(None, description="Options for the sources of the tables below.")
+    return _model("DefaultsFile", _DEFAULTS, shared_model(kind), {"source": (sources | None, source)})
+
+
+def _model(name: str, doc: str, base: type[BaseModel], fields: Mapping[str, Any]) -> type[BaseModel]:
+    made: type[BaseModel] = create_model(name, __base__=base, __doc__=doc, **fields)
+    return made
+
+
+def _shared(kind: type) -> dict[str, Any]:
+    return {name: field for name, (declared, field) in _fields(kind).items() if declared.shared}
+
+
+def _fields(kind: type) -> dict[str, tuple[Setting, tuple[Any, FieldInfo]]]:
+    """The fields of a model by their names, each with its declaration."""
+    found = {}
+    for key, (owner, declared) in all_settings(kind).items():
+        name = f"{key}_" if keyword.iskeyword(key) else key
+        written = declared.form if declared.form is not None else hint_of(owner, key)
+        default = ... if declared.required else declared.usual
+        kept = _type(written)
+        given: Any = Field(default, alias=key, description=declared.doc, **declared.limits)
+        if default == {}:
+            given = Field(default_factory=dict, alias=key, description=declared.doc)
+        optional = default is None
+        found[name] = (declared, (kept | None if optional else kept, given))
+    return found
+
+
+def hint_of(kind: type, key: str) -> Any:
+    """Returns the type of the field that a setting fills, without None."""
+    (name,) = (name for name, declared in settings_of(kind).items() if declared.key == key)
+    hint = get_type_hints(kind, include_extras=True)[name]
+    kinds = [each for each in get_args(hint) if each is not type(None)]
+    return reduce(or_, kinds) if get_origin(hint) in (Union, types.UnionType) else hint
+
+
+def _type(hint: Any) -> Any:
+    """The type for pydantic of a declared one."""
+    if isinstance(hint, Choice):
+        forms = (Annotated[_type(each), Tag(tag)] for tag, each in hint.forms.items())
+        return Annotated[reduce(or_, forms), Discriminator(_picks(hint))]
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        limits = [Field(**each.given) for each in parts[1:] if isinstance(each, Limits)]
+        return Annotated[(_type(parts[0]), *limits)]
+    if origin is tuple:
+        return list[_type(parts[0])]  # type: ignore[misc]
+    if origin in (list, dict):
+        return origin[tuple(map(_type, parts))]
+    if origin in (Union, types.UnionType):
+        return reduce(or_, map(_type, parts))
+    if origin is not Literal and isinstance(hint, type):
+        if is_dataclass(hint):
+            return model_of(hint)
+        if issubclass(hint, enum.Enum):
+            return Annotated[hint, Field(strict=False)]
+    return hint
+
+
+def _picks(choice: Choice) -> Callable[[Any], str]:
+    """As ``choice.pick``, of values that were validated already, too."""
+    return lambda value: choice.pick(value.model_dump() if isinstance(value, BaseModel) else value)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One place where settings can stand: a model that was read from ``path`` of a document."""
+
+    document: Document
+    model: Any
+    path: YamlPath = ()
+
+    def below(self, *names: str) -> Level | None:
+        """Returns the level of a model inside this one; None when it is not set."""
+        model: Any = self.model
+        for name in names:
+            model = getattr(model, name, None)
+        return None if model is None else Level(self.document, model, (*self.path, *names))
+
+    @property
+    def place(self) -> Place:
+        """Where the mapping stands."""
+        return self.document.place(*self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value that was set, and where."""
+
+    value: Any
+    level: Level
+    path: YamlPath
+
+    @property
+    def place(self) -> Place:
+        """Where its key stands."""
+        return self.level.document.place(*self.path)
+
+    @property
+    def text_place(self) -> Place:
+        """Where the first line of its text stands."""
+        return self.level.document.text_place(*self.path)
+
+    def item_place(self, index: int | str) -> Place:
+        """Where an item of it stands."""
+        return self.level.document.place(*self.path, index)
+
+    def problem(self, error: WrongValue) -> Problem:
+        """Returns LS105 for the value."""
+        place = self.item_place(error.key) if error.key else self.place
+        found = repr(self.value) if error.found is None and isinstance(self.value, str) else error.found
+        what = str(error).format(self.path[-1])
+        return Problem("LS105", what, place, error.expected, found, error.hint)
+
+
+def find(levels: Sequence[Level], key: str) -> Found | None:
+    """Returns the setting of the first level that has it; None when none has it, or that one takes it back."""
+    name = f"{key}_" if keyword.iskeyword(key) else key
+    for level in levels:
+        if name in level.model.model_fields_set:
+            found = Found(getattr(level.model, name), level, (*level.path, key))
+            return None if found.value is None else found
+    return None
+
+
+def values_of(
+    kind: type, levels: Sequence[Level], problems: list[Problem], but: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Reads the settings that are set, each from the nearest level, as the fields of ``kind``.
+
+    ``but``: fields to leave out. Appends problems LS105 for wrong values, whose fields are left out as well.
+    """
+    values = {}
+    for name, declared in settings_of(kind).items():
+        inner = [level for each in levels if (level := each.below(declared.key)) is not None]
+        if name in but or (found := find(levels, declared.key)) is None:
+            continue
+        try:
+            part = None if declared.form is not None else hint_of(kind, declared.key)
+            if is_dataclass(part) and isinstance(part, type):
+                values[name] = part(**values_of(part, inner, problems))
+            else:
+                values[name] = _meant(declared, found.value)
+        except WrongValue as error:
+            problems.append(found.problem(error))
+    return values
+
+
+def meant(kind: type, model: Any) -> Any:
+    """Makes a ``kind`` of a model of it. Raises WrongValue."""
+    names = {
+        name: f"{each.key}_" if keyword.iskeyword(each.key) else each.key
+        for name, each in settings_of(kind).items()
+    }
+    given = {name: getattr(model, written) for name, written in names.items()}
+    declared = settings_of(kind)
+    return kind(**{name: _meant(declared[name], value) for name, value in given.items() if value is not None})
+
+
+def _meant(declared: Setting, value: Any) -> Any:
+    if declared.read is not None:
+        return declared.read(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def keys_at(model: type[BaseModel], path: YamlPath) -> list[str]:
+    """Returns the keys of the mapping at ``path``, in the models' order; of several possible models, all of theirs."""
+    kinds: list[Any] = [model]
+    for part in path:
+        models = [inner for kind in kinds if _is_model(kind) for inner in _field(kind, str(part))]
+        kinds = models or [inner for kind in kinds for inner in _items(kind)]
+    return list(dict.fromkeys(key for kind in kinds for key in _keys(kind)))
+
+
+def _keys(kind: Any) -> Iterator[str]:
+    if _is_model(kind):
+        yield from (field.alias or name for name, field in kind.model_fields.items())
+
+
+def _field(model: type[BaseModel], name: str) -> list[Any]:
+    fields = {field.alias or key: field for key, field in model.model_fields.items()}
+    return list(_flat(fields[name].annotation)) if name in fields else []
+
+
+def _items(kind: Any) -> list[Any]:
+    return list(_flat(get_args(kind)[-1])) if get_origin(kind) in {dict, list} else []
+
+
+def _flat(annotation: Any) -> list[Any]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _flat(get_args(annotation)[0])
+    if origin in {Union, types.UnionType}:
+        return [inner for part in get_args(annotation) for inner in _flat(part)]
+    return [annotation]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
