@@ -46,7 +46,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are first used: a command that needs none of them does not pay for them."""
+    """The public names, imported when they are first used: a command that needs none of them does not pay for
+    them."""
     if name not in _HOMES:
         raise AttributeError(f"module 'lakesmith' has no attribute {name!r}")
     from pkgutil import resolve_name

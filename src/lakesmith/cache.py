@@ -1,10 +1,11 @@
 """Values that can be computed again, kept between processes: one file for each, in one folder.
 
-A file is written at once. A file that is damaged, or that another version wrote, counts as missing. Nothing depends on
-a file: all of them may vanish at any time, and a folder that cannot be written only makes the next command slower.
+A file is written at once. A file that is damaged, or that another version wrote, counts as missing. Nothing
+depends on a file: all of them may vanish at any time, and a folder that cannot be written only makes the next
+command slower.
 
-The body is Python's ``marshal``: 100,000 lines of a ledger load in 0.05 s (JSON 0.15 s, pickle 0.07 s), and unlike pickle
-it cannot run code. Its format belongs to one Python version, which is part of the file's name.
+The body is Python's ``marshal``: 100,000 lines of a ledger load in 0.05 s (JSON 0.15 s, pickle 0.07 s), and
+unlike pickle it cannot run code. Its format belongs to one Python version, which is part of the file's name.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@
     ├── LockedError      LS7xx     1   another process holds the table or the catalog
     └── QualityError     LS8xx     3   a rule stopped the publishing
 
-A message always has four parts, each a field: where (file:line, when there is one), what was expected, what was found
-and what to do next. Nothing secret may be put in any of them.
+A message always has four parts, each a field: where (file:line, when there is one), what was expected, what
+was found and what to do next. Nothing secret may be put in any of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The numbers that decide how something is done, and at what size: each with its unit and why it is this one.
 
-Every one of them can be changed without making a table's rows wrong: they only take longer, or more memory. Each is read as
-``limits.NAME`` when it is needed. What is part of a format that is kept (a fingerprint's blocks), what a user's text may
-not exceed, and how long something is waited for stands with what it belongs to; of the catalog's file that is ``catalog/busy``.
+Every one of them can be changed without making a table's rows wrong: they only take longer, or more memory.
+Each is read as ``limits.NAME`` when it is needed. What is part of a format that is kept (a fingerprint's
+blocks), what a user's text may not exceed, and how long something is waited for stands with what it belongs
+to; of the catalog's file that is ``catalog/busy``.
 """
 
 from __future__ import annotations
@@ -12,61 +13,69 @@ from typing import Final
 # How a derived table is refreshed: by the keys that changed rows touch, or as a whole.
 
 COMPUTED_WHOLE_BELOW_BYTES: Final = 100_000_000
-"""Bytes of data files that all inputs of a table hold together. Below it the table is computed as a whole: finding out what changed
-takes longer than reading them, in a session that is new, where all of that is Java that runs for the first time."""
+"""Bytes of data files that all inputs of a table hold together. Below it the table is computed as a whole:
+finding out what changed takes longer than reading them, in a session that is new, where all of that is Java
+that runs for the first time."""
 
 COMPUTED_WHOLE_WARM_BELOW_BYTES: Final = 10_000_000
-"""The same in a session that is warm. Measured on batches of 1,000 rows into sums by minute, 17 bytes a row. A full refresh takes 0.3 s
-of 50,000 rows, 0.6 of 200,000, 1.0 of a million and 2.4 of five; incremental by key 1.4 to 1.5 s, an incremental aggregate 0.6 to 0.9 s,
-whatever the table holds."""
+"""The same in a session that is warm. Measured on batches of 1,000 rows into sums by minute, 17 bytes a row.
+A full refresh takes 0.3 s of 50,000 rows, 0.6 of 200,000, 1.0 of a million and 2.4 of five; incremental by
+key 1.4 to 1.5 s, an incremental aggregate 0.6 to 0.9 s, whatever the table holds."""
 
 COMPUTED_WHOLE_ABOVE_CHANGED_PART: Final = 0.5
-"""Part of what reading the inputs as a whole costs. Changes that cost more to look at are not looked at one by one, and the table is
-computed as a whole: what they touch is then read on top."""
+"""Part of what reading the inputs as a whole costs. Changes that cost more to look at are not looked at one
+by one, and the table is computed as a whole: what they touch is then read on top."""
 
 COMPUTED_WHOLE_ABOVE_KEYS: Final = 1_000_000
 """Touched keys. All of them are sent to every task; of more the table is computed as a whole."""
 
 OPENING_A_DATA_FILE_BYTES: Final = 256 * 1024
-"""Bytes that are read in the time that opening a data file takes: what each opened file adds to the cost of looking at changes."""
+"""Bytes that are read in the time that opening a data file takes: what each opened file adds to the cost of
+looking at changes."""
 
 COMPARING_DELETES_BYTES: Final = 1024 * 1024
-"""Bytes that are read in the time it takes to find out which rows of a data file are hidden by other deletes than before: those of
-both ends are read, ones that hide all other rows are written, and the file is opened once more."""
+"""Bytes that are read in the time it takes to find out which rows of a data file are hidden by other deletes
+than before: those of both ends are read, ones that hide all other rows are written, and the file is opened
+once more."""
 
 # How the rows of touched keys are found in files.
 
 KEYS_LOOKED_AT_UP_TO: Final = 20_000
-"""Touched keys. Up to so many are brought to the driver to make conditions of; of more only the least and the greatest are."""
+"""Touched keys. Up to so many are brought to the driver to make conditions of; of more only the least and the
+greatest are."""
 
 KEY_VALUES_IN_A_CONDITION: Final = 200
-"""Values of a key's column that a condition lists. Iceberg holds no longer lists against what it knows of a file."""
+"""Values of a key's column that a condition lists. Iceberg holds no longer lists against what it knows of a
+file."""
 
 KEY_INTERVALS_IN_A_CONDITION: Final = 50
 """Intervals in place of a list. More of them make a condition so large that Java does not compile it."""
 
 GAPS_WORTH_ONE_PART_IN: Final = 4
-"""Keys are told by several intervals where the gaps between these are this part of all, a fourth. (9,000 keys anywhere among a
-million: 50 intervals left out a twentieth of them, and made reading those rows take twice as long.)"""
+"""Keys are told by several intervals where the gaps between these are this part of all, a fourth. (9,000 keys
+anywhere among a million: 50 intervals left out a twentieth of them, and made reading those rows take twice as
+long.)"""
 
 # How rows get into a table.
 
 ROWS_REPLACED_BY_PLACE_UP_TO: Final = 200_000
-"""Rows. The places of up to so many are gathered in the driver, and the rows replaced there; more are merged, or computed as a
-whole."""
+"""Rows. The places of up to so many are gathered in the driver, and the rows replaced there; more are merged,
+or computed as a whole."""
 
 DATA_FILES_REPLACED_IN_UP_TO: Final = 20_000
-"""Data files of a table in which rows are replaced by their places: the driver holds their paths, and what Iceberg says of their
-deletes."""
+"""Data files of a table in which rows are replaced by their places: the driver holds their paths, and what
+Iceberg says of their deletes."""
 
 ROWS_IN_A_NEW_FILE: Final = 50_000
 """Rows. So few make one file, not one for each task: every file costs later reads the time to open it."""
 
 ROWS_A_WRITING_TASK: Final = 100_000
-"""Rows of a batch with a key that are worth a task: tasks for a few rows each take longer to start than to run."""
+"""Rows of a batch with a key that are worth a task: tasks for a few rows each take longer to start than to
+run."""
 
 KEYS_SENT_TO_EVERY_TASK: Final = 1_000_000
-"""Rows of keys and places. Up to so many are sent to every task (a broadcast join); of more both sides are sorted."""
+"""Rows of keys and places. Up to so many are sent to every task (a broadcast join); of more both sides are
+sorted."""
 
 ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 """Whole rows, which are wider than keys: up to so many are sent to every task."""
@@ -74,18 +83,20 @@ ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 # What Spark is set up for.
 
 LITTLE_DATA_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that a run looks at. Up to so many Spark is started for little data: starting up costs more than the work itself."""
+"""Bytes that a run looks at. Up to so many Spark is started for little data: starting up costs more than the
+work itself."""
 
 INCREMENTAL_ONE_BYTE_IN: Final = 16
-"""Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few columns are looked at,
-and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for little data, 25 s for much.)"""
+"""Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few
+columns are looked at, and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for
+little data, 25 s for much.)"""
 
 # How landing files are read.
 
 LARGE_FILE_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of a landing file. From here on it is read in blocks, each a task; smaller ones are read whole, many to a task. Of a file in
-blocks a row's position counts from the beginning of its block: a change of this number, or of a block's size, gives other positions to
-rows of such files that are read again."""
+"""Bytes of a landing file. From here on it is read in blocks, each a task; smaller ones are read whole, many
+to a task. Of a file in blocks a row's position counts from the beginning of its block: a change of this
+number, or of a block's size, gives other positions to rows of such files that are read again."""
 
 READ_BLOCK_BYTES: Final = 128 * 1024 * 1024
 """Bytes of a block of a large landing file, and of small ones the most to a task: Spark's own default."""
@@ -94,7 +105,8 @@ READING_TASK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of small landing files that are worth a task, as long as there are cores for it."""
 
 OPENING_A_LANDING_FILE_BYTES: Final = 32 * 1024
-"""Bytes that are read in the time that opening a small landing file takes: what each adds to the work of a task."""
+"""Bytes that are read in the time that opening a small landing file takes: what each adds to the work of a
+task."""
 
 SAMPLED_ROWS: Final = 10_000
 """Rows that are looked at to find the types of columns that nobody declared: so many are soon read, and
@@ -108,11 +120,12 @@ COMPILED_UP_TO_COLUMNS: Final = 50
 longer by the column, only where there are enough bytes."""
 
 COMPILED_FROM_BYTES_A_COLUMN: Final = 16 * 1024
-"""Bytes of a column from which compiling code for it takes less time than doing without: measured with 300 columns."""
+"""Bytes of a column from which compiling code for it takes less time than doing without: measured with 300
+columns."""
 
 BAD_ROWS_CARRIED_BYTES: Final = 384 * 1024 * 1024
-"""Bytes of bad rows that come along with the good ones at the most, over all tasks, as text, if every row is as long as a row may
-be. Of files with more the bad rows are read once more."""
+"""Bytes of bad rows that come along with the good ones at the most, over all tasks, as text, if every row is
+as long as a row may be. Of files with more the bad rows are read once more."""
 
 BAD_ROWS_CARRIED_SURELY_BYTES: Final = 64 * 1024 * 1024
 """Bytes of bad rows that may come along into the smallest heap."""
@@ -129,7 +142,8 @@ FILE_THREADS: Final = 8
 """Threads that look at files: more than the cores, for on a network file system they wait."""
 
 FILES_A_THREAD_TAKES: Final = 128
-"""Files that a thread gets at once: a future for each of 10,000 local files would cost more than reading them."""
+"""Files that a thread gets at once: a future for each of 10,000 local files would cost more than reading
+them."""
 
 FILE_CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file that are held while it is read from end to end."""
@@ -138,17 +152,21 @@ OBJECT_THREADS: Final = 32
 """Requests to S3 under way at once: each takes some 50 ms, most of them waiting."""
 
 OBJECTS_HELD_BYTES: Final = 4 * FILE_CHUNK_BYTES
-"""Bytes of objects that are held while several are read from end to end: few large ones at once, or many small ones."""
+"""Bytes of objects that are held while several are read from end to end: few large ones at once, or many
+small ones."""
 
 OBJECTS_A_PIECE: Final = 3_000
-"""Objects that are known of a piece of a prefix, which is listed beside the others: three answers of S3, of a thousand each."""
+"""Objects that are known of a piece of a prefix, which is listed beside the others: three answers of S3, of a
+thousand each."""
 
 OBJECT_FIRST_BYTES: Final = 64 * 1024
-"""Bytes of an object that are asked for first: a header, or a footer. Each further request is for eight times as many."""
+"""Bytes of an object that are asked for first: a header, or a footer. Each further request is for eight times
+as many."""
 
 OBJECTS_A_FRAME: Final = 30
-"""Objects that Spark looks at one after the other, with two requests each; of more, as many frames are made side by side as there may be
-requests. (200 new objects, where each answer takes 0.1 s: 52 s in place of 93.)"""
+"""Objects that Spark looks at one after the other, with two requests each; of more, as many frames are made
+side by side as there may be requests. (200 new objects, where each answer takes 0.1 s: 52 s in place of
+93.)"""
 
 # What is kept beside the tables.
 
@@ -159,11 +177,13 @@ LONG_LEDGER_LINES: Final = 5_000
 """Lines of a ledger from which on its cache on the disk is added to, and a process keeps it in memory."""
 
 PROOFS_KEPT: Final = 1_000
-"""Things that were proved of queries on Spark's plans, which a process keeps in memory: some kilobytes each."""
+"""Things that were proved of queries on Spark's plans, which a process keeps in memory: some kilobytes
+each."""
 
 SEGMENT_LINES_KEPT_SECONDS: Final = 3600
-"""Seconds for which each segment of events has a line of its own in the ledger after it was taken, for who looks where an event went. So
-the ledger has some 4,000 of them at a segment a second, and not 86,000 more each day."""
+"""Seconds for which each segment of events has a line of its own in the ledger after it was taken, for who
+looks where an event went. So the ledger has some 4,000 of them at a segment a second, and not 86,000 more
+each day."""
 
 PROJECTS_KEPT: Final = 20
 """Targets whose project, as it was read, is in the cache."""
@@ -174,7 +194,8 @@ SQL_ANALYSES_KEPT: Final = 5_000
 # What `up` does for tables that get many batches.
 
 BATCHES_BETWEEN_SLICES: Final = 100
-"""Batches of a table after which its small files are put together and old snapshots leave: some seconds of work in minutes of batches."""
+"""Batches of a table after which its small files are put together and old snapshots leave: some seconds of
+work in minutes of batches."""
 
 FRESH_FILES: Final = 20
 """Data files. Fewer are not worth putting together."""
@@ -183,14 +204,17 @@ WHOLE_FILE_BYTES: Final = 96 * 1024 * 1024
 """Bytes of a data file that is left alone: three quarters of what files are put together to."""
 
 NEWEST_POINTS_KEPT: Final = 100
-"""Points of a table's past, the newest, that all stay. Each is some 2 KB of metadata that every commit writes anew."""
+"""Points of a table's past, the newest, that all stay. Each is some 2 KB of metadata that every commit writes
+anew."""
 
 PAST_KEPT: Final = ((300, 1), (3600, 60), (6 * 3600, 300), (7 * 86400, 3600), (3650 * 86400, 86400))
-"""Age and distance of points that stay, in seconds: for five minutes all (whoever reads one may take so long), for an hour one a minute, for six
-hours one each five minutes, for a week one an hour, then one a day."""
+"""Age and distance of points that stay, in seconds: for five minutes all (whoever reads one may take so
+long), for an hour one a minute, for six hours one each five minutes, for a week one an hour, then one a
+day."""
 
 COMPACTED_FILES_KEPT_SECONDS: Final = 2 * 3600
-"""Seconds for which the files that were put together stay on the disk besides: reading a large table may take so long."""
+"""Seconds for which the files that were put together stay on the disk besides: reading a large table may take
+so long."""
 
 HELD_BACK_SECONDS: Final = 86400
 """Seconds. A reader for which older snapshots than these stay, and would leave otherwise, is named."""
@@ -198,14 +222,16 @@ HELD_BACK_SECONDS: Final = 86400
 # What `maintain` does.
 
 SMALL_FILE_PART: Final = 0.5
-"""Part of the size that files are put together to: those below it are small. (Iceberg's own three quarters have it write two files of 90 MB
-anew at each call, where 128 MB are wanted: together they are too much for one file.)"""
+"""Part of the size that files are put together to: those below it are small. (Iceberg's own three quarters
+have it write two files of 90 MB anew at each call, where 128 MB are wanted: together they are too much for
+one file.)"""
 
 LARGE_FILE_PART: Final = 1.8
 """Files of so many times that size are split: Iceberg's own default."""
 
 SMALL_FILES_WORTH: Final = 5
-"""Small files of a partition that are worth writing anew, where they are not enough for a whole one: Iceberg's own default."""
+"""Small files of a partition that are worth writing anew, where they are not enough for a whole one:
+Iceberg's own default."""
 
 DELETED_PART_WORTH: Final = 0.1
 """Part of a data file's rows that are deleted, from which on it is written anew without them."""
@@ -223,7 +249,8 @@ SNAPSHOTS_WORTH: Final = 10
 """Snapshots that may leave. Fewer are not worth a commit, unless files were put together."""
 
 PIECE_BYTES: Final = 1024**3
-"""Bytes of data files that are written anew under one lock, so that a run waits for some seconds at the most."""
+"""Bytes of data files that are written anew under one lock, so that a run waits for some seconds at the
+most."""
 
 PIECE_FILES: Final = 4_000
 """Data files of such a piece: opening each takes longer than reading a small one."""
@@ -232,4 +259,5 @@ PIECE_SNAPSHOTS: Final = 5_000
 """Snapshots that leave with one commit: for each of them Iceberg reads what it alone had."""
 
 MAINTENANCE_WAITED_SECONDS: Final = 600.0
-"""Seconds for which a run waits for a piece of maintenance that is under way, however little it is told to wait for other runs."""
+"""Seconds for which a run waits for a piece of maintenance that is under way, however little it is told to
+wait for other runs."""

@@ -1,8 +1,9 @@
 """Secrets in addresses, and in what libraries say of addresses. Pure.
 
-A library that cannot parse an address repeats pieces of it, and nobody knows which piece of an ambiguous address is the password:
-of ``postgresql://admin:half1@half2@host/db`` libpq shows ``half2@host`` as the name of a host. The message of a library is
-therefore repeated only where every address is well formed, so that all parsers agree what is secret in it.
+A library that cannot parse an address repeats pieces of it, and nobody knows which piece of an ambiguous
+address is the password: of ``postgresql://admin:half1@half2@host/db`` libpq shows ``half2@host`` as the name
+of a host. The message of a library is therefore repeated only where every address is well formed, so that all
+parsers agree what is secret in it.
 """
 
 from __future__ import annotations
@@ -57,9 +58,11 @@ _OF_PAIRS: Final = {
 
 
 def secrets_in(address: str) -> tuple[str, ...] | None:
-    """The secret parts of an address: a URL, libpq's ``host=… password=…``, or the path of a file after ``jdbc:sqlite:``.
+    """The secret parts of an address: a URL, libpq's ``host=… password=…``, or the path of a file after
+    ``jdbc:sqlite:``.
 
-    Returns None for an address that is not well formed: parsers may disagree about which part of it is the password.
+    Returns None for an address that is not well formed: parsers may disagree about which part of it is the
+    password.
 
     >>> secrets_in("postgresql://me:s3cr%40t@host:5432/db?sslpassword=x1")
     ('s3cr%40t', 'x1')
@@ -85,7 +88,8 @@ def are_hosts(text: str) -> bool:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text with each secret hidden: as it is, as it stands in a URL, and as Python and JSON quote it. Blank secrets are left out."""
+    """The text with each secret hidden: as it is, as it stands in a URL, and as Python and JSON quote it.
+    Blank secrets are left out."""
     found = {form for secret in secrets if secret.strip() for form in _forms(secret)}
     for form in sorted(found, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
@@ -93,7 +97,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def library_message(said: str, addresses: Iterable[str], secrets: Iterable[str] = ()) -> str:
-    """What a library said of these addresses, without secrets; ``WITHHELD`` where it cannot be known what is secret in it."""
+    """What a library said of these addresses, without secrets; ``WITHHELD`` where it cannot be known what is
+    secret in it."""
     found = [secrets_in(address) for address in addresses]
     known = {*secrets, *(secret for each in found if each is not None for secret in each)} - {""}
     if None in found or any(len(secret) < _SHORT and secret in said for secret in known):
@@ -102,7 +107,8 @@ def library_message(said: str, addresses: Iterable[str], secrets: Iterable[str] 
 
 
 def secrets_in_settings(settings: Mapping[str, str]) -> frozenset[str]:
-    """The secrets in settings: the values of those that are named as secrets are, and what is secret in addresses."""
+    """The secrets in settings: the values of those that are named as secrets are, and what is secret in
+    addresses."""
     found: set[str] = set()
     for name, value in settings.items():
         if SECRET_NAME.search(name):

@@ -14,9 +14,11 @@ _TEMPORARY: Final = re.compile(r"\..+\.(?P<pid>\d+)-\d+\.tmp")
 
 
 def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> None:
-    """Puts a file, and its folder, in place at once: whoever reads ``path`` meanwhile finds what was there before.
+    """Puts a file, and its folder, in place at once: whoever reads ``path`` meanwhile finds what was there
+    before.
 
-    ``to_disk``: its content is on the disk itself before it takes that place. Raises OSError, and leaves nothing behind then.
+    ``to_disk``: its content is on the disk itself before it takes that place. Raises OSError, and leaves
+    nothing behind then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
@@ -32,7 +34,8 @@ def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> N
 
 
 def left_by_killed(folder: Path) -> Iterator[Path]:
-    """The files below ``folder`` that ``write_whole`` was killed over: those of processes that are not there any more."""
+    """The files below ``folder`` that ``write_whole`` was killed over: those of processes that are not there
+    any more."""
     for path in folder.rglob(".*.tmp"):
         found = _TEMPORARY.fullmatch(path.name)
         if found is not None and path.is_file() and not _is_there(int(found["pid"])):

@@ -1,7 +1,8 @@
-"""Writers that meet each other: a busy SQLite file is waited for, and a commit without an answer is looked up.
+"""Writers that meet each other: a busy SQLite file is waited for, and a commit without an answer is looked
+up.
 
-Our own statements and PyIceberg's wait inside SQLite (``busy_timeout``), Spark's in its driver. What may have read the
-file before another process wrote to it is done again (``try_until_free``).
+Our own statements and PyIceberg's wait inside SQLite (``busy_timeout``), Spark's in its driver. What may have
+read the file before another process wrote to it is done again (``try_until_free``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any, Final, TypeVar
 from lakesmith.errors import LockedError, Problem
 
 WAIT_SECONDS: Final = 10.0
-"""How long a statement waits: other writers take thousandths of a second, and a command shall not seem to hang."""
+"""How long a statement waits: other writers take thousandths of a second, and a command shall not seem to
+hang."""
 
 SPARK_WAIT_SECONDS: Final = 60.0
 """How long one of Spark's waits: giving up would waste what its batch has computed."""
@@ -49,7 +51,8 @@ class StillBusy(Exception):
 
 
 def connect(db: Path | str, seconds: float, uri: bool = False) -> sqlite3.Connection:
-    """A connection whose statements wait so long for others. Each is a transaction by itself, unless one is begun."""
+    """A connection whose statements wait so long for others. Each is a transaction by itself, unless one is
+    begun."""
     return sqlite3.connect(db, timeout=seconds, isolation_level=None, uri=uri)
 
 
@@ -85,7 +88,8 @@ def locked(db: Path, seconds: float) -> LockedError:
 def try_until(seconds: float, step: Callable[[], _T]) -> _T:
     """What ``step`` gives, tried again while it meets a busy file and that long is not over.
 
-    For what SQLite does not wait for by itself: of two that put a new file into WAL mode it refuses one at once.
+    For what SQLite does not wait for by itself: of two that put a new file into WAL mode it refuses one at
+    once.
     """
     end = time.monotonic() + seconds
     while True:
@@ -98,7 +102,8 @@ def try_until(seconds: float, step: Callable[[], _T]) -> _T:
 
 
 def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], bool]) -> _T:
-    """What ``step`` gives, once it neither meets a busy file nor loses a race, with growing, random waits between.
+    """What ``step`` gives, once it neither meets a busy file nor loses a race, with growing, random waits
+    between.
 
     Raises StillBusy when no try did, and what else ``step`` raises.
     """
@@ -114,10 +119,12 @@ def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], 
 
 
 def looked_up(table: Any) -> Any:
-    """The table of PyIceberg's, whose commits count as done when their snapshots are there, whatever the catalog answered.
+    """The table of PyIceberg's, whose commits count as done when their snapshots are there, whatever the
+    catalog answered.
 
-    PyIceberg deletes the files of a commit that was refused. A request that was sent twice on its way (by a proxy, by the client of a
-    catalog) is refused over its own success, and they would be those of a snapshot that is there.
+    PyIceberg deletes the files of a commit that was refused. A request that was sent twice on its way (by a
+    proxy, by the client of a catalog) is refused over its own success, and they would be those of a snapshot
+    that is there.
     """
     commit = table._do_commit
 
@@ -133,7 +140,8 @@ def looked_up(table: Any) -> Any:
 
 
 def is_in_doubt(error: Exception) -> bool:
-    """Whether an error leaves open what became of a commit: the connection ended, or the server failed at it."""
+    """Whether an error leaves open what became of a commit: the connection ended, or the server failed at
+    it."""
     from pyiceberg.exceptions import CommitStateUnknownException, ServerError, ServiceUnavailableError
     from requests.exceptions import ConnectionError as NoConnection
     from requests.exceptions import Timeout

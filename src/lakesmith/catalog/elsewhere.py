@@ -16,7 +16,8 @@ InCatalog = Callable[[ExternalTable], TableState | None]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where the metadata of a table of others is, and the other catalog (None: the target's) whose settings tell how files are reached."""
+    """Where the metadata of a table of others is, and the other catalog (None: the target's) whose settings
+    tell how files are reached."""
 
     location: str
     catalog: str | None = None

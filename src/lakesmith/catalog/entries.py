@@ -45,7 +45,8 @@ def all_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
 def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
     """Takes entries out and puts others in, all or none.
 
-    Raises StateError LS511 when one is not (any more) as ``take_out`` says or already there, and as ``Catalog`` says.
+    Raises StateError LS511 when one is not (any more) as ``take_out`` says or already there, and as
+    ``Catalog`` says.
     """
     catalog.prepare()
     try:
@@ -159,7 +160,8 @@ def _unfinished(state_dir: Path) -> Path:
 
 
 def mark(folder: Path, uuid: str, name: TableName | None) -> None:
-    """Notes the name of the table ``uuid`` in ``folder``; None: it was dropped. Nothing where there is no such folder."""
+    """Notes the name of the table ``uuid`` in ``folder``; None: it was dropped. Nothing where there is no
+    such folder."""
     file = _mark_file(folder, uuid)
     if file.parent.is_dir():
         write_whole(file, json.dumps({"name": None if name is None else str(name)}))

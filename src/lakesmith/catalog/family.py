@@ -26,8 +26,8 @@ def family(table: TableName) -> tuple[TableName, ...]:
 
 
 def newest_compaction(state: TableState, pinned: int | None) -> int | None:
-    """The snapshot of a sidecar that has the rows of the ``pinned`` one in the fewest files: main's head, where only compactions lie between
-    the two; else the pinned one.
+    """The snapshot of a sidecar that has the rows of the ``pinned`` one in the fewest files: main's head,
+    where only compactions lie between the two; else the pinned one.
     """
     main = state.refs.get(MAIN)
     for snapshot in state.ancestors(main):
@@ -46,7 +46,8 @@ def lost_sidecar(table: TableName, what: str, found: str) -> StateError:
             f"{what} is not as the last published batch left it",
             expected="the snapshot that the table's progress record pins",
             found=found,
-            hint="'lakesmith register' enters it again where its files are there; a derived table's is made anew by"
+            hint="'lakesmith register' enters it again where its files are there; a derived table's is made "
+            "anew by"
             f" lakesmith run --full-refresh {table}",
         )
     )

@@ -1,8 +1,9 @@
 """A table's past in words, and the way from words to a snapshot. Pure: from a ``TableState`` alone.
 
-The points of a table's past are main's heads, as Iceberg's snapshot log keeps them, and what is left of earlier ones: where snapshots from
-the middle expire, Iceberg gives up its log of what came before, and what was published then is told by the records. The snapshots a batch
-made on its branch before it was published are none: a reader never saw them.
+The points of a table's past are main's heads, as Iceberg's snapshot log keeps them, and what is left of
+earlier ones: where snapshots from the middle expire, Iceberg gives up its log of what came before, and what
+was published then is told by the records. The snapshots a batch made on its branch before it was published
+are none: a reader never saw them.
 """
 
 from __future__ import annotations
@@ -44,11 +45,13 @@ class HistoryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """One point of a table's past: from ``published_ms`` (since the epoch) to the next line readers saw ``snapshot_id``.
+    """One point of a table's past: from ``published_ms`` (since the epoch) to the next line readers saw
+    ``snapshot_id``.
 
-    ``number`` counts the lines there are, from 1. ``batch`` is the batch's number: of a rollback, the one gone back to.
-    ``engine`` is who committed it, where the snapshot says so. ``refs`` are the tags and branches on the snapshot.
-    ``text`` is the whole line in words. ``record``: what the batch was, None for what is not a batch.
+    ``number`` counts the lines there are, from 1. ``batch`` is the batch's number: of a rollback, the one
+    gone back to. ``engine`` is who committed it, where the snapshot says so. ``refs`` are the tags and
+    branches on the snapshot. ``text`` is the whole line in words. ``record``: what the batch was, None for
+    what is not a batch.
     """
 
     number: int
@@ -65,7 +68,8 @@ class HistoryLine:
 
 
 def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
-    """The points of the table's past, oldest first. Raises StateError LS502 for a record that cannot be read."""
+    """The points of the table's past, oldest first. Raises StateError LS502 for a record that cannot be
+    read."""
     lines: list[HistoryLine] = []
     seen: set[int] = set()
     before: int | None = None
@@ -80,7 +84,8 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
 
 
 def points(state: TableState) -> tuple[tuple[int, int], ...]:
-    """The points of the past, oldest first: snapshots, and when they were published (milliseconds since the epoch)."""
+    """The points of the past, oldest first: snapshots, and when they were published (milliseconds since the
+    epoch)."""
     logged = tuple(_logged(state))
     first = min((state.snapshots[snapshot].sequence_number for snapshot, _ in logged), default=0)
     before = [
@@ -101,7 +106,8 @@ def _logged(state: TableState) -> Iterator[tuple[int, int]]:
 
 
 def _is_ancestor(state: TableState, snapshot_id: int, of: int) -> bool:
-    """Walks only where it can be so: an ancestor is older. Otherwise each point would cost a walk to the beginning."""
+    """Walks only where it can be so: an ancestor is older. Otherwise each point would cost a walk to the
+    beginning."""
     older = _age(state.snapshots[snapshot_id]) < _age(state.snapshots[of])
     return older and any(ancestor.snapshot_id == snapshot_id for ancestor in state.ancestors(of))
 
@@ -170,8 +176,8 @@ def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:
 def account_in_words(account: Account) -> str:
     """``read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now``: the counts that are not 0.
 
-    Of a table that keeps versions ``read 5: 3 opened a row, 1 continued one, 1 superseded; rows: 3 inserted, 2 updated; 12
-    rows now``: what the versions did, and then what that made of rows.
+    Of a table that keeps versions ``read 5: 3 opened a row, 1 continued one, 1 superseded; rows: 3 inserted,
+    2 updated; 12 rows now``: what the versions did, and then what that made of rows.
     """
     rows = {"inserted": account.inserted, "updated": account.updated, "deleted": account.deleted}
     others = {
@@ -204,7 +210,8 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def engine_of(snapshot: Snapshot) -> str | None:
-    """Who committed a snapshot, as its summary says: ``spark 4.1.4``, ``trino``; None when it does not say."""
+    """Who committed a snapshot, as its summary says: ``spark 4.1.4``, ``trino``; None when it does not
+    say."""
     summary = snapshot.summary
     name = summary.get("engine-name")
     if name:
@@ -217,11 +224,13 @@ def resolve_as_of(state: TableState, text: str, now: datetime) -> int:
 
     Args:
         state: the table.
-        text: a branch or tag; a snapshot id; or a moment: ISO 8601, a date alone is its first instant, without a zone it
-            is UTC; or ``2 hours ago``. A moment means main's head at that moment: a point that was published.
+        text: a branch or tag; a snapshot id; or a moment: ISO 8601, a date alone is its first instant,
+            without a zone it is UTC; or ``2 hours ago``. A moment means main's head at that moment: a point
+            that was published.
         now: the present, with a zone.
 
-    Raises UsageError: LS230 for a text that means nothing here, LS231 for a moment outside the table's known past.
+    Raises UsageError: LS230 for a text that means nothing here, LS231 for a moment outside the table's known
+    past.
     """
     text = text.strip()
     if text in state.refs:
@@ -258,8 +267,9 @@ def _unit_seconds(word: str) -> int:
 
 
 def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> int:
-    """The last head of the log that is not later than ``moment``. Writers' clocks differ, so the log's times may go back a
-    little: it is not searched but gone through, as Iceberg does (``SnapshotUtil.nullableSnapshotIdAsOfTime``)."""
+    """The last head of the log that is not later than ``moment``. Writers' clocks differ, so the log's times
+    may go back a little: it is not searched but gone through, as Iceberg does
+    (``SnapshotUtil.nullableSnapshotIdAsOfTime``)."""
     past = points(state)
     at_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
     heads = [snapshot_id for snapshot_id, published_ms in past if published_ms <= at_ms]

@@ -1,4 +1,5 @@
-"""Whether a project's tables are its own: in its own warehouse, and not those of the project that it was copied from or moved away from.
+"""Whether a project's tables are its own: in its own warehouse, and not those of the project that it was
+copied from or moved away from.
 
 Iceberg's paths are absolute, so the catalog of a copied folder names the tables of the original.
 """
@@ -28,7 +29,8 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """A table of the project whose metadata file, in the warehouse ``origin``, is not below its own; ``here``: where its copy would be."""
+    """A table of the project whose metadata file, in the warehouse ``origin``, is not below its own;
+    ``here``: where its copy would be."""
 
     entry: Entry
     origin: str
@@ -46,8 +48,8 @@ class Away:
 
 
 def require_home(project: Project, may_be_older: bool = False) -> None:
-    """Raises StateError LS525 when a table of the project on the embedded catalog is not in its warehouse, and LS527 when the catalog is older
-    than that, unless it ``may_be_older``.
+    """Raises StateError LS525 when a table of the project on the embedded catalog is not in its warehouse,
+    and LS527 when the catalog is older than that, unless it ``may_be_older``.
     """
     catalog = open_catalog(project) if project.target.is_local else None
     if not isinstance(catalog, LocalCatalog):
@@ -87,7 +89,8 @@ def _away(catalog: LocalCatalog, project: str, outside: list[Entry]) -> Iterator
     for entry in outside:
         path = local_path(entry.location)
         here = catalog.warehouse.joinpath(*path.parts[-_PARTS:])
-        # A folder that is reached by another name is the same one. (A copy may have the same files, as hard links.)
+        # A folder that is reached by another name is the same one. (A copy may have the same files, as hard
+        # links.)
         if path.parent.is_dir() and here.parent.is_dir() and path.parent.samefile(here.parent):
             continue
         if _is_ours(entry, path, project) if path.is_file() else here.is_file():

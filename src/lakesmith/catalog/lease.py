@@ -1,10 +1,12 @@
 """Who is at work on a shared lake: a lease in the lake itself, for runners on machines that share no disk.
 
-It keeps two runners from doing the same work twice, and nothing more: what each publishes is right without it, by the compare-and-swap of
-every table. So a clock that is wrong, or a holder that was asleep for longer than its lease, costs time alone.
+It keeps two runners from doing the same work twice, and nothing more: what each publishes is right without
+it, by the compare-and-swap of every table. So a clock that is wrong, or a holder that was asleep for longer
+than its lease, costs time alone.
 
-It is a table without rows, in the reserved namespace. Its newest snapshot's summary says who holds the lease and until when; taking,
-renewing and giving it back are empty appends, of which the catalog lets only one follow another.
+It is a table without rows, in the reserved namespace. Its newest snapshot's summary says who holds the lease
+and until when; taking, renewing and giving it back are empty appends, of which the catalog lets only one
+follow another.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ _PROPERTIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who holds it. ``until_ms``: milliseconds since the epoch by the holder's clock; 0: it was given back."""
+    """Who holds it. ``until_ms``: milliseconds since the epoch by the holder's clock; 0: it was given
+    back."""
 
     token: str
     host: str
@@ -71,10 +74,12 @@ def lease_name(project: str) -> tuple[str, str]:
 
 
 class LeaseTable:
-    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog does not answer.
+    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog
+    does not answer.
 
-    ``home``: the warehouse in which the catalog makes tables, None where that is the catalog's own business. A lease that is elsewhere
-    came with a copy of another lake's database, whose entries name that lake's files.
+    ``home``: the warehouse in which the catalog makes tables, None where that is the catalog's own business.
+    A lease that is elsewhere came with a copy of another lake's database, whose entries name that lake's
+    files.
     """
 
     def __init__(
@@ -99,8 +104,8 @@ class LeaseTable:
     def try_to_take(self, wanted: Lease) -> Lease | None:
         """Takes or renews it; the one who holds it in the way of that, None when it was taken.
 
-        After a lost race it looks again. Raises StateError LS525 for a lease that is not in ``home``, and what ``ask`` makes of other
-        failures.
+        After a lost race it looks again. Raises StateError LS525 for a lease that is not in ``home``, and
+        what ``ask`` makes of other failures.
         """
         other: Lease | None = self._ask(lambda: self._try(wanted))
         return other
@@ -135,7 +140,8 @@ class LeaseTable:
                     "the catalog names the tables of another warehouse, so nothing is written",
                     expected=f"tables in {self._home}, the target's warehouse",
                     found=f"the lease of the project in {location}",
-                    hint="a catalog's database that was copied names the original's files: begin with an empty database, or give the"
+                    hint="a catalog's database that was copied names the original's files: begin with an "
+                    "empty database, or give the"
                     " target its own warehouse back",
                 )
             )
@@ -179,7 +185,8 @@ def _lease(table: Any) -> Lease | None:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How others are waited for: for so many seconds; ``on_wait`` is told once who they are, ``given_up`` ends it at once."""
+    """How others are waited for: for so many seconds; ``on_wait`` is told once who they are, ``given_up``
+    ends it at once."""
 
     seconds: float = 0.0
     on_wait: Callable[[Lease], None] = lambda _: None
@@ -188,7 +195,8 @@ class Waiting:
 
 @contextmanager
 def held(table: LeaseTable, command: str, waiting: Waiting) -> Iterator[None]:
-    """Holds the lease while the body runs, and renews it meanwhile. Raises LockedError LS703 when another holds it after the wait."""
+    """Holds the lease while the body runs, and renews it meanwhile. Raises LockedError LS703 when another
+    holds it after the wait."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     mine = Lease(uuid.uuid4().hex, socket.gethostname(), os.getpid(), command, since, 0)
     _wait(table, mine, waiting)
@@ -226,7 +234,8 @@ def _renew(table: LeaseTable, mine: Lease, done: threading.Event) -> None:
 
 
 def _let_go(step: Callable[[], object]) -> None:
-    """A lease that cannot be renewed or given back runs out by itself, and the work under way is right without it."""
+    """A lease that cannot be renewed or given back runs out by itself, and the work under way is right
+    without it."""
     with suppress(Exception):
         step()
 

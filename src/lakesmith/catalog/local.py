@@ -1,8 +1,9 @@
-"""The embedded catalog: one SQLite file that Spark (JdbcCatalog, schema V1), PyIceberg (SqlCatalog) and we read alike.
+"""The embedded catalog: one SQLite file that Spark (JdbcCatalog, schema V1), PyIceberg (SqlCatalog) and we
+read alike.
 
-It is read with the standard library alone: importing PyIceberg's SqlCatalog and SQLAlchemy costs 1.7 s, one query here
-a third of a millisecond, and an idle command has a second in all. The table is Iceberg's ``iceberg_tables``
-(``org.apache.iceberg.jdbc.JdbcUtil``, V1: with ``iceberg_type``).
+It is read with the standard library alone: importing PyIceberg's SqlCatalog and SQLAlchemy costs 1.7 s, one
+query here a third of a millisecond, and an idle command has a second in all. The table is Iceberg's
+``iceberg_tables`` (``org.apache.iceberg.jdbc.JdbcUtil``, V1: with ``iceberg_type``).
 """
 
 from __future__ import annotations
@@ -44,14 +45,16 @@ _NAMES = f"SELECT table_name {_TABLES} AND table_namespace = ? ORDER BY table_na
 _IN_EACH = "catalog_name VARCHAR(255) NOT NULL"
 SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS iceberg_tables"
-    f" ({_IN_EACH}, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
-    " previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))",
+    f" ({_IN_EACH}, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, "
+    "metadata_location VARCHAR(1000),"
+    " previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, "
+    "table_namespace, table_name))",
     "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties"
     f" ({_IN_EACH}, namespace VARCHAR(255) NOT NULL, property_key VARCHAR(255), property_value VARCHAR(1000),"
     " PRIMARY KEY (catalog_name, namespace, property_key))",
 )
-"""As ``JdbcUtil`` makes them. Not left to it: up to Iceberg 1.10 it leaves a look for tables open, and what goes by that connection
-later is as the file was then."""
+"""As ``JdbcUtil`` makes them. Not left to it: up to Iceberg 1.10 it leaves a look for tables open, and what
+goes by that connection later is as the file was then."""
 _NO_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _COPY = "lakesmith-catalog-"
 
@@ -63,7 +66,8 @@ class LocalCatalog:
         db: the SQLite file; it need not exist, and reading never makes it.
         warehouse: the folder below which tables are made.
         busy_seconds: how long to wait for another process that keeps the file locked.
-        elsewhere: tables of others, by the names that they have here: how to read their states. They are not in the file.
+        elsewhere: tables of others, by the names that they have here: how to read their states. They are not
+            in the file.
     """
 
     def __init__(
@@ -77,7 +81,8 @@ class LocalCatalog:
         self.warehouse = warehouse
         self.busy_seconds = busy_seconds
         self.elsewhere = elsewhere
-        # A metadata file never changes, so a state stays right for as long as the catalog names the same file.
+        # A metadata file never changes, so a state stays right for as long as the catalog names the same
+        # file.
         self._states: dict[str, TableState] = {}
 
     def table(self, layer: str, name: str) -> TableState | None:
@@ -94,7 +99,8 @@ class LocalCatalog:
                 return self._state(f"{layer}.{name}", location)
             except FileNotFoundError as error:
                 gone, location = location, self.location(layer, name)
-                # A commit in between may have deleted the old metadata file; the same one gone twice is a loss.
+                # A commit in between may have deleted the old metadata file; the same one gone twice is a
+                # loss.
                 if location == gone:
                     raise _lost(f"{layer}.{name}", gone) from error
         return None
@@ -104,7 +110,8 @@ class LocalCatalog:
         return name.layer, name.name
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
-        """See ``Catalog.one_look``; asking for each takes a third of a millisecond here, and each answer is as it is then."""
+        """See ``Catalog.one_look``; asking for each takes a third of a millisecond here, and each answer is
+        as it is then."""
         return nullcontext()
 
     def names(self, layer: str) -> tuple[str, ...]:
@@ -125,7 +132,8 @@ class LocalCatalog:
         return self._pyiceberg(self.db)
 
     def reader(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog to read with: over a copy of the file where that cannot be written (see ``copied``)."""
+        """PyIceberg's catalog to read with: over a copy of the file where that cannot be written (see
+        ``copied``)."""
         return self.writer() if self.can_write() else self._pyiceberg(self.copied())
 
     def can_write(self) -> bool:
@@ -133,8 +141,9 @@ class LocalCatalog:
         return can_write(self.db.parent) and (not self.db.exists() or os.access(self.db, os.W_OK))
 
     def copied(self) -> Path:
-        """A copy of the file as it is now, which goes away with this process: SQLite and those that use it read a file in WAL mode
-        only where they can write beside it. Raises EnvironmentProblem LS320 when it cannot be read.
+        """A copy of the file as it is now, which goes away with this process: SQLite and those that use it
+        read a file in WAL mode only where they can write beside it. Raises EnvironmentProblem LS320 when it
+        cannot be read.
         """
         folder = tempfile.mkdtemp(prefix=_COPY)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -152,9 +161,11 @@ class LocalCatalog:
         return SqlCatalog(CATALOG_NAME, uri=url.render_as_string(), warehouse=f"file://{self.warehouse}")
 
     def swap(self, layer: str, name: str, commit: RecordCommit) -> bool:
-        """Makes a commit that is written: the table's metadata is the new file, if it is still the one that the commit began at.
+        """Makes a commit that is written: the table's metadata is the new file, if it is still the one that
+        the commit began at.
 
-        False, with what was written removed, when it is not. Raises as ``Catalog`` says; the outcome is then looked at first.
+        False, with what was written removed, when it is not. Raises as ``Catalog`` says; the outcome is then
+        looked at first.
         """
         moved = (commit.location, commit.base, CATALOG_NAME, layer, name, commit.base)
         try:
@@ -172,7 +183,8 @@ class LocalCatalog:
         return made
 
     def prepare(self) -> None:
-        """Makes the file with its tables, and the warehouse folder. Readers and a writer must not block each other, hence WAL.
+        """Makes the file with its tables, and the warehouse folder. Readers and a writer must not block each
+        other, hence WAL.
 
         Raises EnvironmentProblem LS320 when the folders cannot be written.
         """
@@ -199,7 +211,8 @@ class LocalCatalog:
         return plain_location(location).startswith(f"{self.warehouse}/")
 
     def location(self, layer: str, name: str) -> str | None:
-        """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as ``Catalog`` says."""
+        """Where the metadata of ``layer.name`` is now, None when there is no such table. Raises as
+        ``Catalog`` says."""
         rows = self._rows(_LOCATION, layer, name)
         return rows[0][0] if rows else None
 
@@ -216,7 +229,8 @@ class LocalCatalog:
             if "no such table" in str(error):
                 return []
             if "no such column: iceberg_type" in str(error):
-                # Schema V0, which knows no views. Spark makes a catalog so, and adds the column a moment later.
+                # Schema V0, which knows no views. Spark makes a catalog so, and adds the column a moment
+                # later.
                 return self._rows(sql.replace(_IS_TABLE, ""), *arguments)
             raise self.problem(error) from error
 
@@ -229,8 +243,9 @@ class LocalCatalog:
             return self._read_copy(sql, arguments)
 
     def _read_copy(self, sql: str, arguments: tuple[str, ...]) -> list[Any]:
-        """Reads a copy. A file in WAL mode cannot be read where its side files are missing and cannot be made: in a
-        folder that is read-only. (``immutable=1`` would read it too, but leave out what is still in the WAL.)"""
+        """Reads a copy. A file in WAL mode cannot be read where its side files are missing and cannot be
+        made: in a folder that is read-only. (``immutable=1`` would read it too, but leave out what is still
+        in the WAL.)"""
         with tempfile.TemporaryDirectory(prefix=_COPY) as folder:
             self._copy_to(Path(folder))
             return self._select(Path(folder, self.db.name), sql, arguments)
@@ -271,6 +286,7 @@ def _lost(name: str, location: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",
-            hint=f"restore the warehouse's files{back}; or give the table up to have it built anew: lakesmith drop {name}",
+            hint=f"restore the warehouse's files{back}; or give the table up to have it built anew: "
+            f"lakesmith drop {name}",
         )
     )

@@ -1,8 +1,8 @@
 """One run or maintenance of a project at a time, on this machine and on every machine that shares its folder.
 
-The lock is the kernel's (``flock``), so it is given back however its holder ends, ``kill -9`` included: there are no stale
-locks to clean up. The file's content only tells people, and the process that waits, who holds it. The file is never
-removed: removing it would let two processes lock two files of one name.
+The lock is the kernel's (``flock``), so it is given back however its holder ends, ``kill -9`` included: there
+are no stale locks to clean up. The file's content only tells people, and the process that waits, who holds
+it. The file is never removed: removing it would let two processes lock two files of one name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, LockedError, Problem
 
 MAINTENANCE = frozenset({"maintain"})
-"""What holds a lock for a piece of work that is soon done, and gives it to who waits before the next: all wait for it."""
+"""What holds a lock for a piece of work that is soon done, and gives it to who waits before the next: all
+wait for it."""
 
 _POLL_SECONDS = 0.1
 _HELD = {errno.EWOULDBLOCK, errno.EACCES}
@@ -33,7 +34,8 @@ _NO_FLOCK = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.E
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds the lock. ``since`` is ISO 8601 in UTC; ``jvm_pid`` the JVM it started, None before there is one."""
+    """Who holds the lock. ``since`` is ISO 8601 in UTC; ``jvm_pid`` the JVM it started, None before there is
+    one."""
 
     host: str
     pid: int
@@ -47,7 +49,8 @@ class Holder:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it is a process of this machine that was stopped (SIGSTOP, Ctrl-Z): it will not go on by itself."""
+        """Whether it is a process of this machine that was stopped (SIGSTOP, Ctrl-Z): it will not go on by
+        itself."""
         if self.host != socket.gethostname():
             return False
         try:
@@ -65,18 +68,18 @@ class ProjectLock:
         state_dir: the project's ``.lakesmith`` folder; the lock is ``locks/NAME.lock`` in it.
         what: what it is held for, for people: the command.
         name: which lock.
-        wait_seconds: how long to wait for another holder; 0: not at all. For maintenance (``MAINTENANCE``) it is waited
-            longer, ``limits.MAINTENANCE_WAITED_SECONDS``.
+        wait_seconds: how long to wait for another holder; 0: not at all. For maintenance (``MAINTENANCE``) it
+            is waited longer, ``limits.MAINTENANCE_WAITED_SECONDS``.
         on_wait: called once, with the holder if it can be told, when there is someone to wait for.
         given_up: asked while it waits; True ends the wait at once, as if its time were over.
         guard: called once it is held; what it raises is raised, and the lock is given back.
 
     Attributes:
-        abandoned: after entering, the previous holder if it ended without giving the lock back (killed). Its JVM may
-            still be running.
+        abandoned: after entering, the previous holder if it ended without giving the lock back (killed). Its
+            JVM may still be running.
 
-    Entering raises LockedError LS701 when it is still held after the wait; EnvironmentProblem LS323 when the file cannot
-    be written; LS324 when the file system has no locks.
+    Entering raises LockedError LS701 when it is still held after the wait; EnvironmentProblem LS323 when the
+    file cannot be written; LS324 when the file system has no locks.
     """
 
     def __init__(
@@ -165,7 +168,8 @@ class ProjectLock:
         return True
 
     def _write(self) -> None:
-        """Writes the holder in one go and cuts off the rest after it, so that a reader always finds a whole line."""
+        """Writes the holder in one go and cuts off the rest after it, so that a reader always finds a whole
+        line."""
         line = json.dumps(asdict(self._holder)).encode() + b"\n"
         try:
             os.pwrite(self._file, line, 0)
@@ -208,7 +212,8 @@ class ProjectLock:
                 "the file system of the project's folder has no locks",
                 expected=f"flock on {self.path}",
                 found=f"{error.strerror or error}",
-                hint="put the project's folder on a local disk, or mount the network file system with locks (NFS 4)",
+                hint="put the project's folder on a local disk, or mount the network file system with locks "
+                "(NFS 4)",
             )
         )
 

@@ -1,15 +1,18 @@
-"""Tables whose files are in the warehouse and which the catalog does not name: the catalog was lost, whole or in part.
+"""Tables whose files are in the warehouse and which the catalog does not name: the catalog was lost, whole or
+in part.
 
-Which of a table's metadata files was its last is told by the files themselves. Each names those before it (``metadata-log``), so
-one that another names was the table's state once. One that no other names is the last, or was written and never became the
-table's state, because its compare-and-swap was lost or its writer was killed:
+Which of a table's metadata files was its last is told by the files themselves. Each names those before it
+(``metadata-log``), so one that another names was the table's state once. One that no other names is the last,
+or was written and never became the table's state, because its compare-and-swap was lost or its writer was
+killed:
 
 - Another file with the same predecessor has successors: that one won, and this one was lost.
-- Otherwise both may have been the last. What other tables' records pin (a sidecar's snapshot, an input's) has been seen as
-  published: the file that has more of it is taken, and of equals the newest.
+- Otherwise both may have been the last. What other tables' records pin (a sidecar's snapshot, an input's) has
+  been seen as published: the file that has more of it is taken, and of equals the newest.
 
-Where a writer was killed right before its swap, what it wrote is taken as if the swap had been the last thing that happened. That is
-a state the table could have had: whole, checked, with the record of what it has consumed.
+Where a writer was killed right before its swap, what it wrote is taken as if the swap had been the last thing
+that happened. That is a state the table could have had: whole, checked, with the record of what it has
+consumed.
 """
 
 from __future__ import annotations
@@ -64,7 +67,8 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A table without an entry: the name it has, the version to enter, and how many others it may have been as well."""
+    """A table without an entry: the name it has, the version to enter, and how many others it may have been
+    as well."""
 
     name: TableName
     version: Version
@@ -82,7 +86,8 @@ class Lost:
 
 
 def lost_tables(catalog: LocalCatalog) -> tuple[Lost, ...]:
-    """The tables that were published and have no entry, and the sidecars that their records, or those of tables with an entry, pin."""
+    """The tables that were published and have no entry, and the sidecars that their records, or those of
+    tables with an entry, pin."""
     folders = _folders_without_entry(catalog)
     if not folders:
         return ()
@@ -109,16 +114,18 @@ def lost_problem(catalog: LocalCatalog, name: TableName) -> Problem | None:
         f"the catalog does not know {name} any more, and its files are in the warehouse",
         expected="its entry in the catalog, or no files",
         found=f"{there}; tables in {catalog.warehouse} without an entry: {', '.join(tables)}",
-        hint="'lakesmith register' enters them again as they were, and runs go on from there; or put the catalog back from a"
+        hint="'lakesmith register' enters them again as they were, and runs go on from there; or put the "
+        "catalog back from a"
         f" backup; or 'lakesmith drop {name}' gives the table up, and the next run builds it anew",
     )
 
 
 def has_moved_on(location: str) -> bool:
-    """Whether the files beside a metadata file tell that the table has moved on from it: that catalog is older than the warehouse.
+    """Whether the files beside a metadata file tell that the table has moved on from it: that catalog is
+    older than the warehouse.
 
-    One that was made from it alone does not tell: that may be what a writer left that was killed before its swap. One that was made from
-    a follower does.
+    One that was made from it alone does not tell: that may be what a writer left that was killed before its
+    swap. One that was made from a follower does.
     """
     path = local_path(location)
     try:
@@ -142,7 +149,8 @@ def _follows(path: Path, name: str) -> bool:
 
 
 def older_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
-    """The entries that are older than the files beside the ones that they name. Raises as ``Catalog`` says."""
+    """The entries that are older than the files beside the ones that they name. Raises as ``Catalog``
+    says."""
     return tuple(
         each
         for each in all_entries(catalog)
@@ -155,16 +163,19 @@ def older_problem(catalog: LocalCatalog, entries: Sequence[Entry]) -> Problem:
     more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
     return Problem(
         "LS527",
-        "the catalog is older than the warehouse, as if it were put back from a backup, so nothing is written",
+        "the catalog is older than the warehouse, as if it were put back from a backup, so nothing is "
+        "written",
         expected="a catalog that names each table's newest state",
-        found=f"{catalog.db} names {PurePosixPath(entries[0].location).name} of {entries[0].name}{more}, and later states are beside it",
-        hint="'lakesmith register' enters the newest states, and runs go on from there; or put the warehouse back too, from the same backup",
+        found=f"{catalog.db} names {PurePosixPath(entries[0].location).name} of {entries[0].name}{more}, and "
+        "later states are beside it",
+        hint="'lakesmith register' enters the newest states, and runs go on from there; or put the "
+        "warehouse back too, from the same backup",
     )
 
 
 def replaced_entries(catalog: LocalCatalog) -> tuple[tuple[Entry, Lost], ...]:
-    """The entries whose file is gone, each with the newest state that is there; where the catalog is older than the warehouse, all entries that
-    are not the newest.
+    """The entries whose file is gone, each with the newest state that is there; where the catalog is older
+    than the warehouse, all entries that are not the newest.
     """
     entries = all_entries(catalog)
     if not older_entries(catalog):
@@ -180,7 +191,8 @@ def replaced_entries(catalog: LocalCatalog) -> tuple[tuple[Entry, Lost], ...]:
 
 
 def _versions_at(entry: Entry) -> list[Version]:
-    """The versions of the table of an entry; where its file is gone, of the one that was written last in its folder."""
+    """The versions of the table of an entry; where its file is gone, of the one that was written last in its
+    folder."""
     name = local_path(entry.location).name
     tables = [
         versions
@@ -200,7 +212,8 @@ def newest(versions: Sequence[Version], pins: Pins = frozenset()) -> Lost:
     """The version of one table that was its last, as the module says. ``versions``: at least one."""
     states = [version for version in versions if not version.is_draft]
     named = {name for version in states for name in version.before}
-    # A draft that was published has led from one state to the next; others are what a batch would have made of the table.
+    # A draft that was published has led from one state to the next; others are what a batch would have made
+    # of the table.
     followed = {version.parent for version in versions if version.file in named}
     last = [
         each
@@ -229,7 +242,8 @@ def _folders_without_entry(catalog: LocalCatalog) -> list[Path]:
 
 
 def _versions(folder: Path) -> Iterator[list[Version]]:
-    """The versions in a folder, by table. What cannot be read was not written whole, and so was never a table's state."""
+    """The versions in a folder, by table. What cannot be read was not written whole, and so was never a
+    table's state."""
     found: dict[str, list[Version]] = {}
     for path in sorted((folder / "metadata").glob(f"*{_METADATA}")):
         try:
@@ -278,12 +292,14 @@ def _pinned(state: TableState, pins: Pins) -> int:
 
 
 def _has_rows_there(state: TableState) -> bool:
-    """Whether the files are there that its newest snapshot names. A purge leaves what a lost swap had written, and nothing behind it."""
+    """Whether the files are there that its newest snapshot names. A purge leaves what a lost swap had
+    written, and nothing behind it."""
     return state.head is None or local_path(state.head.manifest_list).is_file()
 
 
 def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
-    """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed leaves others."""
+    """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed
+    leaves others."""
     if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
         return False
     if not _has_rows_there(lost.state):

@@ -1,8 +1,9 @@
 """Iceberg table metadata (the JSON file a catalog points at) -> ``TableState``, read by ourselves.
 
-PyIceberg would parse the same file, but importing its catalog costs 1.7 s and validating 3,000 snapshots with pydantic
-some 100 ms more, and an idle command has one second in all. The format is small and frozen by a specification
-(https://iceberg.apache.org/spec/#table-metadata, versions 1 to 3), so the few fields planning needs are taken directly.
+PyIceberg would parse the same file, but importing its catalog costs 1.7 s and validating 3,000 snapshots with
+pydantic some 100 ms more, and an idle command has one second in all. The format is small and frozen by a
+specification (https://iceberg.apache.org/spec/#table-metadata, versions 1 to 3), so the few fields planning
+needs are taken directly.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ _SPARK_NAMES = {
     "uuid": "string",
     "unknown": "void",
 }
-"""Iceberg's primitive types whose Spark SQL name differs (Iceberg's ``TypeToSparkType``); the others keep theirs."""
+"""Iceberg's primitive types whose Spark SQL name differs (Iceberg's ``TypeToSparkType``); the others keep
+theirs."""
 
 
 def load_metadata(name: str, location: str) -> TableState:
-    """The state in a metadata file of this machine; ``location`` is a path or a ``file:`` URI, plain or gzip'd JSON.
+    """The state in a metadata file of this machine; ``location`` is a path or a ``file:`` URI, plain or
+    gzip'd JSON.
 
     Raises:
-        FileNotFoundError: the file is gone: the table was dropped or has moved on since its location was read.
+        FileNotFoundError: the file is gone: the table was dropped or has moved on since its location was
+            read.
         StateError: LS504, the file cannot be read or is not table metadata.
     """
     try:
@@ -129,7 +133,8 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
 
 
 def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The present spec's fields in Spark's spelling. Format 1 may carry only its fields, and void ones are dropped ones."""
+    """The present spec's fields in Spark's spelling. Format 1 may carry only its fields, and void ones are
+    dropped ones."""
     specs = data.get("partition-specs") or ()
     spec = next((spec["fields"] for spec in specs if spec["spec-id"] == data["default-spec-id"]), None)
     fields = data.get("partition-spec") or () if spec is None else spec

@@ -75,7 +75,8 @@ class _Others:
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:
-    """Iceberg's properties of a target's catalog: its own as they are written, with what its type needs besides.
+    """Iceberg's properties of a target's catalog: its own as they are written, with what its type needs
+    besides.
 
     Raises EnvironmentProblem LS326 for a type of catalog that cannot be used, or without what it needs.
     """
@@ -112,7 +113,8 @@ def _from_environment(target: Target) -> dict[str, str]:
 
 
 def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
-    """S3 Tables by its Iceberg REST endpoint; ``warehouse`` is the table bucket's ARN, which names the region."""
+    """S3 Tables by its Iceberg REST endpoint; ``warehouse`` is the table bucket's ARN, which names the
+    region."""
     arn = properties.get("warehouse", "").split(":")
     if len(arn) < 6 or arn[2] != "s3tables":
         raise _unusable(target, "warehouse: the ARN of a table bucket", properties.get("warehouse", "none"))
@@ -132,7 +134,8 @@ def _require_jdbc(target: Target, properties: dict[str, str]) -> None:
 
 
 def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
-    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in it."""
+    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in
+    it."""
     rest = {key: value for key, value in properties.items() if key != "uri" and not key.startswith("jdbc.")}
     scheme, _, address = properties["uri"].removeprefix("jdbc:").partition(":")
     if scheme == "sqlite":
@@ -140,7 +143,8 @@ def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
     driver = {"postgresql": "postgresql+psycopg"}.get(scheme, scheme)
     login = _login(properties.get("jdbc.user", ""), properties.get("jdbc.password", ""))
     uri = f"{driver}:{address.replace('//', '//' + login, 1)}"
-    # A process may live for weeks, and a server that was restarted has ended the connections that wait in its pool.
+    # A process may live for weeks, and a server that was restarted has ended the connections that wait in its
+    # pool.
     return {"type": "sql", "uri": uri, "init_catalog_tables": "false", "pool_pre_ping": "true", **rest}
 
 
@@ -151,7 +155,8 @@ def _login(user: str, password: str) -> str:
 
 
 def _require_addresses(target: Target, properties: Mapping[str, str]) -> None:
-    """Refuses what clients, Python's and Java's, could each take for another address, and then repeat a part of the password."""
+    """Refuses what clients, Python's and Java's, could each take for another address, and then repeat a part
+    of the password."""
     for key, value in properties.items():
         if ADDRESS_NAME.search(key) and secrets_in(value) is None:
             raise _unusable(target, f"{key}: a well-formed URL", f"{key}: not one", ENCODE)

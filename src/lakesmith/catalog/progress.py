@@ -24,8 +24,8 @@ _REMOVALS = ("deleted-data-files", "added-delete-files", "removed-delete-files")
 class Progress:
     """The newest published record of a table.
 
-    ``snapshot`` carries it; ``foreign`` are main's snapshots after it, oldest first: what other engines committed, and
-    compactions. (They begin with the oldest that has not expired.)
+    ``snapshot`` carries it; ``foreign`` are main's snapshots after it, oldest first: what other engines
+    committed, and compactions. (They begin with the oldest that has not expired.)
     """
 
     record: Record
@@ -35,7 +35,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class AppendRange:
-    """The snapshots of (``start``, ``end``] that added rows, oldest first; none of the range removed or changed one.
+    """The snapshots of (``start``, ``end``] that added rows, oldest first; none of the range removed or
+    changed one.
 
     ``start`` None: from the table's beginning.
     """
@@ -60,29 +61,31 @@ class Reason:
 def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | None:
     """The newest record that main reaches by walking its snapshots' parents.
 
-    None when nothing was ever published: main has no snapshot, and no record is tagged. (A first batch that was killed
-    leaves its snapshots on its own branch; they count for nothing.)
+    None when nothing was ever published: main has no snapshot, and no record is tagged. (A first batch that
+    was killed leaves its snapshots on its own branch; they count for nothing.)
 
-    Another tool's expiry can cut the walk short: compact twice, expire the rest, and main's head has an expired parent
-    while the record survives only by its tag. The tagged record is then accepted, but only when nothing speaks against
-    main having grown out of it. That has to be checked because a *rollback* by another tool followed by expiry leaves
-    the same picture, and there the tagged record tells of rows that main no longer has: taking it would lose them in
-    silence. So all of this has to hold:
+    Another tool's expiry can cut the walk short: compact twice, expire the rest, and main's head has an
+    expired parent while the record survives only by its tag. The tagged record is then accepted, but only
+    when nothing speaks against main having grown out of it. That has to be checked because a *rollback* by
+    another tool followed by expiry leaves the same picture, and there the tagged record tells of rows that
+    main no longer has: taking it would lose them in silence. So all of this has to hold:
 
-    - The missing snapshot lies between: the oldest reachable sequence number is at least two above the tagged one's.
-      (Directly after the tagged snapshot, its parent could only be that snapshot, which has not expired.)
-    - All reachable snapshots since are compactions (``replace``), which say of themselves that rows stayed as they were.
+    - The missing snapshot lies between: the oldest reachable sequence number is at least two above the tagged
+      one's. (Directly after the tagged snapshot, its parent could only be that snapshot, which has not
+      expired.)
+    - All reachable snapshots since are compactions (``replace``), which say of themselves that rows stayed as
+      they were.
     - The oldest of them counts as many live rows as the tagged one.
 
-    What even this cannot tell apart is a rollback of a batch that changed no row count, followed by two compactions and
-    an expiry.
+    What even this cannot tell apart is a rollback of a batch that changed no row count, followed by two
+    compactions and an expiry.
 
-    ``can_rebuild``: the table is derived, so that a hint may advise to compute it anew; a table whose rows came from files
-    cannot be.
+    ``can_rebuild``: the table is derived, so that a hint may advise to compute it anew; a table whose rows
+    came from files cannot be.
 
     Raises:
-        StateError: LS501, the table has snapshots and no record that main is known to have grown out of; LS502, its
-            newest record was written by a newer lakesmith or is damaged.
+        StateError: LS501, the table has snapshots and no record that main is known to have grown out of;
+            LS502, its newest record was written by a newer lakesmith or is damaged.
     """
     chain: list[Snapshot] = []
     for snapshot in state.ancestors(state.refs.get(MAIN)):
@@ -98,8 +101,8 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
 def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Snapshot, Record]]:
     """The records that the table has grown by, from ``newest`` back to where nothing is known any more.
 
-    Where snapshots in between have left (``plan/expiry``), the earlier ones are those with records from before: of what was published and
-    rolled back again, maintenance keeps nothing.
+    Where snapshots in between have left (``plan/expiry``), the earlier ones are those with records from
+    before: of what was published and rolled back again, maintenance keeps nothing.
     """
     oldest = newest
     for oldest in state.ancestors(newest.snapshot_id):
@@ -114,8 +117,9 @@ def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Sna
 def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
     """A snapshot from the middle of a batch that another tool has set main back to; None when there is none.
 
-    Such a snapshot has rows of the batch and not yet its record: to go on from it would take the batch's files again. It is
-    told from another engine's commit, on which a batch was built, by main's log: that was main's head before the batch.
+    Such a snapshot has rows of the batch and not yet its record: to go on from it would take the batch's
+    files again. It is told from another engine's commit, on which a batch was built, by main's log: that was
+    main's head before the batch.
     """
     foreign = {snapshot.snapshot_id: snapshot for snapshot in progress.foreign}
     first_seen: dict[int, int] = {}
@@ -145,14 +149,18 @@ def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...], can_rebui
 
 
 def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
-    """What speaks against the oldest of ``foreign`` having grown out of ``tagged``; None when nothing does."""
+    """What speaks against the oldest of ``foreign`` having grown out of ``tagged``; None when nothing
+    does."""
     if not foreign or foreign[0].parent_id is None:
         return "main was started anew since (the table was replaced)"
     if foreign[0].sequence_number < tagged.sequence_number + 2:
         return "main was rolled back behind it"
     changed = next((snapshot for snapshot in foreign if snapshot.operation != "replace"), None)
     if changed is not None:
-        return f"snapshots before {_described(changed)} have expired, and it may not be a compaction of that batch"
+        return (
+            f"snapshots before {_described(changed)} have expired, and it may not be a compaction of that "
+            "batch"
+        )
     before, after = live_rows(tagged), live_rows(foreign[0])
     if before is None or before != after:
         return (
@@ -162,7 +170,8 @@ def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
 
 
 def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
-    """The record a snapshot carries, None when it has none. Raises StateError LS502 when it cannot be read."""
+    """The record a snapshot carries, None when it has none. Raises StateError LS502 when it cannot be
+    read."""
     try:
         return snapshot.record
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -199,9 +208,9 @@ def append_only_since(state: TableState, start: int | None, end: int) -> AppendR
         start: the snapshot seen last (exclusive; it may have expired itself), None for the table's beginning.
         end: the newest snapshot (inclusive).
 
-    Returns the range when each snapshot of it is an append that removes nothing, a compaction (``replace``) or empty;
-    otherwise the reason, naming the snapshot. An ``overwrite`` that happens to add only is not accepted: Iceberg's
-    incremental scans skip it in silence.
+    Returns the range when each snapshot of it is an append that removes nothing, a compaction (``replace``)
+    or empty; otherwise the reason, naming the snapshot. An ``overwrite`` that happens to add only is not
+    accepted: Iceberg's incremental scans skip it in silence.
     """
     appends: list[Snapshot] = []
     for snapshot in _between(state, start, end):
@@ -236,7 +245,8 @@ def _between(state: TableState, start: int | None, end: int) -> Iterator[Snapsho
     while at != start:
         if at is None:
             yield Reason(
-                f"snapshot {start} is not among the ancestors of snapshot {end}: the table was rolled back or replaced"
+                f"snapshot {start} is not among the ancestors of snapshot {end}: the table was rolled "
+                "back or replaced"
             )
             return
         if at not in state.snapshots:
@@ -259,8 +269,9 @@ def _obstacle(snapshot: Snapshot) -> Reason | None:
 
 
 def _is_empty(snapshot: Snapshot, state: TableState) -> bool:
-    """Whether it is known to have changed no file. Writers leave out counts of 0, and may leave out others as well: that it touched
-    no partition says so, as Iceberg's own writer does, or that all totals of an append are what they were.
+    """Whether it is known to have changed no file. Writers leave out counts of 0, and may leave out others as
+    well: that it touched no partition says so, as Iceberg's own writer does, or that all totals of an append
+    are what they were.
     """
     if any(snapshot.count(key) for key in _CHANGES):
         return False
@@ -281,14 +292,15 @@ def _described(snapshot: Snapshot) -> str:
 def live_rows(snapshot: Snapshot) -> int | None:
     """The rows a reader of the snapshot sees, from its summary: records minus deleted positions.
 
-    None when it cannot be told: the summary has no total, or there are equality deletes, whose rows nobody counted.
+    None when it cannot be told: the summary has no total, or there are equality deletes, whose rows nobody
+    counted.
     """
     return None if snapshot.count("total-equality-deletes") else most_live_rows(snapshot)
 
 
 def rows_at(state: TableState, snapshot: Snapshot) -> int | None:
-    """As ``live_rows``. Where a summary may count deletes that hide nothing, as the batch counted that wrote the rows: compactions leave
-    them as they are.
+    """As ``live_rows``. Where a summary may count deletes that hide nothing, as the batch counted that wrote
+    the rows: compactions leave them as they are.
     """
     if not state.may_leave_deletes or not snapshot.count("total-position-deletes"):
         return live_rows(snapshot)

@@ -19,8 +19,8 @@ CATALOG_NAME = "lake"
 class Catalog(Protocol):
     """A catalog of Iceberg tables, read as it is at the moment of the call.
 
-    Every method raises EnvironmentProblem when the catalog cannot be reached or read, LockedError when another
-    process keeps it locked, StateError when a table's metadata is broken.
+    Every method raises EnvironmentProblem when the catalog cannot be reached or read, LockedError when
+    another process keeps it locked, StateError when a table's metadata is broken.
     """
 
     def table(self, layer: str, name: str) -> TableState | None:
@@ -33,13 +33,16 @@ class Catalog(Protocol):
         """The namespace and the name that a table of the project has in the catalog."""
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
-        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked for all at once.
+        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked
+        for all at once.
 
         One inside another begins when that did, for the tables that both are about.
         """
 
     def reader(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import, too."""
+        """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import,
+        too."""
 
     def writer(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog, for writes of the metadata plane. Slow to import: only when there is something to write."""
+        """PyIceberg's catalog, for writes of the metadata plane. Slow to import: only when there is something
+        to write."""

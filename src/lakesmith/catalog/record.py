@@ -1,8 +1,9 @@
 """The progress record: what a table has consumed, published with the data by the same Iceberg commit.
 
-The record is the summary of a batch's last, empty append. It pins everything the table's content depends on: the position
-of each input, and the snapshot of each *sidecar* (the file ledger, the quarantine, the tombstones) that belongs to this
-version of the table. So a sidecar never has to agree with the table by itself: what no record pins does not count.
+The record is the summary of a batch's last, empty append. It pins everything the table's content depends on:
+the position of each input, and the snapshot of each *sidecar* (the file ledger, the quarantine, the
+tombstones) that belongs to this version of the table. So a sidecar never has to agree with the table by
+itself: what no record pins does not count.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What the versions did that a batch read, where a table keeps versions: a row can stand for several of them.
+    """What the versions did that a batch read, where a table keeps versions: a row can stand for several of
+    them.
 
     ``opened`` rows of their own, ``continued`` the row before them, ``closed`` it (deletes).
     """
@@ -50,11 +52,12 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the others.
+    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the
+    others.
 
-    Of a table that keeps versions, what was read are ``versions``: ``inserted``, ``updated`` and ``deleted`` count its own rows
-    then, and are no part of where the versions went. ``rounded`` are among ``inserted``: rows that hold a value of fewer digits
-    than was read.
+    Of a table that keeps versions, what was read are ``versions``: ``inserted``, ``updated`` and ``deleted``
+    count its own rows then, and are no part of where the versions went. ``rounded`` are among ``inserted``:
+    rows that hold a value of fewer digits than was read.
     """
 
     read: int = 0
@@ -87,17 +90,19 @@ class Account:
 class Record:
     """One published batch.
 
-    ``attempt`` is this batch's UUID and ``parent`` that of the batch it continues; ``batch`` is a number for people.
-    ``kind``: a plan's strategy: files, ledger, append, upsert, advance, keys, sums, full, replay, drop. ``by_row``: the account balances row by row (keyed and row-wise
-    batches); a recomputed table balances by its row counts alone.
-    ``definition`` maps the parts of the definition that ``fingerprint`` stands for to short hashes; older records have none.
-    ``refused``: what the query turned out not to allow (see ``plan.facts``). ``columns``: the table's own by name, with their
-    field ids, as the publish leaves them; older records have none.
-    ``idle``: the inputs whose watermarks did not count; ``closed``: up to where windows were published before, where that had to be kept, and
-    ``closed_later`` the ends of those that watermarks could not reach yet. ``arrived``: when the rows of the inputs with watermarks had last
-    changed, in milliseconds since the epoch; ``ahead``: by watermark how many rows were too far ahead of that, and their greatest time.
-    ``unknown``: by lookup as of arrival how many of the rows that were computed found nothing there.
-    ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's text to the number of rows that broke it.
+    ``attempt`` is this batch's UUID and ``parent`` that of the batch it continues; ``batch`` is a number for
+    people. ``kind``: a plan's strategy: files, ledger, append, upsert, advance, keys, sums, full, replay,
+    drop. ``by_row``: the account balances row by row (keyed and row-wise batches); a recomputed table
+    balances by its row counts alone. ``definition`` maps the parts of the definition that ``fingerprint``
+    stands for to short hashes; older records have none. ``refused``: what the query turned out not to allow
+    (see ``plan.facts``). ``columns``: the table's own by name, with their field ids, as the publish leaves
+    them; older records have none. ``idle``: the inputs whose watermarks did not count; ``closed``: up to
+    where windows were published before, where that had to be kept, and ``closed_later`` the ends of those
+    that watermarks could not reach yet. ``arrived``: when the rows of the inputs with watermarks had last
+    changed, in milliseconds since the epoch; ``ahead``: by watermark how many rows were too far ahead of
+    that, and their greatest time. ``unknown``: by lookup as of arrival how many of the rows that were
+    computed found nothing there. ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's
+    text to the number of rows that broke it.
     """
 
     attempt: str

@@ -1,8 +1,9 @@
-"""A record's snapshot, without rows, committed without a JVM: a manifest list and a metadata file, ready for the catalog to swap in.
+"""A record's snapshot, without rows, committed without a JVM: a manifest list and a metadata file, ready for
+the catalog to swap in.
 
 PyIceberg cannot write tables of format 3. What is needed here is little, and the specification says all of it
-(https://iceberg.apache.org/spec/#table-metadata): a snapshot that has its parent's manifests and carries the record, main and
-the record's tag on it. Everything else of the metadata stays as it was, whatever it is.
+(https://iceberg.apache.org/spec/#table-metadata): a snapshot that has its parent's manifests and carries the
+record, main and the record's tag on it. Everything else of the metadata stays as it was, whatever it is.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class RecordCommit:
 
 
 def can_be_written(state: TableState) -> bool:
-    """Whether such a commit can be written exactly: the table has rows or had some, and nothing of its metadata is unknown here."""
+    """Whether such a commit can be written exactly: the table has rows or had some, and nothing of its
+    metadata is unknown here."""
     head = state.head
     if head is None or state.format_version not in (2, 3) or not _FILE.fullmatch(state.metadata_location):
         return False
@@ -63,8 +65,8 @@ def can_be_written(state: TableState) -> bool:
 def write_commit(
     state: TableState, summary: Mapping[str, str], data: Mapping[str, Any] | None = None
 ) -> RecordCommit:
-    """Writes the files of the commit; the catalog knows nothing of them yet. ``data``: the table's metadata, where it changes otherwise
-    too. Raises OSError.
+    """Writes the files of the commit; the catalog knows nothing of them yet. ``data``: the table's metadata,
+    where it changes otherwise too. Raises OSError.
     """
     data, match, head = (
         data or read_metadata(state.metadata_location),

@@ -1,4 +1,5 @@
-"""Catalogs of others (Glue, S3 Tables, REST, a database over JDBC), read through PyIceberg, imported when first used."""
+"""Catalogs of others (Glue, S3 Tables, REST, a database over JDBC), read through PyIceberg, imported when
+first used."""
 
 from __future__ import annotations
 
@@ -46,13 +47,15 @@ _AT_ONCE: Final = 10
 
 
 def _is_not_of_old_metadata(record: logging.LogRecord) -> bool:
-    """A REST server deletes old metadata files itself; PyIceberg tries it after each commit, and would tell a person that they are gone."""
+    """A REST server deletes old metadata files itself; PyIceberg tries it after each commit, and would tell a
+    person that they are gone."""
     return not record.getMessage().startswith("Failed to delete metadata file")
 
 
 @lru_cache(maxsize=4)
 def _opened(properties: frozenset[tuple[str, str]]) -> PyIcebergCatalog:
-    """One for a process: a program that looks at its lake again and again logs in once, and keeps its connections."""
+    """One for a process: a program that looks at its lake again and again logs in once, and keeps its
+    connections."""
     from pyiceberg.catalog import load_catalog
 
     told = dict(properties)
@@ -215,7 +218,8 @@ class RemoteCatalog:
         return self.lease_table(project).holder() if self.table(*name) is not None else None
 
     def _ask(self, question: Callable[[], Result]) -> Result:
-        """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be reached."""
+        """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be
+        reached."""
         try:
             return question()
         except LakesmithError:

@@ -1,5 +1,5 @@
-"""Where the metadata of a table is, by the client of its catalog, and what is in it: as JSON, which PyIceberg would hold against its own models
-first (some 100 ms for a few thousand snapshots)."""
+"""Where the metadata of a table is, by the client of its catalog, and what is in it: as JSON, which PyIceberg
+would hold against its own models first (some 100 ms for a few thousand snapshots)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class RemoteTables(Protocol):
         """What can be asked of many tables at once, for ``find``; it need not have all of them."""
 
     def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
-        """The table's metadata now; None when there is no such table. It is ``known`` itself where that is still right."""
+        """The table's metadata now; None when there is no such table. It is ``known`` itself where that is
+        still right."""
 
 
 def tables_of(catalog: Any) -> RemoteTables:
@@ -130,7 +131,8 @@ class _TablesInFiles:
                 return Metadata(location, self._read(location))
             except FileNotFoundError:
                 gone, location = location, self.locations.of(identifier)
-                # A commit in between may have deleted the old metadata file; the same one gone twice is a loss.
+                # A commit in between may have deleted the old metadata file; the same one gone twice is a
+                # loss.
                 if location == gone:
                     raise
         return None
@@ -174,7 +176,8 @@ class _InGlue:
         return found
 
     def _in_pages(self, database: str, wanted: set[str]) -> dict[str, str | None]:
-        """For as long as more are to be found than pages were asked for: others may have thousands of tables in the database."""
+        """For as long as more are to be found than pages were asked for: others may have thousands of tables
+        in the database."""
         glue, found = self.catalog.glue, dict[str, str | None]()
         pages = glue.get_paginator("get_tables").paginate(DatabaseName=database) if len(wanted) > 1 else ()
         try:
@@ -195,7 +198,8 @@ def _location_in(table: Any) -> str | None:
 
 
 def make_own_tables(catalog: Any) -> None:
-    """Makes the tables in which a catalog in a database keeps its own, where they are missing: for whoever writes first."""
+    """Makes the tables in which a catalog in a database keeps its own, where they are missing: for whoever
+    writes first."""
     if not hasattr(catalog, "create_tables"):
         return
     from sqlalchemy.exc import SQLAlchemyError
@@ -208,7 +212,8 @@ def make_own_tables(catalog: Any) -> None:
 
 
 def is_new_database(catalog: Any, error: Exception) -> bool:
-    """Whether a question failed because nobody has written to the catalog's database yet: it has no table then."""
+    """Whether a question failed because nobody has written to the catalog's database yet: it has no table
+    then."""
     if not hasattr(catalog, "create_tables") or not isinstance(getattr(error, "orig", None), Exception):
         return False
     from pyiceberg.catalog.sql import SqlCatalogBaseTable

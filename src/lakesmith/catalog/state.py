@@ -1,4 +1,5 @@
-"""The state of a table as plain frozen data: what planning is given, read from Iceberg metadata beforehand."""
+"""The state of a table as plain frozen data: what planning is given, read from Iceberg metadata
+beforehand."""
 
 from __future__ import annotations
 
@@ -18,18 +19,22 @@ BRANCH_PREFIX = "lakesmith_work_"
 """Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
 
 DRAFT_PROPERTY: Final = "lakesmith.draft"
-"""The table property of metadata files that are a batch's draft of the table, and never were its state: the attempt's UUID."""
+"""The table property of metadata files that are a batch's draft of the table, and never were its state: the
+attempt's UUID."""
 
 DELETES_OLD_METADATA: Final = "write.metadata.delete-after-commit.enabled"
-"""Iceberg's own property: whether a commit deletes metadata files that are no longer in the table's log of them."""
+"""Iceberg's own property: whether a commit deletes metadata files that are no longer in the table's log of
+them."""
 
 DELETE_GRANULARITY: Final = "write.delete.granularity"
-"""Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made as version 2 have it."""
+"""Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made
+as version 2 have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One Iceberg snapshot. ``committed_ms`` is milliseconds since the epoch, UTC; ``summary`` as Iceberg keeps it."""
+    """One Iceberg snapshot. ``committed_ms`` is milliseconds since the epoch, UTC; ``summary`` as Iceberg
+    keeps it."""
 
     snapshot_id: int
     parent_id: int | None
@@ -58,7 +63,8 @@ class Snapshot:
 class ColumnState:
     """A column as the table has it now. ``type`` is a Spark SQL type in lower case.
 
-    ``inner``: the paths of the fields inside it, and their ids. ``has_default``: rows from before it came have a value in it.
+    ``inner``: the paths of the fields inside it, and their ids. ``has_default``: rows from before it came
+    have a value in it.
     """
 
     field_id: int
@@ -74,10 +80,10 @@ class ColumnState:
 class TableState:
     """A table's metadata at one moment.
 
-    ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds) of main's
-    heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the present partition
-    spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas`` holds the columns of all schemas by their ids,
-    ``schema_id`` is that of the present one.
+    ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds)
+    of main's heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the
+    present partition spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas``
+    holds the columns of all schemas by their ids, ``schema_id`` is that of the present one.
     """
 
     name: str
@@ -96,15 +102,18 @@ class TableState:
     schema_id: int | None = None
 
     def columns_at(self, snapshot_id: int | None) -> tuple[ColumnState, ...] | None:
-        """The columns the table had when the snapshot was committed; None when that is not known (any more)."""
+        """The columns the table had when the snapshot was committed; None when that is not known (any
+        more)."""
         snapshot = self.snapshots.get(snapshot_id) if snapshot_id is not None else None
         return self.schemas.get(snapshot.schema_id) if snapshot and snapshot.schema_id is not None else None
 
     @property
     def may_leave_deletes(self) -> bool:
-        """Whether summaries may count files of deleted positions that hide nothing: the table is, or was, of format version 2.
+        """Whether summaries may count files of deleted positions that hide nothing: the table is, or was, of
+        format version 2.
 
-        Their data files are gone: Iceberg takes vectors (version 3) away together with those, and such files not.
+        Their data files are gone: Iceberg takes vectors (version 3) away together with those, and such files
+        not.
         """
         return self.format_version == 2 or DELETE_GRANULARITY in self.properties
 

@@ -1,4 +1,5 @@
-"""From a project's graph and the lake as it is now to decisions: what ``plan``, ``status``, ``explain`` and ``run`` share."""
+"""From a project's graph and the lake as it is now to decisions: what ``plan``, ``status``, ``explain`` and
+``run`` share."""
 
 from __future__ import annotations
 
@@ -34,9 +35,10 @@ from lakesmith.sql.model import ShapeKind
 class Decider:
     """Decides tables one by one, each on state that is read when it is asked.
 
-    ``full`` are the tables a full refresh was asked for, ``approved`` those that may lose what their batches take away. ``refused`` has what turned out not to be possible in this run, ``bad`` the
-    files that turned out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is new.
-    ``warm``: the session that does it has done others before, and stays.
+    ``full`` are the tables a full refresh was asked for, ``approved`` those that may lose what their batches
+    take away. ``refused`` has what turned out not to be possible in this run, ``bad`` the files that turned
+    out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is
+    new. ``warm``: the session that does it has done others before, and stays.
     """
 
     graph: Graph
@@ -98,7 +100,8 @@ class Decider:
         return {name: external for name, external in found if external is not None}
 
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
-        """The whole plan: a table whose inputs have work waits for them, as its own step is only known then."""
+        """The whole plan: a table whose inputs have work waits for them, as its own step is only known
+        then."""
         names = tuple(names)
         with self.one_look(names):
             return self._decide_each(names)
@@ -152,12 +155,14 @@ class Decider:
         return replace(query, refused={**query.refused, **lasting})
 
     def refuse(self, step: TableStep, refused: NotIncremental) -> None:
-        """Has the step's strategy left out when its table is decided again; keys and sums are left out together."""
+        """Has the step's strategy left out when its table is decided again; keys and sums are left out
+        together."""
         strategy = Strategy.KEYS if step.strategy.is_by_keys else step.strategy
         self.refused.setdefault(step.name, {})[strategy] = refused
 
     def leave_out(self, step: TableStep, found: BadFiles) -> str | None:
-        """Has the files left out when the table is decided again, where their source wants that; None: there are none of these."""
+        """Has the files left out when the table is decided again, where their source wants that; None: there
+        are none of these."""
         known = self.bad.get(step.name, ())
         new = tuple(bad for bad in found.files if bad.may_be_skipped and bad not in known)
         if not new:
@@ -193,7 +198,8 @@ def query_of(node: Node, besides: Around = NOTHING) -> Query:
 
 
 def _from_a_snapshot_on(table: TableDefinition, query: Query, name: str) -> Query:
-    """The query without what would look at rows of an input that do not count: what changed in it, and all versions of a key."""
+    """The query without what would look at rows of an input that do not count: what changed in it, and all
+    versions of a key."""
     against = f"{name} is read from a snapshot on"
     query = replace(query, not_by_keys=against)
     return (

@@ -10,7 +10,8 @@ from lakesmith.plan.steps import TableStep
 
 
 class Outdated(Exception):
-    """What the batch was planned on is no longer so: it was not published and has to be planned and done again.
+    """What the batch was planned on is no longer so: it was not published and has to be planned and done
+    again.
 
     ``reason`` says in words what moved: the table, or a file while it was read.
     """
@@ -21,7 +22,8 @@ class Outdated(Exception):
 
 
 class Unanswered(RunError):
-    """A shared catalog did not say what became of a commit on the batch's working branch: nothing of it counts, and it may be done again."""
+    """A shared catalog did not say what became of a commit on the batch's working branch: nothing of it
+    counts, and it may be done again."""
 
 
 class NotIncremental(Exception):
@@ -33,7 +35,8 @@ class NotIncremental(Exception):
 
 
 class NeverIncremental(NotIncremental):
-    """The same, and it will be so as long as the definition is what it is: there is no use in trying again."""
+    """The same, and it will be so as long as the definition is what it is: there is no use in trying
+    again."""
 
 
 class RunStopped(LakesmithError):
@@ -53,7 +56,8 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Ends running jobs as soon as possible, from another thread. What is not being published yet is not published."""
+        """Ends running jobs as soon as possible, from another thread. What is not being published yet is not
+        published."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The scope of an erasure and its receipts: whose rows, in which tables. Reads metadata, no JVM.
 
-Rows are deleted where they entered the lake. A run then removes them from every table below, because a derived
-table is its definition over its inputs.
+Rows are deleted where they entered the lake. A run then removes them from every table below, because a
+derived table is its definition over its inputs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from lakesmith.whole_file import write_whole
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the caller named: the ``table``, others to erase from as well (``also``), and those whose columns mean something else (``besides``)."""
+    """What the caller named: the ``table``, others to erase from as well (``also``), and those whose columns
+    mean something else (``besides``)."""
 
     table: TableName
     persons: ErasureFilter
@@ -43,10 +44,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """``sourced``: the tables whose rows are deleted; ``tables``: these and all that are made from them, each behind those it reads.
+    """``sourced``: the tables whose rows are deleted; ``tables``: these and all that are made from them, each
+    behind those it reads.
 
-    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``others``: tables that have the columns, and that neither it is made from nor
-    they from what is erased. ``tags``: what people have set on the tables, and what keeps their past.
+    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``others``: tables that
+    have the columns, and that neither it is made from nor they from what is erased. ``tags``: what people
+    have set on the tables, and what keeps their past.
     """
 
     asked: TableName
@@ -61,8 +64,9 @@ class Erasure:
 
 @dataclass
 class EraseDecider(Decider):
-    """Decides on sourced tables to erase ``persons``, with the landing files that were rewritten (``renewed``, by table), and on all others
-    as a run does. ``strategy``: ``ERASE``, or ``READMIT``, which lets new rows of theirs in again."""
+    """Decides on sourced tables to erase ``persons``, with the landing files that were rewritten
+    (``renewed``, by table), and on all others as a run does. ``strategy``: ``ERASE``, or ``READMIT``, which
+    lets new rows of theirs in again."""
 
     persons: ErasureFilter | None = None
     strategy: Strategy = Strategy.ERASE
@@ -95,7 +99,8 @@ class EraseDecider(Decider):
 def plan_erasure(lake: Lake, graph: Graph, asked: Asked) -> Erasure:
     """What there is to erase from.
 
-    Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is held, and what is wrong with a table.
+    Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is
+    held, and what is wrong with a table.
     """
     persons, named = asked.persons, (asked.table, *asked.also)
     reach = {up for each in named for up in (each, *graph.upstream(each))}
@@ -212,7 +217,8 @@ class Receipts:
         return len(list(self._folder.glob("*.begun")))
 
     def hidden(self, data: Any, persons: ErasureFilter, paths: Collection[str] = ()) -> Any:
-        """JSON data without the names of files that tell of the persons, and without ``paths``: keyed hashes in their place."""
+        """JSON data without the names of files that tell of the persons, and without ``paths``: keyed hashes
+        in their place."""
         if isinstance(data, str):
             # The longest first: one may be the beginning of another.
             for path in sorted(paths, key=len, reverse=True):

@@ -1,6 +1,8 @@
-"""Where a person's values may be on this machine besides tables: each place is cleaned, and then looked at. No Spark.
+"""Where a person's values may be on this machine besides tables: each place is cleaned, and then looked at.
+No Spark.
 
-Tables and their folders are looked into by Spark (``spark.erase_proof``). A new place is a function in ``PLACES``.
+Tables and their folders are looked into by Spark (``spark.erase_proof``). A new place is a function in
+``PLACES``.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ def copies(looked: Looked) -> Iterator[str]:
 
 
 def left_out(looked: Looked) -> Iterator[str]:
-    """Files in the landing folders that no table takes: hidden ones, temporary ones, and ones that no pattern matches."""
+    """Files in the landing folders that no table takes: hidden ones, temporary ones, and ones that no pattern
+    matches."""
     listed = {each for table in looked.lake.project.tables for each in _listed(looked, table)}
     for folder, source in looked.folders.items():
         how = "remove it"
@@ -99,7 +102,8 @@ def names(looked: Looked) -> Iterator[str]:
                 remove_empty(path, folder)
             if path.exists():
                 yield (
-                    f"{_shown(looked, path)} tells of them by its name: rename it before it is taken, or remove it"
+                    f"{_shown(looked, path)} tells of them by its name: rename it before it is taken, "
+                    "or remove it"
                     " once it is, its rows are in the table"
                 )
 

@@ -32,7 +32,8 @@ class EngineStarting:
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
-    """Spark is ready. ``seconds`` since its start was asked for; ``notes`` say when the fast start was not possible."""
+    """Spark is ready. ``seconds`` since its start was asked for; ``notes`` say when the fast start was not
+    possible."""
 
     seconds: float
     notes: tuple[str, ...] = ()

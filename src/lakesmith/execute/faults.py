@@ -1,7 +1,7 @@
 """Named points between the steps of a batch, where a test can make a process fail.
 
-``LAKESMITH_FAULT=point[@table][:action[/milliseconds]]`` makes the process do ``action`` when it comes by ``point`` for the
-first time; with milliseconds, so much later, while it goes on. The actions are
+``LAKESMITH_FAULT=point[@table][:action[/milliseconds]]`` makes the process do ``action`` when it comes by
+``point`` for the first time; with milliseconds, so much later, while it goes on. The actions are
 
 - ``kill`` (the default), ``stop``: SIGKILL, SIGSTOP to itself
 - ``killjvm``, ``stopjvm``: SIGKILL, SIGSTOP to the engine's JVM
@@ -49,9 +49,10 @@ POINTS = (
     "relocate-table",
     "relocate-entries",
 )
-"""Every point, in the order a batch, then maintenance, then an erasure, and then a relocation passes them. ``before-swap`` has all of the commit ready but its last call;
-``maintain-begin`` is the beginning of each piece of maintenance, under the lock, and the points after it are between two pieces.
-An erasure passes its points beside those of its batches: the third for each table, the fourth for each landing file."""
+"""Every point, in the order a batch, then maintenance, then an erasure, and then a relocation passes them.
+``before-swap`` has all of the commit ready but its last call; ``maintain-begin`` is the beginning of each
+piece of maintenance, under the lock, and the points after it are between two pieces. An erasure passes its
+points beside those of its batches: the third for each table, the fourth for each landing file."""
 
 _jvm_pid: list[int] = []
 _passed: set[str] = set()
@@ -64,7 +65,8 @@ def note_jvm(pid: int) -> None:
 
 
 def arrange(point: str, action: Callable[[], None], table: str = "") -> None:
-    """Runs ``action`` whenever ``point`` is passed in this process, by ``table`` or by any: for tests that kill nothing."""
+    """Runs ``action`` whenever ``point`` is passed in this process, by ``table`` or by any: for tests that
+    kill nothing."""
     if point not in POINTS:
         raise ValueError(f"no fault point {point!r}")
     _in_process[f"{point}@{table}"] = action

@@ -1,4 +1,5 @@
-"""Before a run is planned: what changed in PostgreSQL becomes landing files of the tables that are read from there."""
+"""Before a run is planned: what changed in PostgreSQL becomes landing files of the tables that are read from
+there."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from lakesmith.sources.model import FileAction
 def fetch_all(
     lake: Lake, names: Iterable[TableName], environment: Mapping[str, str] = os.environ
 ) -> dict[TableName, Problem]:
-    """Fetches for the tables among ``names`` that are read from PostgreSQL. Returns what went wrong, by table: the others go on."""
+    """Fetches for the tables among ``names`` that are read from PostgreSQL. Returns what went wrong, by
+    table: the others go on."""
     wanted, problems = set(names), dict[TableName, Problem]()
     for table in lake.project.tables:
         read = table.sources_of(PostgresSource)
@@ -41,7 +43,8 @@ def fetch_all(
 def not_read(
     project: Project, decision: Decision, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """What is not known of a table that has nothing to do, because a run would read its sources in PostgreSQL first."""
+    """What is not known of a table that has nothing to do, because a run would read its sources in PostgreSQL
+    first."""
     from lakesmith.sources.postgres.position import seconds_since_read
 
     if not isinstance(decision, UpToDate) or decision.held:
@@ -55,7 +58,8 @@ def not_read(
                 else f". {source.connection} is not set, so that will fail"
             )
             found.append(
-                f"a run reads {source.table} in PostgreSQL first; what changed there is not known before{unset}"
+                f"a run reads {source.table} in PostgreSQL first; what changed there is not known "
+                f"before{unset}"
             )
     return tuple(found)
 

@@ -1,4 +1,5 @@
-"""The landing files of a table: which were ingested, which are new, and what `files --skip` and `--forget` would do."""
+"""The landing files of a table: which were ingested, which are new, and what `files --skip` and `--forget`
+would do."""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ class FileState(StrEnum):
 class FileLine:
     """One file. ``batch`` and ``at_ms`` (since the epoch) are of its newest ledger line, None without one.
 
-    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken. ``stands_for``: how many segments of
-    events a line is that stands for many; its file's ``etag`` is the newest of them. ``outside``: it comes before its source's
-    ``since``, so no run looks at it.
+    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken. ``stands_for``:
+    how many segments of events a line is that stands for many; its file's ``etag`` is the newest of them.
+    ``outside``: it comes before its source's ``since``, so no run looks at it.
     """
 
     file: FileIdentity
@@ -70,8 +71,9 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed, ``notes`` what the
-    listings left out. ``ledger``: what was taken, also where it has no line of its own any more."""
+    """All files of a table, sorted by path; ``problems`` are those of folders that could not be listed,
+    ``notes`` what the listings left out. ``ledger``: what was taken, also where it has no line of its own any
+    more."""
 
     lines: tuple[FileLine, ...]
     problems: tuple[Problem, ...] = ()
@@ -100,7 +102,8 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
     listed_here = {ledger.known_as(path) for path in lines}
     for path in ledger:
         if path not in listed_here:
-            # A partition is there as long as nobody has asked the brokers, which no list of what was taken has to.
+            # A partition is there as long as nobody has asked the brokers, which no list of what was taken
+            # has to.
             lines[path] = _gone(ledger, path, there=is_slice(path))
     return FileReport(tuple(lines[path] for path in sorted(lines)), tuple(problems), tuple(notes), ledger)
 
@@ -167,7 +170,8 @@ def _gone(ledger: LedgerView, path: str, there: bool) -> FileLine:
 
 
 def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path) -> tuple[FileLine, ...]:
-    """The files that ``texts`` name: as ``files`` shows them, by a path from ``here``, or by a name only one has.
+    """The files that ``texts`` name: as ``files`` shows them, by a path from ``here``, or by a name only one
+    has.
 
     Raises UsageError: LS210 no such file, LS211 a name that several have.
     """
@@ -221,10 +225,12 @@ def ledger_step(
     skip: Sequence[FileLine],
     forget: Sequence[FileLine],
 ) -> TableStep:
-    """The step that enters files in the ledger as skipped or forgotten, and deletes the rows of the forgotten ones.
+    """The step that enters files in the ledger as skipped or forgotten, and deletes the rows of the forgotten
+    ones.
 
-    Raises UsageError LS212 (a file in both lists), LS213 (forgetting what was never taken or skipped), LS214 (a table
-    that is not built yet and declares no columns to build it with), and StateError with the table's own problem.
+    Raises UsageError LS212 (a file in both lists), LS213 (forgetting what was never taken or skipped), LS214
+    (a table that is not built yet and declares no columns to build it with), and StateError with the table's
+    own problem.
     """
     if problem := facts.problem or cut_problem(table, facts):
         raise StateError(problem)
@@ -295,7 +301,8 @@ def _of_a_topic(line: FileLine) -> Problem:
         f"{line.path} is a partition of a topic, of which nothing can be skipped or forgotten",
         None,
         "a landing file",
-        hint="bad records go to quarantine with `on_bad_row: quarantine`; what was taken may not be in the topic any more",
+        hint="bad records go to quarantine with `on_bad_row: quarantine`; what was taken may not be in the "
+        "topic any more",
     )
 
 

@@ -18,7 +18,8 @@ from lakesmith.project.definitions import TableName
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes`` of its structure.
+    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes``
+    of its structure.
 
     ``not_read``: what a run reads before it plans, so that it is not known here.
     """

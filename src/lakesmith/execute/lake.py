@@ -158,7 +158,8 @@ def _gathered(choices: list[tuple[Source, Listing, FileChoice]]) -> SourceFacts:
 
 
 def external_facts(name: TableName, external: ExternalTable, state: TableState | None) -> TableFacts:
-    """The table as it is now: LS514 where it is not there, LS515 where the point from which it is read is not known."""
+    """The table as it is now: LS514 where it is not there, LS515 where the point from which it is read is not
+    known."""
     if state is None:
         return TableFacts(problem=_not_there(name, external))
     if external.begin is None:
@@ -185,7 +186,8 @@ def _not_there(name: TableName, external: ExternalTable) -> Problem:
 
 
 def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
-    """The bytes to be looked at: files to be taken, inputs that are read as a whole, and a part of all other tables.
+    """The bytes to be looked at: files to be taken, inputs that are read as a whole, and a part of all other
+    tables.
 
     A table that waits for others is taken for one that is refreshed incrementally, if it was ever built.
     """

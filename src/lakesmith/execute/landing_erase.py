@@ -1,4 +1,5 @@
-"""Landing files that contain rows to erase: which they are, whether they can be rewritten, and their rewriting."""
+"""Landing files that contain rows to erase: which they are, whether they can be rewritten, and their
+rewriting."""
 
 from __future__ import annotations
 
@@ -27,9 +28,11 @@ _NO_FOLDER = "LS401"
 
 @dataclass(frozen=True, slots=True)
 class LandingFile:
-    """A file with ``records`` of theirs among ``all_records``, what becomes of it, and where it is declared. ``choice`` None: nobody said.
+    """A file with ``records`` of theirs among ``all_records``, what becomes of it, and where it is declared.
+    ``choice`` None: nobody said.
 
-    ``taken``: what it was when the table took it; None: the table did not, so its other records are nowhere else.
+    ``taken``: what it was when the table took it; None: the table did not, so its other records are nowhere
+    else.
     """
 
     table: TableName
@@ -54,14 +57,16 @@ class LandingFile:
 
     @property
     def choice(self) -> OnErase | None:
-        """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a use for them."""
+        """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a
+        use for them."""
         if self.source.is_written_here:
             return OnErase.REMOVE
         return self.source.on_erase
 
     @property
     def goes(self) -> bool:
-        """Whether the file is deleted: as declared, once its other records are in the table, or where it has no others."""
+        """Whether the file is deleted: as declared, once its other records are in the table, or where it has
+        no others."""
         if not self.records:
             return False
         if self.records == self.all_records:
@@ -75,8 +80,8 @@ class LandingFile:
 
 
 def landing_of(lake: Lake, table: TableDefinition) -> list[tuple[Source, list[FileIdentity]]]:
-    """The files that lie in the folders of a table's sources, those too that a run would not take yet, or no more. Records of topics are none:
-    a topic forgets by its own retention."""
+    """The files that lie in the folders of a table's sources, those too that a run would not take yet, or no
+    more. Records of topics are none: a topic forgets by its own retention."""
     ledger = lake.ledger(table.name, lake.facts(table.name))
     files = (source for source in table.sources if source.has_files)
     return [(source, _listed(lake, replace(source, since=None), ledger)) for source in files]
@@ -98,7 +103,8 @@ def landing_files(
     listed: Iterable[tuple[Source, Iterable[FileIdentity]]],
     records: Mapping[str, tuple[int, int]],
 ) -> Iterator[LandingFile]:
-    """The listed files, each with what the ledger knows of it and how many ``records`` it has: theirs, and all."""
+    """The listed files, each with what the ledger knows of it and how many ``records`` it has: theirs, and
+    all."""
     ledger = lake.ledger(table.name, lake.facts(table.name))
     for source, files in listed:
         for file in files:
@@ -116,7 +122,8 @@ def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -
 
 
 def require_choices(files: Sequence[LandingFile]) -> None:
-    """Raises UsageError LS260 where nobody has said what becomes of a file, LS261 for one that cannot be rewritten and is to be."""
+    """Raises UsageError LS260 where nobody has said what becomes of a file, LS261 for one that cannot be
+    rewritten and is to be."""
     _require_rewritable(files)
     open_ = [file for file in files if file.choice is None]
     if not open_:
@@ -126,7 +133,8 @@ def require_choices(files: Sequence[LandingFile]) -> None:
     raise UsageError(
         Problem(
             "LS260",
-            f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing says what becomes of them",
+            f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing "
+            "says what becomes of them",
             open_[0].source.place,
             "on_erase: rewrite, on_erase: remove (the other rows are in the table) or on_erase: keep",
             found,
@@ -144,7 +152,8 @@ def _require_rewritable(files: Iterable[LandingFile]) -> None:
 
 
 def remove(lake: Lake, file: LandingFile) -> None:
-    """Deletes a file, and the folders below its source's that are empty then; one that is gone is no error. Raises OSError, and what S3 answers."""
+    """Deletes a file, and the folders below its source's that are empty then; one that is gone is no error.
+    Raises OSError, and what S3 answers."""
     if is_object(file.path):
         bucket, key = bucket_and_key(file.path)
         client_of(lake.project.target.store).delete_object(Bucket=bucket, Key=key)
@@ -174,7 +183,8 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What erasures that were begun have made of landing files: their digests, whichever erasure it was. ``note`` keeps another one."""
+    """What erasures that were begun have made of landing files: their digests, whichever erasure it was.
+    ``note`` keeps another one."""
 
     digests: frozenset[str]
     note: Callable[[str], None]

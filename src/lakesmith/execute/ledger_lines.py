@@ -1,4 +1,5 @@
-"""The lines of a batch's ledger that take no file: skipped, forgotten and unreadable ones, and what is said of them."""
+"""The lines of a batch's ledger that take no file: skipped, forgotten and unreadable ones, and what is said
+of them."""
 
 from __future__ import annotations
 

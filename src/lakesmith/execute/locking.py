@@ -37,7 +37,8 @@ class Claim:
     given_up: Callable[[], bool] = lambda: False
 
     def lock(self) -> ProjectLock:
-        """Returns the lock. Entering raises LockedError LS701, and StateError LS525 for tables of another project."""
+        """Returns the lock. Entering raises LockedError LS701, and StateError LS525 for tables of another
+        project."""
         return project_lock(
             self.lake.project,
             self.command,
@@ -47,7 +48,8 @@ class Claim:
         )
 
     def lease(self) -> AbstractContextManager[None]:
-        """Returns the lease; for a catalog in the project's folder the lock is enough. Entering raises LockedError LS703."""
+        """Returns the lease; for a catalog in the project's folder the lock is enough. Entering raises
+        LockedError LS703."""
         catalog = self.lake.catalog
         if not isinstance(catalog, RemoteCatalog):
             return nullcontext()
@@ -66,15 +68,16 @@ _GAP_SECONDS: Final = 0.3
 
 _LEASE_GAP_SECONDS: Final = 2.5
 _LEASE_KEPT_SECONDS: Final = 10.0
-"""The same of a lease, for which others look each two seconds: so it is given away for that long only after some pieces."""
+"""The same of a lease, for which others look each two seconds: so it is given away for that long only after
+some pieces."""
 
 FOR_EVER: Final = float("inf")
 
 
 @dataclass
 class Turns:
-    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it waits for; ``stop`` ends it.
-    ``give_way`` is asked between two pieces: True ends it there.
+    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it
+    waits for; ``stop`` ends it. ``give_way`` is asked between two pieces: True ends it there.
     """
 
     lake: Lake
@@ -88,7 +91,8 @@ class Turns:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where others do not give it in time."""
+        """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where
+        others do not give it in time."""
         if self._given_away is None:
             self._given_away = time.monotonic()
         else:

@@ -64,7 +64,8 @@ Verdict = Care | NotThere | Unknown
 
 
 def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> tuple[Verdict, ...]:
-    """What each table needs, and why not; what cannot be read of one does not keep the others from being told."""
+    """What each table needs, and why not; what cannot be read of one does not keep the others from being
+    told."""
     wanted = tuple(names)
     with lake.one_look([table.name for table in lake.project.tables]):
         known = _Known.of(lake)
@@ -146,7 +147,8 @@ def _measured(known: _Known, name: TableName, orphans: bool) -> Verdict:
 
 
 def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[TableName]:
-    """Sidecars with many small files, which the next batch takes over once they are put together. The ledger does that itself."""
+    """Sidecars with many small files, which the next batch takes over once they are put together. The ledger
+    does that itself."""
     for kind in SIDECARS:
         pin, sidecar = base.pin(kind), sidecar_of(name, kind)
         state = lake.catalog.table(sidecar.layer, sidecar.name) if pin and kind != LEDGER_PIN else None
@@ -213,7 +215,8 @@ def _metadata_bytes(state: TableState) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the caller asks for besides what tables need: ``orphans``, that they are looked for, ``remove_orphans``, that they go."""
+    """What the caller asks for besides what tables need: ``orphans``, that they are looked for,
+    ``remove_orphans``, that they go."""
 
     orphans: bool = False
     remove_orphans: bool = False
@@ -224,13 +227,15 @@ class Orders:
         return self.orphans or self.remove_orphans
 
     def removes(self, settings: Maintenance) -> bool:
-        """Whether those of a table are removed: as the call says, or without a word of it the table's settings."""
+        """Whether those of a table are removed: as the call says, or without a word of it the table's
+        settings."""
         return self.remove_orphans or (settings.orphans.remove and not self.orphans)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A table's head. Sizes are in bytes; ``planning_seconds``: how long a scan of the whole table takes to be planned."""
+    """A table's head. Sizes are in bytes; ``planning_seconds``: how long a scan of the whole table takes to
+    be planned."""
 
     data_files: int
     data_bytes: int
@@ -243,7 +248,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """A table that was maintained. ``orphans`` are the files found that no snapshot has, ``removed``: whether they were removed.
+    """A table that was maintained. ``orphans`` are the files found that no snapshot has, ``removed``: whether
+    they were removed.
 
     ``done`` says of each task what it did, in words; what had nothing to do is not there.
     """
@@ -260,7 +266,8 @@ class Maintained:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice of maintenance: ``files`` small files became ``into``; ``snapshots`` expired, those of sidecars included."""
+    """A slice of maintenance: ``files`` small files became ``into``; ``snapshots`` expired, those of sidecars
+    included."""
 
     files: int = 0
     into: int = 0

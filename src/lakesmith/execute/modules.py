@@ -1,4 +1,5 @@
-"""The project's own modules that a Python table imports: they are part of its definition as much as its own file."""
+"""The project's own modules that a Python table imports: they are part of its definition as much as its own
+file."""
 
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ _IMPORTERS: Final = frozenset({"import_module", "__import__"})
 
 
 def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
-    """Dotted name -> source of every module below ``root`` that the query's file imports, directly or through others.
+    """Dotted name -> source of every module below ``root`` that the query's file imports, directly or through
+    others.
 
-    Imports are found wherever they stand, inside functions too, and by ``import_module("name")``; what is imported by a computed
-    name is not.
-    Raises ProjectError LS101 when one of them is not Python, or not UTF-8.
+    Imports are found wherever they stand, inside functions too, and by ``import_module("name")``; what is
+    imported by a computed name is not. Raises ProjectError LS101 when one of them is not Python, or not
+    UTF-8.
     """
     found: dict[str, str] = {}
     waiting = list(_imported(ast.parse(query.source), ()))
@@ -39,8 +41,8 @@ def project_modules(query: PythonQuery, root: Path) -> dict[str, str]:
 
 
 def _listed(root: Path, package: _Name) -> Iterator[_Name]:
-    """What ``from package import *`` imports besides the package itself: the modules that its ``__all__`` lists, however that is
-    made: any that it names by a text.
+    """What ``from package import *`` imports besides the package itself: the modules that its ``__all__``
+    lists, however that is made: any that it names by a text.
     """
     path = module_file(root, package) if package else None
     if path is None:
@@ -58,7 +60,8 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 
 
 def module_file(root: Path, name: _Name) -> Path | None:
-    """The file below ``root`` that Python would take for a module: where there are both, the package. None: there is none."""
+    """The file below ``root`` that Python would take for a module: where there are both, the package. None:
+    there is none."""
     module = root.joinpath(*name)
     candidates = (module / "__init__.py", module.with_name(f"{module.name}.py"))
     return next((path for path in candidates if path.is_file()), None)

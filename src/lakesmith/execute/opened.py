@@ -25,11 +25,13 @@ class Opened:
     lake: Lake
 
     def names(self, patterns: Sequence[str]) -> tuple[TableName, ...]:
-        """The selected tables in the graph's order, all of them without a pattern. Raises UsageError for unknown ones."""
+        """The selected tables in the graph's order, all of them without a pattern. Raises UsageError for
+        unknown ones."""
         return tuple(select(self.graph, patterns)) if patterns else self.graph.order
 
     def one(self, text: str) -> TableName:
-        """The one table that ``text`` names. Raises UsageError LS201 for an unknown one, LS205 for several."""
+        """The one table that ``text`` names. Raises UsageError LS201 for an unknown one, LS205 for
+        several."""
         found = select(self.graph, [text])
         if len(found) == 1:
             return found[0]
@@ -58,9 +60,11 @@ class Opened:
         warm: bool = False,
         approve: Sequence[str] = (),
     ) -> tuple[tuple[TableName, ...], Decider]:
-        """The tables of a run, and what decides on them: the selected ones; else all, or with ``full_refresh`` those and what reads them.
+        """The tables of a run, and what decides on them: the selected ones; else all, or with
+        ``full_refresh`` those and what reads them.
 
-        ``approve``: those that may lose what their batches take away. Raises UsageError LS220 for a table to be rebuilt whose rows came from files.
+        ``approve``: those that may lose what their batches take away. Raises UsageError LS220 for a table to
+        be rebuilt whose rows came from files.
         """
         full = self.names(full_refresh) if full_refresh else ()
         for name in full:

@@ -1,4 +1,5 @@
-"""Publishes a progress record or a change of the file ledger without a JVM, if the table is where the step was planned."""
+"""Publishes a progress record or a change of the file ledger without a JVM, if the table is where the step
+was planned."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ MetadataChange = Callable[[TableDefinition, TableState, Mapping[str, Any]], Mapp
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What such a record stands on: the newest one, and the table with so many ``rows``, in a catalog where it can be swapped in."""
+    """What such a record stands on: the newest one, and the table with so many ``rows``, in a catalog where
+    it can be swapped in."""
 
     catalog: LocalCatalog
     base: Record
@@ -50,7 +52,8 @@ class Ground:
 
 
 def ground_of(lake: Lake, step: TableStep) -> Ground | None:
-    """None where it takes Spark: in a shared catalog, or where the metadata does not surely tell what has to be in the record."""
+    """None where it takes Spark: in a shared catalog, or where the metadata does not surely tell what has to
+    be in the record."""
     base, catalog = step.base.record, lake.catalog
     state = catalog.table(step.name.layer, step.name.name)
     if base is None or state is None or not isinstance(catalog, LocalCatalog):
@@ -65,8 +68,9 @@ def publish_record(
     record: Record,
     change: MetadataChange = lambda _table, _state, data: data,
 ) -> int:
-    """Swaps the record's snapshot in as main's head, with the metadata as ``change`` has it; its number. Whatever else came between is
-    looked at again: Outdated when main has moved, or the change cannot be made any more.
+    """Swaps the record's snapshot in as main's head, with the metadata as ``change`` has it; its number.
+    Whatever else came between is looked at again: Outdated when main has moved, or the change cannot be made
+    any more.
     """
     name = step.name
     for _ in range(_TRIES):
@@ -101,9 +105,11 @@ def _require_unmoved(state: TableState | None, step: TableStep) -> None:
 
 
 def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
-    """Does a step that only enters files in the ledger; None, and nothing done, where it takes Spark to do it.
+    """Does a step that only enters files in the ledger; None, and nothing done, where it takes Spark to do
+    it.
 
-    Raises Outdated when the table is not where the step was planned, and what writing to the ledger and the catalog raises.
+    Raises Outdated when the table is not where the step was planned, and what writing to the ledger and the
+    catalog raises.
     """
     ground = ground_of(lake, step)
     if ground is None or _has_rows_to_go(lake, step, ground.base):

@@ -47,8 +47,9 @@ _ABOUT = ("batch", "reasons", "source_file", "quarantined_at")
 class BadRow:
     """A row in quarantine.
 
-    ``position`` is the row's number in ``file``, from 1; ``modified_ms`` when the file was last written. ``raw`` is the text of one that did not parse (a JSON of it where the
-    file has types), ``row`` a JSON of one that did. ``found_ms`` is when the batch that found it began, since the epoch.
+    ``position`` is the row's number in ``file``, from 1; ``modified_ms`` when the file was last written.
+    ``raw`` is the text of one that did not parse (a JSON of it where the file has types), ``row`` a JSON of
+    one that did. ``found_ms`` is when the batch that found it began, since the epoch.
     """
 
     batch: int
@@ -63,8 +64,9 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Bad rows in numbers. ``reasons`` are the texts with the number of rows each is given for, most first; a reason that
-    quotes a value counts by what stands before the value. The times are those of the batches, since the epoch."""
+    """Bad rows in numbers. ``reasons`` are the texts with the number of rows each is given for, most first; a
+    reason that quotes a value counts by what stands before the value. The times are those of the batches,
+    since the epoch."""
 
     rows: int = 0
     reasons: tuple[tuple[str, int], ...] = ()
@@ -75,7 +77,8 @@ class Summary:
 def read_bad_rows(
     lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows, limit: int | None = None
 ) -> tuple[BadRow, ...]:
-    """The rows of the table's quarantine that are chosen, by file and position; the first ``limit`` that are met.
+    """The rows of the table's quarantine that are chosen, by file and position; the first ``limit`` that are
+    met.
 
     Raises StateError LS508 when the version that the record pins is gone.
     """
@@ -91,7 +94,8 @@ def summarize(lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows | 
 
 
 def fits(row: dict[str, Any], chosen: BadRows) -> bool:
-    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.kinds.replay.condition`` says in SQL."""
+    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.kinds.replay.condition`` says in
+    SQL."""
     file, reasons = row["source_file"], "\n".join(row["reasons"]).lower()
     return (
         (chosen.batch is None or row["batch"] == chosen.batch)
@@ -153,7 +157,8 @@ def _table(lake: Lake, name: TableName, uuid: str, snapshot: int) -> Any:
         )
     if lake.project.target.type != "local":
         return lake.catalog.writer().load_table(tuple(state.name.split(".")))
-    # Of what is on this machine the metadata is enough, and PyIceberg's SQL catalog takes twice as long to import.
+    # Of what is on this machine the metadata is enough, and PyIceberg's SQL catalog takes twice as long to
+    # import.
     from pyiceberg.table import StaticTable
 
     return StaticTable.from_metadata(state.metadata_location)
@@ -194,7 +199,8 @@ class QuarantineDecider(Decider):
 
 
 def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What has to be put right by a run first: a record of this batch would stand on what another engine did, and hide it."""
+    """What has to be put right by a run first: a record of this batch would stand on what another engine did,
+    and hide it."""
     if table.query is None:
         return cut_problem(table, facts)
     if (reason := tampered(facts)) is None:
@@ -211,7 +217,8 @@ def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
 def plan_quarantine(
     table: TableDefinition, facts: TableFacts, strategy: Strategy, bad_rows: BadRows
 ) -> TableStep:
-    """The step on a table that has a record. A replay is by the present definition; a drop leaves what the table is."""
+    """The step on a table that has a record. A replay is by the present definition; a drop leaves what the
+    table is."""
     record = facts.base.record
     assert record is not None
     is_replay = strategy is Strategy.REPLAY

@@ -1,4 +1,5 @@
-"""How a table is kept up to date in the long run, and why not more cheaply: for people. Pure, from the graph alone."""
+"""How a table is kept up to date in the long run, and why not more cheaply: for people. Pure, from the graph
+alone."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from lakesmith.project.definitions import OnChangedFile, TableName
 class Refresh:
     """The strategy a table's definition allows once it has been built.
 
-    ``how`` says what a run does; ``why`` why it does not do with less, and ``better`` what would allow that: both None
-    where nothing cheaper is to be had.
+    ``how`` says what a run does; ``why`` why it does not do with less, and ``better`` what would allow that:
+    both None where nothing cheaper is to be had.
     """
 
     strategy: Strategy
@@ -35,7 +36,8 @@ def refresh_of(
     record: Record | None = None,
     besides: Around = NOTHING,
 ) -> Refresh:
-    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does not allow.
+    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does
+    not allow.
 
     ``besides``: what decides its rows besides its files.
     """
@@ -53,7 +55,10 @@ def refresh_of(
         )
     if node.definition.exports is not None:
         (source,) = query.inputs
-        how = f"whenever an export comes, all that {source} has are compared, each with the one before it, and the result is swapped in"
+        how = (
+            f"whenever an export comes, all that {source} has are compared, each with the one before it, "
+            "and the result is swapped in"
+        )
         return Refresh(Strategy.FULL, how, "an export that comes late changes what the one after it deletes")
     if record is not None:
         query = remembered(query, record)
@@ -73,7 +78,8 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         changes = f"rows of {source} are updated, deleted or recomputed, not only added"
         return _by_keys(query, changes) or Refresh(
             Strategy.FULL,
-            f"the query runs over all of {source} whenever it changed, and the result is swapped in{_looked_up_again(query)}",
+            f"the query runs over all of {source} whenever it changed, and the result is swapped "
+            f"in{_looked_up_again(query)}",
             _both(changes, query),
             f"read what {source} is made from instead, if that only grows",
         )
@@ -81,7 +87,8 @@ def _incremental(graph: Graph, node: Node, query: Query) -> Refresh:
         how = f"the query runs over the rows that are new in {source}; of each key the newest version wins"
         if node.definition.keeps_versions:
             how = (
-                f"the query runs over the rows that are new in {source}; their versions follow the current row of their key,"
+                f"the query runs over the rows that are new in {source}; their versions follow the "
+                "current row of their key,"
                 f" and a key to which a late one comes is computed from all of {source}"
             )
         return Refresh(Strategy.UPSERT, how + _looked_up(query), *_python(query))
@@ -111,8 +118,10 @@ def _by_keys(query: Query, why: str) -> Refresh | None:
     inputs = " and ".join(map(str, query.inputs))
     return Refresh(
         Strategy.KEYS,
-        f"the rows that changed in {inputs} tell which keys they can reach; those are recomputed, and rows that"
-        " differ are replaced; sums, counts and extremes that follow from the changed rows alone are updated by"
+        f"the rows that changed in {inputs} tell which keys they can reach; those are recomputed, and "
+        "rows that"
+        " differ are replaced; sums, counts and extremes that follow from the changed rows alone are "
+        "updated by"
         f" them; {_while_small()}",
         why,
     )
@@ -134,7 +143,8 @@ def _python(query: Query) -> tuple[str | None, str | None]:
     if query.row_wise is not None:
         return None, None
     return (
-        "it is Python: whether each row is computed by itself is only known once Spark has planned it; where it is"
+        "it is Python: whether each row is computed by itself is only known once Spark has planned it; "
+        "where it is"
         " not, the table is recomputed as a whole",
         "write it as SQL, which can be read beforehand",
     )

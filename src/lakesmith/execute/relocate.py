@@ -1,10 +1,13 @@
-"""Has a copied or moved warehouse be a project's own: every path in its files is rewritten, and then the catalog's entries.
+"""Has a copied or moved warehouse be a project's own: every path in its files is rewritten, and then the
+catalog's entries.
 
-What has paths in it, by Iceberg's specification and its own ``RewriteTablePathUtil`` (which needs a table that can be loaded, and a JVM):
-metadata files (JSON), manifest lists and manifests (Avro), Puffin files of deletion vectors and Parquet files of deleted positions. Each
-file is replaced as a whole by one that has only its paths changed. Sizes that others have of it follow: of delete files in manifests, of
-manifests in their lists. So the order is from the leaves up, the catalog's entries come last, in one transaction, and until then the
-project is refused as before. Killed in between, the next call finds fewer paths to rewrite. Files outside the warehouse are not touched.
+What has paths in it, by Iceberg's specification and its own ``RewriteTablePathUtil`` (which needs a table
+that can be loaded, and a JVM): metadata files (JSON), manifest lists and manifests (Avro), Puffin files of
+deletion vectors and Parquet files of deleted positions. Each file is replaced as a whole by one that has only
+its paths changed. Sizes that others have of it follow: of delete files in manifests, of manifests in their
+lists. So the order is from the leaves up, the catalog's entries come last, in one transaction, and until then
+the project is refused as before. Killed in between, the next call finds fewer paths to rewrite. Files outside
+the warehouse are not touched.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ _PUFFIN: Final = b"PFA1"
 
 @dataclass(frozen=True)
 class Paths:
-    """From paths below the warehouses ``origins`` to those below ``home``, however the scheme ``file:`` is spelt before them."""
+    """From paths below the warehouses ``origins`` to those below ``home``, however the scheme ``file:`` is
+    spelt before them."""
 
     home: Path
     origins: frozenset[str]
@@ -57,9 +61,11 @@ class Paths:
 
 
 def relocate(catalog: LocalCatalog, away: tuple[Away, ...], say: Callable[[str], None]) -> int:
-    """Makes the files in the catalog's warehouse the tables that it names; the number of files that were rewritten.
+    """Makes the files in the catalog's warehouse the tables that it names; the number of files that were
+    rewritten.
 
-    Raises StateError LS526, with the catalog as it was, when files that the tables have are not there or cannot be read.
+    Raises StateError LS526, with the catalog as it was, when files that the tables have are not there or
+    cannot be read.
     """
     paths = Paths(catalog.warehouse, frozenset(each.origin for each in away))
     rewritten = 0
@@ -129,7 +135,8 @@ def _rewrite_avro(path: Path, change: Callable[[dict[str, Any]], None]) -> bool:
 
 
 def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
-    """A manifest's entry with its file's path here; of a delete file also its size, and the paths that it is about."""
+    """A manifest's entry with its file's path here; of a delete file also its size, and the paths that it is
+    about."""
     file = entry["data_file"]
     file["file_path"] = paths(file["file_path"])
     if file.get("content", _DATA) == _DATA:
@@ -166,7 +173,8 @@ def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
 
 
 def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
-    """A Puffin file with its footer's paths here; None where they are. Format: https://iceberg.apache.org/puffin-spec/."""
+    """A Puffin file with its footer's paths here; None where they are. Format:
+    https://iceberg.apache.org/puffin-spec/."""
     size = int.from_bytes(content[-12:-8], "little")
     start, flags = len(content) - 12 - size, content[-8:-4]
     footer = json.loads(content[start:-12])
@@ -178,7 +186,8 @@ def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
 
 
 def _positions_here(content: bytes, paths: Paths) -> bytes | None:
-    """A Parquet file of deleted positions with its paths here; None where they are. Rows stay in their order, columns keep their ids."""
+    """A Parquet file of deleted positions with its paths here; None where they are. Rows stay in their order,
+    columns keep their ids."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -228,7 +237,8 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _require_whole(table: Away) -> None:
-    """Raises StateError LS526 when a file of the table is where it was and not here: it was copied while a run wrote to it.
+    """Raises StateError LS526 when a file of the table is where it was and not here: it was copied while a
+    run wrote to it.
 
     What is at neither place was not lost on the way.
     """
@@ -273,9 +283,11 @@ def _not_whole(path: Path, found: str) -> StateError:
     return StateError(
         Problem(
             "LS526",
-            "the files in this folder are not a whole copy of the project's tables, so the catalog was left as it was",
+            "the files in this folder are not a whole copy of the project's tables, so the catalog was "
+            "left as it was",
             expected=str(path),
             found=found,
-            hint="copy the project's folder again, while no run and no maintenance is at work in the original",
+            hint="copy the project's folder again, while no run and no maintenance is at work in the "
+            "original",
         )
     )

@@ -26,7 +26,8 @@ from lakesmith.sources.model import FileAction
 
 @dataclass(frozen=True, slots=True)
 class UndoneFiles:
-    """What was taken since: ``again`` is still there, for the next run; ``gone`` is not. ``topics``: partitions of which records are read again."""
+    """What was taken since: ``again`` is still there, for the next run; ``gone`` is not. ``topics``:
+    partitions of which records are read again."""
 
     again: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -35,8 +36,8 @@ class UndoneFiles:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A rollback, the files it undoes, the tables below that read what it undoes, and in words the ``columns`` of the table that do not go
-    back with its rows.
+    """A rollback, the files it undoes, the tables below that read what it undoes, and in words the
+    ``columns`` of the table that do not go back with its rows.
     """
 
     rollback: Rollback
@@ -55,8 +56,8 @@ def prepare(
 ) -> Prepared:
     """What it would do to set the table back to ``to``: a snapshot, a tag or a moment.
 
-    Raises UsageError LS230, LS231 for what is no point of the past, LS255 for a table that was never written, StateError as ``move_to`` and where the
-    table cannot be read.
+    Raises UsageError LS230, LS231 for what is no point of the past, LS255 for a table that was never written,
+    StateError as ``move_to`` and where the table cannot be read.
     """
     facts = lake.facts(name)
     if facts.state is None or facts.state.head is None:
@@ -144,10 +145,12 @@ def lost_files(name: TableName, gone: Sequence[str]) -> StateError:
     return StateError(
         Problem(
             "LS519",
-            f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not come back: nothing lies there any more",
+            f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not "
+            "come back: nothing lies there any more",
             expected="the files that were taken since, so that the next run takes them again",
             found=f"gone: {', '.join(gone[:3])}{more}",
-            hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of now still have them",
+            hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of "
+            "now still have them",
         )
     )
 
@@ -158,7 +161,8 @@ _OWN: Final = "lakesmith"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A moment by its name: the tables that have it, each with its snapshot. ``newest_ms``: of the newest of them (since the epoch)."""
+    """A moment by its name: the tables that have it, each with its snapshot. ``newest_ms``: of the newest of
+    them (since the epoch)."""
 
     name: str
     tables: Mapping[TableName, int]
@@ -173,7 +177,8 @@ class Tag:
 
 
 def known_name(text: str) -> str:
-    """``text``, where it can be a tag's name. Raises UsageError LS256: names are told apart from moments, snapshots and lakesmith's own."""
+    """``text``, where it can be a tag's name. Raises UsageError LS256: names are told apart from moments,
+    snapshots and lakesmith's own."""
     if _NAME.fullmatch(text) and text != MAIN and not text.startswith(_OWN):
         return text
     expected = "a letter, and then letters, digits, _ - and ."
@@ -209,7 +214,8 @@ def to_be_tagged(
 ) -> dict[TableName, TableState]:
     """The tables that do not have the tag where it is to be: at their heads.
 
-    Raises StateError LS522 where one has it elsewhere and it is not to be replaced: a tag that was set by half goes on, another is kept.
+    Raises StateError LS522 where one has it elsewhere and it is not to be replaced: a tag that was set by
+    half goes on, another is kept.
     """
     elsewhere = [str(table) for table, state in states.items() if _is_elsewhere(name, state)]
     if elsewhere and not replace:

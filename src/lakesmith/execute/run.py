@@ -44,8 +44,8 @@ TRIES = 5
 class Walk:
     """One walk over the selected tables, in the graph's order.
 
-    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at once. ``current``: what was
-    found to have nothing to do when the run began, which is not looked at again.
+    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at
+    once. ``current``: what was found to have nothing to do when the run began, which is not looked at again.
     """
 
     decider: Decider
@@ -59,7 +59,8 @@ class Walk:
     _unanswered: set[TableName] = field(default_factory=set)
 
     def run(self) -> int:
-        """Walks to the end and returns the exit code: the highest of the tables' codes, 0 when none failed."""
+        """Walks to the end and returns the exit code: the highest of the tables' codes, 0 when none
+        failed."""
         pending, done = list(self.names), set[TableName]()
         running: dict[Future[int], TableName] = {}
         with ThreadPoolExecutor(self.parallel, thread_name_prefix="table") as pool:
@@ -107,7 +108,8 @@ class Walk:
 
     def _bring_once(self, name: TableName) -> None:
         for _ in range(TRIES):
-            # What has work is decided again, however lately it was: others may have moved it, its inputs or its files since.
+            # What has work is decided again, however lately it was: others may have moved it, its inputs or
+            # its files since.
             decision = self.current.get(name) or self.decider.decide(name)
             reach("after-listing", str(name))
             match decision:
@@ -165,7 +167,8 @@ def _never_still(name: TableName) -> RunError:
 
 
 EngineFactory = Callable[[ProjectLock, bool], Engine]
-"""Starts an engine: the lock is told which JVM works under it, and True says that there is little data to work on."""
+"""Starts an engine: the lock is told which JVM works under it, and True says that there is little data to
+work on."""
 
 
 @dataclass
@@ -197,7 +200,8 @@ class LazyEngine:
 
 @dataclass
 class Run:
-    """Brings ``names`` up to date and tells ``listener``. ``stop`` asks it to end after what is being published."""
+    """Brings ``names`` up to date and tells ``listener``. ``stop`` asks it to end after what is being
+    published."""
 
     decider: Decider
     names: Sequence[TableName]

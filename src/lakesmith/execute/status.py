@@ -39,11 +39,12 @@ class Standing(StrEnum):
 class TableStatus:
     """One table as it stands.
 
-    ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken now;
-    ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and ``published_ms`` when it
-    was committed (since the epoch); both None when nothing was ever published. ``rows`` and ``quarantined`` are counts
-    now, None where the summaries do not tell. ``notes`` are what else a person should know, ``not_read`` those of them that only a run finds out. ``health``: of its files and its past, as the
-    summaries tell it; None where it is not there, or another's.
+    ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken
+    now; ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and
+    ``published_ms`` when it was committed (since the epoch); both None when nothing was ever published.
+    ``rows`` and ``quarantined`` are counts now, None where the summaries do not tell. ``notes`` are what else
+    a person should know, ``not_read`` those of them that only a run finds out. ``health``: of its files and
+    its past, as the summaries tell it; None where it is not there, or another's.
     """
 
     name: TableName
@@ -62,7 +63,8 @@ class TableStatus:
 
 
 def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
-    """How each of ``names`` stands, in the graph's order: a table is behind, too, when one it is made from is."""
+    """How each of ``names`` stands, in the graph's order: a table is behind, too, when one it is made from
+    is."""
     wanted = set(names)
     needed = wanted.union(*(decider.graph.upstream(name) for name in wanted))
     found: dict[TableName, TableStatus] = {}
@@ -173,7 +175,8 @@ def _decision_notes(decision: Decision) -> tuple[str, ...]:
 
 
 def facts_notes(facts: TableFacts) -> Iterator[str]:
-    """What others did to the table since its last batch, which rows move no watermark, and what a batch that did not end left behind."""
+    """What others did to the table since its last batch, which rows move no watermark, and what a batch that
+    did not end left behind."""
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             yield f"another tool changed its rows: snapshot {snapshot.snapshot_id} ({snapshot.operation})"
@@ -181,7 +184,8 @@ def facts_notes(facts: TableFacts) -> Iterator[str]:
     left = [ref for ref in facts.state.refs if ref.startswith(BRANCH_PREFIX)] if facts.state else []
     if left:
         yield (
-            f"{len(left)} unpublished batch{'es' if len(left) > 1 else ''} under way or left behind by a run that"
+            f"{len(left)} unpublished batch{'es' if len(left) > 1 else ''} under way or left behind by "
+            "a run that"
             " failed: nothing of it counts, and the next run tidies up"
         )
 
@@ -199,11 +203,12 @@ class InputChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputPosition:
-    """An input of a table: the snapshot it was read at (``recorded``), main's ``head`` now, and the way between them.
+    """An input of a table: the snapshot it was read at (``recorded``), main's ``head`` now, and the way
+    between them.
 
-    The batches are those that published the two snapshots, None where a snapshot has no record (or has expired).
-    ``new_rows``: the rows that were added, for ``APPENDED``; all rows, for ``NEVER_READ``; None where it is not so simple.
-    ``text`` says it in words.
+    The batches are those that published the two snapshots, None where a snapshot has no record (or has
+    expired). ``new_rows``: the rows that were added, for ``APPENDED``; all rows, for ``NEVER_READ``; None
+    where it is not so simple. ``text`` says it in words.
     """
 
     table: TableName
@@ -225,7 +230,8 @@ def input_positions(lake: Lake, facts: TableFacts, inputs: Iterable[TableName]) 
 
 
 def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> InputPosition:
-    """The position in the input ``name``, which is ``state`` now and was read at ``pin``; each None: never."""
+    """The position in the input ``name``, which is ``state`` now and was read at ``pin``; each None:
+    never."""
     if state is None:
         return InputPosition(name, InputChange.MISSING, "has not been built yet")
     head = state.refs.get(MAIN)

@@ -23,7 +23,8 @@ DEBUG = "LAKESMITH_DEBUG"
 def unforeseen(
     error: Exception, folder: Path | None, secrets: Iterable[str], who: str = "lakesmith"
 ) -> Problem:
-    """LS900: what an exception says, and where its stack trace was written (into ``folder``, None: nowhere)."""
+    """LS900: what an exception says, and where its stack trace was written (into ``folder``, None:
+    nowhere)."""
     said = redacted(str(error), secrets).strip().splitlines() or [""]
     return Problem(
         "LS900",

@@ -1,4 +1,5 @@
-"""What it takes to prove law 1 of a table: its inputs as it has consumed them, and what became of the comparison."""
+"""What it takes to prove law 1 of a table: its inputs as it has consumed them, and what became of the
+comparison."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why`` it was skipped;
-    ``problems``: what failed."""
+    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why``
+    it was skipped; ``problems``: what failed."""
 
     name: TableName
     verdict: Verdict
@@ -77,7 +78,8 @@ def failed(name: TableName, error: LakesmithError) -> Verification:
 
 
 def verification_of(decider: Decider, name: TableName) -> TableStep | Verification:
-    """The step that would compute a derived table from the very snapshots it has consumed, or why that cannot be."""
+    """The step that would compute a derived table from the very snapshots it has consumed, or why that cannot
+    be."""
     node, facts = decider.graph.node(name), decider.lake.facts(name)
     record, table = facts.base.record, node.definition
     if table.external is not None:

@@ -42,10 +42,11 @@ from lakesmith.sql.splice import splice
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the other.
+    """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the
+    other.
 
-    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; dates and times outside of the years 1 to 9999 are texts, as Spark
-    writes them. Structs and maps are dicts.
+    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; dates and times outside of
+    the years 1 to 9999 are texts, as Spark writes them. Structs and maps are dicts.
     """
 
     columns: tuple[str, ...]
@@ -67,14 +68,15 @@ def run_query(
     Args:
         session: a session on the project's lake; its current catalog becomes the lake.
         sql: logical names (``bronze.orders``) mean tables of the lake.
-        as_of: the snapshot that each table of the query is read at, with the columns it was published with; None: all as
-            they are now.
+        as_of: the snapshot that each table of the query is read at, with the columns it was published with;
+            None: all as they are now.
         limit: the most rows to compute; None: all.
         secrets: values that no error may show.
         others: of the tables of ``as_of`` that are others', where their metadata is.
 
-    Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their paths, LS244 for one that Spark refuses, RunError LS60x with Spark's root
-    cause when it fails (while its rows are read, too), SqlParseError as ``splice``.
+    Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their
+    paths, LS244 for one that Spark refuses, RunError LS60x with Spark's root cause when it fails (while its
+    rows are read, too), SqlParseError as ``splice``.
     """
     with _root_cause_told(session, secrets):
         frame = _frame(session, sql, as_of, others)
@@ -98,7 +100,8 @@ def query_frame(
     secrets: Sequence[str] = (),
     others: Mapping[TableName, Elsewhere] = MappingProxyType({}),
 ) -> DataFrame:
-    """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as ``run_query``."""
+    """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as
+    ``run_query``."""
     with _root_cause_told(session, secrets):
         return _frame(session, sql, as_of, others)
 
@@ -127,7 +130,8 @@ def _frame(
 
 
 def _by_names_of_catalog(sql: str) -> str:
-    """The query, with what its tables are called in the catalog. Raises UsageError LS244 for a name that is none of the project's kind."""
+    """The query, with what its tables are called in the catalog. Raises UsageError LS244 for a name that is
+    none of the project's kind."""
     analysis = analyse(sql)
     names = {".".join(reference.parts): reference.parts for reference in analysis.references}
     for name, parts in names.items():
@@ -162,7 +166,8 @@ def _result(frame: DataFrame, stream: bool) -> QueryResult:
 
 
 def _within_python(frame: DataFrame) -> DataFrame:
-    """The frame with two in place of each date and time: itself, and NULL, or NULL and its text where Python has none of that year."""
+    """The frame with two in place of each date and time: itself, and NULL, or NULL and its text where Python
+    has none of that year."""
     kinds = [field.dataType for field in frame.schema.fields]
     if not any(map(_has_moments, kinds)):
         return frame
@@ -236,7 +241,8 @@ def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFr
 
 
 def _require_query(spark: SparkSession, sql: str) -> None:
-    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a query that reads tables alone."""
+    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a
+    query that reads tables alone."""
     found = objection(spark, sql)
     if found is None:
         return

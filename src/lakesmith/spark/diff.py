@@ -1,4 +1,5 @@
-"""What changed in a table between two points of its past, for people: rows that came and went, and which columns of those that stayed."""
+"""What changed in a table between two points of its past, for people: rows that came and went, and which
+columns of those that stayed."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ DELETED, INSERTED, BEFORE, AFTER = "deleted", "inserted", "before", "after"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The table, and the two snapshots. ``key``: the columns that tell its rows apart; empty: nothing declared does."""
+    """The table, and the two snapshots. ``key``: the columns that tell its rows apart; empty: nothing
+    declared does."""
 
     name: TableName
     start: int
@@ -38,7 +40,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows by what became of them; ``columns``: of those updated, in how many each column differs (only those that do)."""
+    """Rows by what became of them; ``columns``: of those updated, in how many each column differs (only those
+    that do)."""
 
     inserted: int
     deleted: int
@@ -48,7 +51,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Difference:
-    """``rows``: the table's columns behind ``CHANGE``, a row that was updated twice: as it was, and as it is."""
+    """``rows``: the table's columns behind ``CHANGE``, a row that was updated twice: as it was, and as it
+    is."""
 
     counts: Counts
     rows: DataFrame
@@ -58,8 +62,9 @@ class Difference:
 def difference(session: SessionHandle, span: Span, secrets: Sequence[str]) -> Iterator[Difference]:
     """What changed, as long as the context lasts; a compaction or a rebuild to the same rows is no change.
 
-    Rows are in the columns that the table has now. Two rows are one before and after an update where they have the same key, or,
-    without one, the same row id. Raises RunError LS622 where what changed cannot be told.
+    Rows are in the columns that the table has now. Two rows are one before and after an update where they
+    have the same key, or, without one, the same row id. Raises RunError LS622 where what changed cannot be
+    told.
     """
     with told(session, secrets):
         try:

@@ -1,6 +1,8 @@
-"""Erases people's rows: out of main by a batch, then out of every file that is left. Iceberg does the rewriting.
+"""Erases people's rows: out of main by a batch, then out of every file that is left. Iceberg does the
+rewriting.
 
-Whatever it was doing when it ends, calling it again goes on: each part looks at what is there and does what is left of it.
+Whatever it was doing when it ends, calling it again goes on: each part looks at what is there and does what
+is left of it.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
 
 
 def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
-    """Rewrites the data files of a table and its sidecars that hide deleted rows, and records that: older snapshots may leave then.
+    """Rewrites the data files of a table and its sidecars that hide deleted rows, and records that: older
+    snapshots may leave then.
 
     Returns how many files were rewritten. The table's rows are the same.
     """
@@ -73,7 +76,8 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
 
 
 def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[TableName, int]:
-    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now; how many of each table."""
+    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now; how
+    many of each table."""
     done = {}
     with told(session, lake.project.secrets):
         for name in erasure.tables:
@@ -88,7 +92,8 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
 
 
 def _keep_main_alone(spark: SparkSession, lake: Lake, ledger: TableName) -> None:
-    """Drops what keeps a ledger's past: the branches of appends, of which those that count are main's past, and the tag that was moved with main."""
+    """Drops what keeps a ledger's past: the branches of appends, of which those that count are main's past,
+    and the tag that was moved with main."""
     state = lake.catalog.table(ledger.layer, ledger.name)
     refs = tuple(ref for ref in (state.refs if state else ()) if is_of_attempt(ref) or ref == RECORD_TAG)
     if state is not None and refs:
@@ -110,7 +115,8 @@ def beside(name: TableName) -> tuple[TableName, ...]:
 
 
 def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping[str, Pin]) -> None:
-    """Publishes a record of the same positions on the rewritten files: the one before it is on snapshots that still have the rows."""
+    """Publishes a record of the same positions on the rewritten files: the one before it is on snapshots that
+    still have the rows."""
     progress, state = lake.facts(name).progress, _state(lake, name)
     if progress is None or state.head is None:
         return
@@ -147,17 +153,20 @@ def _rewrite(spark: SparkSession, name: TableName) -> int:
     """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
     done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
     if spark.table(f"{physical(name)}.delete_files").count():
-        # Iceberg tells by their age which files of positions went, and those of a young one in a table with old data stay.
+        # Iceberg tells by their age which files of positions went, and those of a young one in a table with
+        # old data stay.
         rewrite_position_deletes(spark, name, every=True)
     _rewrite_manifests(spark, name)
     return done.files
 
 
 def _rewrite_manifests(spark: SparkSession, name: TableName) -> None:
-    """Writes what manifests say of files anew, in every partition spec: they name files that went, and the values that were in these.
+    """Writes what manifests say of files anew, in every partition spec: they name files that went, and the
+    values that were in these.
 
-    Iceberg's procedure leaves a spec alone that has a single manifest of data, and manifests of deletes always. The next commit of
-    any kind leaves out those of deletes that went, so one that changes nothing is made.
+    Iceberg's procedure leaves a spec alone that has a single manifest of data, and manifests of deletes
+    always. The next commit of any kind leaves out those of deletes that went, so one that changes nothing is
+    made.
     """
     table, jvm = JavaTables(spark).load(name), spark._jvm
     if table.currentSnapshot() is not None and jvm is not None:

@@ -45,7 +45,8 @@ _WAY_OUT: Final = (
 class Proof:
     """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone.
 
-    ``files`` and ``rows`` are those that the tables name, ``unnamed_files`` others in their folders; None where these cannot be listed.
+    ``files`` and ``rows`` are those that the tables name, ``unnamed_files`` others in their folders; None
+    where these cannot be listed.
     """
 
     files: int
@@ -55,7 +56,8 @@ class Proof:
 
 
 def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
-    """Looks into every file that is left of the tables: into those that tables name, and into others in their folders."""
+    """Looks into every file that is left of the tables: into those that tables name, and into others in their
+    folders."""
     spark, left = session.spark, list[str]()
     files = rows = unnamed = 0
     is_listed = lake.project.target.type != _KEEPS_FOLDERS
@@ -90,7 +92,8 @@ class _Look:
         )
 
     def theirs(self, rows: DataFrame) -> int:
-        """How many of the rows are theirs, or have the name of a file that tells of them; 0 where nothing can tell."""
+        """How many of the rows are theirs, or have the name of a file that tells of them; 0 where nothing can
+        tell."""
         return rows.where(" OR ".join(self._conditions)).count() if self._conditions else 0
 
     def others(self, rows: DataFrame) -> int:
@@ -105,9 +108,14 @@ class _Look:
         if set(self._state.snapshots) != kept:
             yield f"{name} still has older snapshots"
         if hidden := self._count(f"SELECT count(*) FROM {table}.delete_files"):
-            yield f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
+            yield (
+                f"{name} has {hidden} files of deletes, which may hide rows that are still in its data files"
+            )
         if gone := self._count(f"SELECT count(*) FROM {table}.entries WHERE status = {_DELETED}"):
-            yield f"{name} has manifests that name {gone} files that went, with the least and greatest values in them"
+            yield (
+                f"{name} has manifests that name {gone} files that went, with the least and greatest "
+                "values in them"
+            )
         if found := self.theirs(self.spark.table(table)):
             yield f"{name} still has {found} rows of theirs, or from files whose names tell of them"
 
@@ -130,7 +138,8 @@ def _is_sidecar(name: TableName, kind: str) -> bool:
 
 
 class _Lost:
-    """At files in the folder that no snapshot names. One whose rows are nobody's of them holds nothing; where nothing tells whose they are, the table has to have the same rows."""
+    """At files in the folder that no snapshot names. One whose rows are nobody's of them holds nothing; where
+    nothing tells whose they are, the table has to have the same rows."""
 
     def __init__(self, look: _Look) -> None:
         self._look, self._folder = look, look.folder
@@ -152,7 +161,8 @@ class _Lost:
             elif all(map(self._folder.has, others)):
                 wrong[file.path] = f"has the least and greatest values of {len(others)} others"
             else:
-                # Nobody can commit it: all manifests it may have been made from were written anew, and who is at a commit begins from those.
+                # Nobody can commit it: all manifests it may have been made from were written anew, and who is
+                # at a commit begins from those.
                 look, metadata = self._look, self._folder.metadata_files()
                 require_no_other(look.spark, self._folder.table, look.name, metadata)
                 self._folder.remove(file)
@@ -160,7 +170,8 @@ class _Lost:
             yield f"{self._look.name}: {path}, which no snapshot names, {why}; {_WAY_OUT}"
 
     def _of_data(self, file: UnnamedFile) -> str | None:
-        # Vectors hold places of rows, and no values: what a killed writer left of them tells nothing of anybody.
+        # Vectors hold places of rows, and no values: what a killed writer left of them tells nothing of
+        # anybody.
         if file.size <= _MAGIC or file.path.endswith(_VECTORS):
             return None
         if not file.path.endswith(_PARQUET):

@@ -42,7 +42,8 @@ _FILLED_IN = re.compile(r"\$\{\S+?\}")
 def session_settings(project: Project, little: bool = False) -> SessionSettings:
     """What a session for the project's target is made of; ``little``: for little data.
 
-    Raises EnvironmentProblem LS308 for a folder that Spark would take for another, LS326 for a catalog that cannot be used.
+    Raises EnvironmentProblem LS308 for a folder that Spark would take for another, LS326 for a catalog that
+    cannot be used.
     """
     return SessionSettings(
         catalogs={
@@ -65,7 +66,8 @@ def _local_conf(project: Project) -> dict[str, str]:
     state_dir = project.state_dir
     _require_plain(state_dir)
     catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
-    # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its lock.
+    # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its
+    # lock.
     db = catalog.prepared() if catalog.can_write() else catalog.copied()
     objects = objects_conf(project.target.store) if project.has_objects else {}
     return {**local_catalog_conf(db, catalog.warehouse), **drafts_conf(project.drafts_db), **objects}
@@ -82,7 +84,8 @@ def _require_plain(folder: Path) -> None:
         raise EnvironmentProblem(
             Problem(
                 "LS308",
-                f"the project's folder has {found[0]} in its name, which Spark would fill in and write elsewhere",
+                f"the project's folder has {found[0]} in its name, which Spark would fill in and write "
+                "elsewhere",
                 expected="a path without ${...}",
                 found=str(folder),
                 hint="rename the folder",
@@ -94,14 +97,16 @@ _offered: list[Offer] = []
 
 
 def offer(session: Offer) -> None:
-    """From now on this process works in the session that ``session`` gives, in place of starting one: ``spark-submit`` has its own."""
+    """From now on this process works in the session that ``session`` gives, in place of starting one:
+    ``spark-submit`` has its own."""
     _offered[:] = [session]
 
 
 def open_session(
     project: Project, little: bool = False, keep: KeepWarm | None = None, given: SparkSession | None = None
 ) -> SessionHandle:
-    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left; ``given``: a child of it.
+    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left; ``given``: a child of
+    it.
 
     Raises EnvironmentProblem when it cannot be started, or the given one does not serve.
     """
@@ -130,7 +135,8 @@ def open_engine(
 
     listener(EngineStarting())
     began = time.monotonic()
-    # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is first written.
+    # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is
+    # first written.
     threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
     session = open_session(lake.project, little, keep, given)
     lock.note_jvm(session.jvm_pid)

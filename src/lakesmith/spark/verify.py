@@ -1,4 +1,5 @@
-"""Verifies tables in one session: each is computed again and compared. A failure is the outcome of one table."""
+"""Verifies tables in one session: each is computed again and compared. A failure is the outcome of one
+table."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ _EXAMPLES: Final = 20
 
 
 def verify_table(batch: Batch) -> Verification:
-    """Computes the table of the batch's step anew, beside it, and compares the two as multisets. Writes nothing.
+    """Computes the table of the batch's step anew, beside it, and compares the two as multisets. Writes
+    nothing.
 
     Doubles and floats are compared to ten and five digits: a sum of them depends on the order of its rows.
     """
@@ -103,7 +105,8 @@ def verify_table(batch: Batch) -> Verification:
 
 
 def _chance(batch: Batch, frame: DataFrame) -> str | None:
-    """Returns why the query may give other rows each time: its text, as ``timestamp 'now'`` is not in Spark's plan, or that plan."""
+    """Returns why the query may give other rows each time: its text, as ``timestamp 'now'`` is not in Spark's
+    plan, or that plan."""
     query = batch.step.table.query
     named = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
     called = named[0].name if named else chance_in(analysed(frame))

@@ -1,7 +1,8 @@
 """One batch: what every kind of it shares, from the working branch to the publish.
 
-A batch writes to a branch of its own, is checked there against the snapshots' own summaries, and is published by one
-compare-and-swap. Until then no reader sees any of it; a batch that dies leaves a branch that the next publish removes.
+A batch writes to a branch of its own, is checked there against the snapshots' own summaries, and is published
+by one compare-and-swap. Until then no reader sees any of it; a batch that dies leaves a branch that the next
+publish removes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from lakesmith.spark.iceberg.others import meet_inputs
 class Batch:
     """What a batch is given: the session, the lake, the step, and an identity of its own.
 
-    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch; ``stop``, once set, keeps it from being published.
+    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch; ``stop``, once set, keeps it
+    from being published.
     """
 
     spark: SparkSession
@@ -108,7 +110,8 @@ class Batch:
         return self.catalog.table(self.name.layer, self.name.name)
 
     def begin_draft(self, state: TableState) -> None:
-        """Has the batch change the table's structure where no reader sees it: see ``drafts``. ``state``: the table now.
+        """Has the batch change the table's structure where no reader sees it: see ``drafts``. ``state``: the
+        table now.
 
         Without a catalog of drafts (REST) it is changed before the batch.
         """
@@ -149,7 +152,8 @@ class Batch:
         return state.uuid
 
     def written(self, state: TableState | None = None) -> tuple[Snapshot, ...]:
-        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the branch is gone.
+        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the
+        branch is gone.
 
         ``state``: the table's metadata, where it was read already.
         """
@@ -171,9 +175,9 @@ class Draft:
     """What a batch has written and what it says of it: to be checked, recorded and published.
 
     ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
-    ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the batch chose it; None: the
-    step's. ``marks``: what decided which windows there are, and ``ahead`` which rows moved no watermark. ``unknown``: by lookup the rows that found
-    nothing there.
+    ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the
+    batch chose it; None: the step's. ``marks``: what decided which windows there are, and ``ahead`` which
+    rows moved no watermark. ``unknown``: by lookup the rows that found nothing there.
     """
 
     account: Account
@@ -193,11 +197,12 @@ class Draft:
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     """Checks the draft against what the snapshots say, records it and publishes it.
 
-    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile, RunStopped when it is
-    not wanted any more.
+    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile,
+    RunStopped when it is not wanted any more.
     """
     batch.say("checking")
-    # One look for all checks and the record, once all is written; that main still stands where it did, the publish itself finds out.
+    # One look for all checks and the record, once all is written; that main still stands where it did, the
+    # publish itself finds out.
     state = batch.state()
     account = checked_account(batch, draft, state)
     batch.pass_point("after-check")
@@ -264,10 +269,12 @@ def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
 
 
 def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
-    """The account with the row counts before and after, held against the snapshots' own summaries in ``state``.
+    """The account with the row counts before and after, held against the snapshots' own summaries in
+    ``state``.
 
     Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
-    rows before + inserted - deleted = rows after. And a third: what the account says was written is what Iceberg says.
+    rows before + inserted - deleted = rows after. And a third: what the account says was written is what
+    Iceberg says.
     """
     before = live_rows(batch, state, batch.step.base.snapshot)
     written = batch.written(state)
@@ -290,17 +297,19 @@ def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
 
 
 def _placed(batch: Batch, account: Account) -> int:
-    """What a full refresh or a changed file deletes was there before: it is not among the rows that were read."""
+    """What a full refresh or a changed file deletes was there before: it is not among the rows that were
+    read."""
     earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES) and account.versions is None
     return account.placed - (account.deleted if earlier else 0)
 
 
 def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: TableName | None = None) -> int:
-    """The rows a snapshot has, by its own summary; by its files, where that has no total or counts deletes that hide nothing. Those that equality deletes hide,
-    which only other engines write, count as well: nothing tells how many they are, and an account has them on both its sides.
+    """The rows a snapshot has, by its own summary; by its files, where that has no total or counts deletes
+    that hide nothing. Those that equality deletes hide, which only other engines write, count as well:
+    nothing tells how many they are, and an account has them on both its sides.
 
-    ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does not have the
-    snapshot any more: it was replaced, or others expired it.
+    ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does
+    not have the snapshot any more: it was replaced, or others expired it.
     """
     if snapshot_id is None:
         return 0
@@ -317,7 +326,8 @@ def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: Ta
 
 
 def remove_left_deletes(batch: Batch, name: TableName, state: TableState) -> None:
-    """Takes away what a statement on the working branch has left behind: files of deleted positions without their data files."""
+    """Takes away what a statement on the working branch has left behind: files of deleted positions without
+    their data files."""
     snapshot = state.snapshots.get(state.refs[batch.branch])
     if snapshot is not None and snapshot.count("total-position-deletes") and state.may_leave_deletes:
         remove_left_behind(batch.spark, batch.java.load(name), snapshot.snapshot_id, batch.branch)
@@ -331,7 +341,8 @@ def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
 
 
 def rows_read(batch: Batch) -> int:
-    """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark reads."""
+    """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark
+    reads."""
     return sum(_rows_of(batch, item) for item in batch.step.driving)
 
 
@@ -351,6 +362,7 @@ def _unbalanced(name: TableName, law: str, left: int, right: int, account: Accou
             f"the row account of {name} does not balance, so the batch was not published",
             expected=law,
             found=f"{left} is not {right}; {account}",
-            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
+            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report "
+            "it",
         )
     )

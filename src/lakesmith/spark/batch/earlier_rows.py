@@ -1,7 +1,8 @@
 """Deletes the rows of files that a table took before: all of them, or the batch stops.
 
-The account cannot tell: rows that are missed stay on both of its sides. So the files' rows are counted first, by values that go to
-Spark as they are and are in no SQL text; and where a file has none, the rows of its batch must not be under names that nobody knows.
+The account cannot tell: rows that are missed stay on both of its sides. So the files' rows are counted first,
+by values that go to Spark as they are and are in no SQL text; and where a file has none, the rows of its
+batch must not be under names that nobody knows.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
         batch.spark.sql(f"DELETE FROM {batch.target} WHERE {is_of('_source_file', paths)}")
         remove_left_deletes(batch, batch.name, batch.state())
     batch.pass_point("after-delete")
-    # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows once more.
+    # Not the summaries' counts of deletes: a deletion vector that is written again counts its earlier rows
+    # once more.
     state = batch.state()
     before = live_rows(batch, state, batch.step.base.snapshot)
     deleted = before - live_rows(batch, state, state.refs[batch.branch])
@@ -67,7 +69,8 @@ def _rows_by_file(batch: Batch, paths: Sequence[str]) -> Mapping[str, int]:
 
 
 def _require_known(batch: Batch, lake: Lake, without: Sequence[str]) -> None:
-    """A file may have no rows (all of them bad, or deleted since); then its batch has none of a file that nobody knows either."""
+    """A file may have no rows (all of them bad, or deleted since); then its batch has none of a file that
+    nobody knows either."""
     ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
     batches = {ledger[path].batch for path in without if path in ledger}
     strangers = _strangers(batch, sorted(batches), ledger) if batches else []
@@ -92,8 +95,10 @@ def _named(paths: Sequence[str]) -> str:
 def _not_found(batch: Batch, expected: str, found: str) -> Problem:
     return Problem(
         "LS619",
-        f"the earlier rows of changed or forgotten files of {batch.name} were not all found, so the batch was not published",
+        f"the earlier rows of changed or forgotten files of {batch.name} were not all found, so the "
+        "batch was not published",
         expected=expected,
         found=found,
-        hint="nothing was lost: the table is as it was. See whether something else wrote to it (lakesmith history); if not, please report it",
+        hint="nothing was lost: the table is as it was. See whether something else wrote to it (lakesmith "
+        "history); if not, please report it",
     )

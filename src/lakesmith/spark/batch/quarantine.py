@@ -1,4 +1,5 @@
-"""Bad rows on their way to quarantine: with the reasons, where they came from, and enough to bring them back."""
+"""Bad rows on their way to quarantine: with the reasons, where they came from, and enough to bring them
+back."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ REASONS: Final = "_reasons"
 
 ROW: Final = "_row"
 ROW_TYPES: Final = "_row_types"
-"""Where a frame of bad rows has these, they are the JSON of the row and the types of its fields, in place of its columns."""
+"""Where a frame of bad rows has these, they are the JSON of the row and the types of its fields, in place of
+its columns."""
 
 COLUMNS: Final = (
     Column("attempt", "string", "the attempt that found the row"),
@@ -45,14 +47,17 @@ COLUMNS: Final = (
 
 
 def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -> dict[str, Pin]:
-    """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the record.
+    """Writes ``bad`` rows to the table's quarantine, on the batch's branch; gives its new version for the
+    record.
 
-    ``rows`` has ``_reasons``, ``columns`` (or what they are kept as, ``ROW``) and, where known, ``_source_file``, ``_source_position``,
-    ``_source_modified_at``, ``_raw``, ``_raw_columns`` and ``_raw_types``. A full refresh judges everything anew, so it
-    starts from an empty quarantine; a file that was changed in place is judged anew, so its earlier bad rows go. Where
-    there are no bad rows and never were, nothing is made and the result is empty.
+    ``rows`` has ``_reasons``, ``columns`` (or what they are kept as, ``ROW``) and, where known,
+    ``_source_file``, ``_source_position``, ``_source_modified_at``, ``_raw``, ``_raw_columns`` and
+    ``_raw_types``. A full refresh judges everything anew, so it starts from an empty quarantine; a file that
+    was changed in place is judged anew, so its earlier bad rows go. Where there are no bad rows and never
+    were, nothing is made and the result is empty.
 
-    Raises RunError LS611 when another number of rows arrived there than were found bad, LS619 when earlier ones stay.
+    Raises RunError LS611 when another number of rows arrived there than were found bad, LS619 when earlier
+    ones stay.
     """
     anew = batch.step.strategy is Strategy.FULL
     replaced = [file.path for intake in batch.step.intakes for file in intake.replace]
@@ -82,13 +87,15 @@ def miscounted(batch: Batch, expected: int, found: int) -> RunError:
             f"the quarantine of {batch.name} did not take every bad row, so the batch was not published",
             expected=f"{expected} rows",
             found=f"{found} rows",
-            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
+            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report "
+            "it",
         )
     )
 
 
 def content_of(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Bad rows of a derived table as what they are in quarantine: its columns ``reasons``, ``row`` and ``row_types``."""
+    """Bad rows of a derived table as what they are in quarantine: its columns ``reasons``, ``row`` and
+    ``row_types``."""
     whole, types = _as_json(rows, columns)
     return rows.select(F.col(REASONS).alias("reasons"), whole.alias("row"), types.alias("row_types"))
 

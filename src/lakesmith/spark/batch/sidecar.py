@@ -1,7 +1,7 @@
 """Sidecars: Iceberg tables beside a table (quarantine, tombstones, file ledger, erased persons).
 
-Each batch writes to a branch that starts at the snapshot that the last record pins, or at a compaction of it; its own
-record pins the branch's head. So rows of an unpublished attempt are never seen.
+Each batch writes to a branch that starts at the snapshot that the last record pins, or at a compaction of it;
+its own record pins the branch's head. So rows of an unpublished attempt are never seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class SidecarKind(StrEnum):
 
 
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
-    """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError LS508 where they are lost."""
+    """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError
+    LS508 where they are lost."""
     pin = batch.step.base.pin(kind)
     if pin is None or pin.snapshot is None:
         return None
@@ -58,8 +59,8 @@ class SidecarWriter:
     def open(self) -> bool:
         """Makes the table if need be, and the branch: with the rows the last record pins, and no others.
 
-        Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A full refresh
-        begins without rows, whatever became of those that are pinned.
+        Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A
+        full refresh begins without rows, whatever became of those that are pinned.
         """
         pin, state = self._batch.step.base.pin(self.kind), self._ensure()
         changed = self._conform(state) or self._has_others_since(pin)
@@ -75,7 +76,8 @@ class SidecarWriter:
         return False
 
     def _has_others_since(self, pin: Pin | None) -> bool:
-        """Whether the pinned tombstones have columns of the same names that are others: they came and went in between."""
+        """Whether the pinned tombstones have columns of the same names that are others: they came and went in
+        between."""
         if pin is None or self.kind is not SidecarKind.TOMBSTONES:
             return False
         state = self._state()
@@ -92,7 +94,8 @@ class SidecarWriter:
         main = state.refs.get(MAIN)
         self._batch.java.open_branch(self.name, self._batch.branch, main)
         if main is not None:
-            # Rows of a table that was dropped, or of batches that were rolled back: they belong to no one now.
+            # Rows of a table that was dropped, or of batches that were rolled back: they belong to no one
+            # now.
             self.clear()
 
     def append(self, rows: DataFrame) -> None:
@@ -100,7 +103,8 @@ class SidecarWriter:
         rows.writeTo(self.target).append()
 
     def clear(self, where: str = "true") -> None:
-        """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL) is true."""
+        """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL)
+        is true."""
         self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
         remove_left_deletes(self._batch, self.name, self._state())
 
@@ -172,15 +176,16 @@ def tombstone_columns(batch: Batch) -> tuple[str, ...]:
 
 
 def read_tombstones(batch: Batch) -> DataFrame | None:
-    """The tombstones as of the last published batch; None when there never was one. The newest of a key counts."""
+    """The tombstones as of the last published batch; None when there never was one. The newest of a key
+    counts."""
     return read_pinned(batch, SidecarKind.TOMBSTONES)
 
 
 def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None) -> dict[str, Pin]:
     """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
 
-    ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is made where there are
-    none and never were.
+    ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is
+    made where there are none and never were.
     """
     anew = batch.step.strategy is Strategy.FULL
     if not count and stale is None and not (anew and batch.step.base.pin(SidecarKind.TOMBSTONES)):

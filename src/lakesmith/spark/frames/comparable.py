@@ -1,7 +1,7 @@
 """Values made comparable, and frames compared as multisets of rows.
 
-Spark cannot compare or group by some types. Their values are replaced by comparable ones that are equal for equal
-values only.
+Spark cannot compare or group by some types. Their values are replaced by comparable ones that are equal for
+equal values only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Leaf = Callable[[SparkColumn, DataType], SparkColumn]
 
 
 def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> SparkColumn:
-    """``value``, of type ``kind``, with maps as lists of their entries in order, at any depth; ``leaf`` changes what is in it.
+    """``value``, of type ``kind``, with maps as lists of their entries in order, at any depth; ``leaf``
+    changes what is in it.
 
     Variants stay as they are.
     """
@@ -47,7 +48,8 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
 def equal_in(
     left: str, right: str, kinds: Mapping[str, DataType], *, with_signs: bool = False
 ) -> SparkColumn:
-    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their types by name.
+    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their
+    types by name.
 
     ``with_signs``: 0.0 is not -0.0 then, as which it is written.
     """
@@ -60,7 +62,8 @@ def equal_in(
 
 
 def has_equality(kind: DataType) -> bool:
-    """False where values cannot be compared, not even by ``comparable``: variants, and what has them inside."""
+    """False where values cannot be compared, not even by ``comparable``: variants, and what has them
+    inside."""
     return all(leaf.text != "variant" for leaf in sql_type(kind).leaves())
 
 
@@ -70,7 +73,8 @@ def has_fractions(kind: DataType) -> bool:
 
 
 def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """For ``comparable``: a double or float as a text, which tells 0.0 from -0.0; every other value as it is."""
+    """For ``comparable``: a double or float as a text, which tells 0.0 from -0.0; every other value as it
+    is."""
     return value.cast("string") if has_fractions(kind) else value
 
 
@@ -80,7 +84,8 @@ def holds_maps(kind: DataType) -> bool:
 
 
 def is_collated(kind: str) -> bool:
-    """Whether texts in values of a type, as Spark writes it, are equal by a collation, and not by their bytes."""
+    """Whether texts in values of a type, as Spark writes it, are equal by a collation, and not by their
+    bytes."""
     return " collate " in kind
 
 
@@ -99,7 +104,8 @@ SIDES: Final = (WANTED, THERE)
 
 
 def side(rows: DataFrame, which: str) -> DataFrame:
-    """Rows that have to be there (``WANTED``) or that are (``THERE``); the union of both is what is grouped by their values."""
+    """Rows that have to be there (``WANTED``) or that are (``THERE``); the union of both is what is grouped
+    by their values."""
     return rows.withColumns({name: F.lit(int(name == which)).cast("bigint") for name in SIDES})
 
 
@@ -109,7 +115,8 @@ def both_counts() -> list[SparkColumn]:
 
 
 def more(there: SparkColumn | None = None) -> SparkColumn:
-    """How many times more a row has to be there than it is; ``there``: in place of the column of that name."""
+    """How many times more a row has to be there than it is; ``there``: in place of the column of that
+    name."""
     return F.greatest(F.col(WANTED) - _count(there), F.lit(0))
 
 

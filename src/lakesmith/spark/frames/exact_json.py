@@ -1,8 +1,8 @@
 """Rows as JSON that is read back exactly as it was: what a row in quarantine is kept as, and its way back.
 
-JSON itself cannot say which type a value had, so the types are kept beside it, as DDL. Spark's defaults cut times to
-milliseconds, and its reader knows no maps but those with string keys: others are written as arrays of entries. All of it is
-SQL text, as the readers' is.
+JSON itself cannot say which type a value had, so the types are kept beside it, as DDL. Spark's defaults cut
+times to milliseconds, and its reader knows no maps but those with string keys: others are written as arrays
+of entries. All of it is SQL text, as the readers' is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def parse_types(types: str) -> StructType:
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], types: str) -> DataFrame:
-    """Rows at hand as a frame of ``types`` (DDL). ``createDataFrame`` would start Python workers for it: seconds."""
+    """Rows at hand as a frame of ``types`` (DDL). ``createDataFrame`` would start Python workers for it:
+    seconds."""
     schema = StructType([StructField("rows", ArrayType(parse_types(types)))]).toDDL()
     text = json.dumps({"rows": list(rows)})
     return spark.range(1).selectExpr(f"inline(from_json({literal(text)}, {literal(schema)}).rows)")
@@ -54,7 +55,8 @@ def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:
 
 
 def read_json(text: str, types: str) -> str:
-    """SQL of what ``exact_json`` wrote of fields of ``types`` (DDL), as a struct for ``restored`` and ``is_damaged``."""
+    """SQL of what ``exact_json`` wrote of fields of ``types`` (DDL), as a struct for ``restored`` and
+    ``is_damaged``."""
     written = StructType([StructField(field.name, _written(field.dataType)) for field in parse_types(types)])
     schema = written.add(_DAMAGED, StringType()).toDDL()
     more = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", _DAMAGED))
@@ -108,7 +110,8 @@ _RESTORED_MAP: Final = "map_from_entries(transform({value}, {entry} -> struct({k
 
 
 def _turned(value: str, kind: DataType, of_map: str, depth: int = 0) -> str:
-    """SQL of ``value`` as its written type, or of a written one as what it was; ``of_map``: what becomes of a map or its entries."""
+    """SQL of ``value`` as its written type, or of a written one as what it was; ``of_map``: what becomes of a
+    map or its entries."""
     if not _has_odd_map(kind):
         return value
     element = f"e{depth}"

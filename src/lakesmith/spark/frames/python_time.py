@@ -1,7 +1,8 @@
 """Makes UTC the local time of Python while PySpark converts between times of Python and times of Spark.
 
-PySpark takes a ``datetime`` without a zone for a local time: in ``F.lit(datetime(...))``, in rows it collects, and inside Python
-functions that workers run. With the time zone of the machine, one table would have other rows on another machine.
+PySpark takes a ``datetime`` without a zone for a local time: in ``F.lit(datetime(...))``, in rows it
+collects, and inside Python functions that workers run. With the time zone of the machine, one table would
+have other rows on another machine.
 """
 
 from __future__ import annotations
@@ -47,9 +48,11 @@ _USERS = _Users()
 
 @contextmanager
 def utc_in_python(spark: SparkSession) -> Iterator[None]:
-    """Makes UTC the local time of this process, and of the workers of Python functions that are defined meanwhile.
+    """Makes UTC the local time of this process, and of the workers of Python functions that are defined
+    meanwhile.
 
-    ``toLocalIterator`` and ``collect`` convert as rows come: read them inside. Several threads may be inside at once.
+    ``toLocalIterator`` and ``collect`` convert as rows come: read them inside. Several threads may be inside
+    at once.
     """
     # PySpark gives this mapping to the workers of each function that it wraps.
     workers: Any = spark.sparkContext.environment

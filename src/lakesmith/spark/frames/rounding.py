@@ -1,8 +1,9 @@
 """Numbers with a point, held against each other to ten digits (doubles) and five (floats).
 
-The last digits of a sum of doubles depend on the order of its rows, so rounded values are compared. But a value on the edge of a
-rounding (123456789.25 has eleven digits) falls to either side of it by those very digits. So each value is rounded in a second
-way too, whose edges lie elsewhere: rows that agree in one of the two agree.
+The last digits of a sum of doubles depend on the order of its rows, so rounded values are compared. But a
+value on the edge of a rounding (123456789.25 has eleven digits) falls to either side of it by those very
+digits. So each value is rounded in a second way too, whose edges lie elsewhere: rows that agree in one of the
+two agree.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def rounded_elsewhere(value: SparkColumn, kind: DataType) -> SparkColumn:
 
 
 def grouped_exactly(frame: DataFrame, columns: Sequence[str], *aggregates: SparkColumn) -> DataFrame:
-    """The columns, a row for each of their values, and aggregates. A GROUP BY takes 0.0 and -0.0 for one value, and gives one of
-    them for both: here they are two.
+    """The columns, a row for each of their values, and aggregates. A GROUP BY takes 0.0 and -0.0 for one
+    value, and gives one of them for both: here they are two.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     inexact = [name for name in columns if has_fractions(kinds[name])]
@@ -59,8 +60,8 @@ def agreeing_in_neither(
     """The rows that are there another number of times than expected, whichever way their numbers are rounded.
 
     Args:
-        counted: a row for all that agree in both ways: ``columns`` in the one, the column ``other`` with all of the other, and
-            the two counts ``sides``.
+        counted: a row for all that agree in both ways: ``columns`` in the one, the column ``other`` with all
+            of the other, and the two counts ``sides``.
         columns: the names of the table's columns.
         other: the name of that column.
         sides: the names of the counts.
@@ -76,7 +77,8 @@ def agreeing_in_neither(
 
 
 def as_it_was(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """A value of type ``kind`` that was made ``comparable`` and ``rounded``, for people: numbers are numbers, and maps are maps."""
+    """A value of type ``kind`` that was made ``comparable`` and ``rounded``, for people: numbers are numbers,
+    and maps are maps."""
     match kind:
         case DoubleType() | FloatType():
             return value.try_cast("double")

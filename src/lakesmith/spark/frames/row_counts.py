@@ -17,10 +17,12 @@ _LISTENERS_MILLISECONDS: Final = 60_000
 
 
 class RowCounts:
-    """Aggregates of rows from the pass that writes or keeps them, by Spark's ``Observation``; exact also where tasks ran twice.
+    """Aggregates of rows from the pass that writes or keeps them, by Spark's ``Observation``; exact also
+    where tasks ran twice.
 
-    Spark adds up what each task observed. Where an executor is lost with what others were to read of it, its tasks run once more, and what
-    they observed is added a second time. Then the aggregates are computed anew, from rows that are read again.
+    Spark adds up what each task observed. Where an executor is lost with what others were to read of it, its
+    tasks run once more, and what they observed is added a second time. Then the aggregates are computed anew,
+    from rows that are read again.
     """
 
     def __init__(self) -> None:
@@ -39,8 +41,9 @@ class RowCounts:
     def values(self) -> Mapping[str, Any]:
         """All that was seen, by name, once the write it is part of is done; lists are Scala's.
 
-        Nothing where Spark left it out of the plan: where its optimizer sees that there can be no rows. It must not do so once rows were
-        counted: see the session's ``spark.sql.adaptive.optimizer.excludedRules``.
+        Nothing where Spark left it out of the plan: where its optimizer sees that there can be no rows. It
+        must not do so once rows were counted: see the session's
+        ``spark.sql.adaptive.optimizer.excludedRules``.
         """
         if self._found is None:
             anew = self._first_job is not None and _may_have_run_twice(self._first_job)
@@ -87,7 +90,8 @@ def _java(seen: Observation) -> tuple[Any, Any]:
 
 
 def _wait_for_listeners() -> None:
-    """What was observed, and which tasks ended, comes by listeners, which the end of the write was told before that returned."""
+    """What was observed, and which tasks ended, comes by listeners, which the end of the write was told
+    before that returned."""
     _scala().listenerBus().waitUntilEmpty(_LISTENERS_MILLISECONDS)
 
 
@@ -113,7 +117,8 @@ def _jobs() -> int:
 
 
 def _may_have_run_twice(first_job: int) -> bool:
-    """Whether any task of the jobs from this one on was done more than once, or nobody knows: Spark forgets what is long ago."""
+    """Whether any task of the jobs from this one on was done more than once, or nobody knows: Spark forgets
+    what is long ago."""
     _wait_for_listeners()
     tracker = _context().statusTracker()
     jobs = [tracker.getJobInfo(job) for job in range(first_job, _jobs())]
@@ -140,8 +145,8 @@ class Kept(ExitStack):
     def cut(self, frame: DataFrame) -> DataFrame:
         """The frame, computed now, as one that knows nothing of how it came about.
 
-        For frames made of several kept ones: their plans hold where each of those came from, and Spark goes through all of that
-        whenever something is planned on top.
+        For frames made of several kept ones: their plans hold where each of those came from, and Spark goes
+        through all of that whenever something is planned on top.
         """
         cut = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         execution: Any = cut._jdf.queryExecution()

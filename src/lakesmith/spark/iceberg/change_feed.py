@@ -1,16 +1,16 @@
 """The change feed: the rows that went and the rows that came between two snapshots of a table.
 
-Read from the data files whose rows differ between the two, whatever lies between them: appends, merges, updates, deletes,
-overwrites, compactions, rollbacks, commits of other engines, snapshots that have expired. Rows are in the columns that the
-table has now, so a column that was added or renamed alone makes no change.
+Read from the data files whose rows differ between the two, whatever lies between them: appends, merges,
+updates, deletes, overwrites, compactions, rollbacks, commits of other engines, snapshots that have expired.
+Rows are in the columns that the table has now, so a column that was added or renamed alone makes no change.
 
 - A data file that only the later snapshot has: its rows came. One that only the earlier has: its rows went.
-- A data file of both with other deletes: just the rows that one of the two hides. They are read by a deletion vector of their
-  own that hides all the others, so a file of millions of rows gives a few without a join. Where there are deletes by equality,
-  which no such vector tells, all its rows at both ends.
-- Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version 3 by row id and
-  the sequence number of the last update; else by their values, as many times as they are there. Where values cannot be
-  compared, it cannot be told what changed.
+- A data file of both with other deletes: just the rows that one of the two hides. They are read by a deletion
+  vector of their own that hides all the others, so a file of millions of rows gives a few without a join.
+  Where there are deletes by equality, which no such vector tells, all its rows at both ends.
+- Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version
+  3 by row id and the sequence number of the last update; else by their values, as many times as they are
+  there. Where values cannot be compared, it cannot be told what changed.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ from lakesmith.spark.jvm.gateway import elements
 class Changes:
     """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
 
-    Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one that came with the
-    same id are one row before and after an update.
+    Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one
+    that came with the same id are one row before and after an update.
     """
 
     went: DataFrame
@@ -68,7 +68,8 @@ class Changes:
 
 @dataclass
 class _DifferingTasks:
-    """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to be read."""
+    """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to
+    be read."""
 
     went: list[Any] = field(default_factory=list)
     came: list[Any] = field(default_factory=list)
@@ -83,11 +84,12 @@ def changed_rows(
     end: int | None,
     bound: Bound | None = None,
 ) -> Iterator[Changes]:
-    """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's metadata.
+    """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's
+    metadata.
 
-    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files touched. Raises
-    NotIncremental where rows without ids have values that cannot be compared, and, before anything is read, where reading the
-    files touched is ``too_dear``.
+    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files
+    touched. Raises NotIncremental where rows without ids have values that cannot be compared, and, before
+    anything is read, where reading the files touched is ``too_dear``.
     """
     table = JavaTables(spark).load(name)
     then, now = (SnapshotFiles(table, snapshot, spark._jvm) for snapshot in (start, end))
@@ -134,7 +136,8 @@ class _Reader:
         self._all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
 
     def unmask(self, touched: _DifferingTasks) -> None:
-        """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the other shows."""
+        """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the
+        other shows."""
         went: dict[str, BitMap64] = {}
         came: dict[str, BitMap64] = {}
         for file, (then, now) in touched.masked.items():
@@ -186,7 +189,8 @@ def require_comparable(name: TableName, rows: DataFrame) -> None:
     for column in rows.schema.fields:
         if not has_equality(column.dataType):
             raise NotIncremental(
-                f"rows of {name} have no ids to be told apart by, and values of its column {column.name} cannot be compared"
+                f"rows of {name} have no ids to be told apart by, and values of its column "
+                f"{column.name} cannot be compared"
             )
 
 

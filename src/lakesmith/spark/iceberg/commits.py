@@ -1,7 +1,7 @@
 """Iceberg's Java API through the driver's gateway: the few calls that SQL cannot make exactly.
 
-Publishing does not go through ``fast_forward``: that checks ancestry alone, and would bring back what another tool has
-rolled back. It is a compare-and-swap on freshly read metadata instead (see ``publish``).
+Publishing does not go through ``fast_forward``: that checks ancestry alone, and would bring back what another
+tool has rolled back. It is a compare-and-swap on freshly read metadata instead (see ``publish``).
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ _naming = AS_IN_PROJECT
 
 
 def use_naming(naming: Naming) -> None:
-    """Has tables go by the names of a target's catalog from now on: of the one that the process's session is on."""
+    """Has tables go by the names of a target's catalog from now on: of the one that the process's session is
+    on."""
     global _naming
     _naming = naming
 
 
 def physical(name: TableName, branch: str | None = None) -> str:
-    """The table's name for Spark SQL, or its draft's; with ``branch``, the one that reads and writes that branch."""
+    """The table's name for Spark SQL, or its draft's; with ``branch``, the one that reads and writes that
+    branch."""
     catalog = CATALOG if origin_of(name) is None else DRAFTS
     return _dotted((catalog, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
 
@@ -81,7 +83,8 @@ def branch_of(attempt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at ``head``, with the ``record``."""
+    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at
+    ``head``, with the ``record``."""
 
     uuid: str
     branch: str
@@ -92,8 +95,8 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Columns that leave the table's schema, then columns (old name, new name) that are renamed, and the ``order`` of all in the end;
-    none: as it is."""
+    """Columns that leave the table's schema, then columns (old name, new name) that are renamed, and the
+    ``order`` of all in the end; none: as it is."""
 
     drop: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
@@ -110,7 +113,8 @@ class JavaTables:
         self._spark = spark
         jvm: Any = spark._jvm
         self._jvm = jvm
-        # Iceberg resolves names in the JVM thread's active session, and a new Python thread's JVM thread has none.
+        # Iceberg resolves names in the JVM thread's active session, and a new Python thread's JVM thread has
+        # none.
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
     def load(self, name: TableName) -> Any:
@@ -146,11 +150,13 @@ class JavaTables:
         self.load(name).newFastAppend().toBranch(branch).commit()
 
     def publish(self, name: TableName, work: Publication, schema: SchemaChange = NO_CHANGE) -> int:
-        """Makes the work main's head, under an empty snapshot that carries its record; returns that snapshot's id.
+        """Makes the work main's head, under an empty snapshot that carries its record; returns that
+        snapshot's id.
 
-        One commit adds the snapshot, moves main and the record's tag, changes ``schema`` and drops the working branches. Only if the table
-        is the one planned, main is where the batch began and the branch is where it was checked, all on the metadata that the
-        commit swaps. Where there is a draft, it takes the place of the metadata that it began at. Raises Outdated otherwise.
+        One commit adds the snapshot, moves main and the record's tag, changes ``schema`` and drops the
+        working branches. Only if the table is the one planned, main is where the batch began and the branch
+        is where it was checked, all on the metadata that the commit swaps. Where there is a draft, it takes
+        the place of the metadata that it began at. Raises Outdated otherwise.
         """
         tried: set[int] = set()
         for _ in range(_PUBLISH_TRIES):
@@ -176,7 +182,8 @@ class JavaTables:
         return table, self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
 
     def _recorded(self, table: Any, work: Publication) -> tuple[int, Any]:
-        """The id of a new snapshot with the record, and the table's metadata with it on the branch, of which nothing is committed.
+        """The id of a new snapshot with the record, and the table's metadata with it on the branch, of which
+        nothing is committed.
 
         It is made from what ``table.operations().current()`` is then.
         """
@@ -192,7 +199,8 @@ class JavaTables:
     def _published(
         self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE, origin: Any = None
     ) -> Any:
-        """``base`` with main at ``head``; ``origin``: the table's own metadata, where ``base`` is that of a draft."""
+        """``base`` with main at ``head``; ``origin``: the table's own metadata, where ``base`` is that of a
+        draft."""
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,
@@ -230,7 +238,8 @@ class JavaTables:
             if kind == "CommitFailedException":
                 _delete_lost(operations, updated)
             unknown = kind in _IN_DOUBT
-            # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time to say so.
+            # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time
+            # to say so.
             if not unknown or "[SQLITE_" in str(error):
                 raise
             return False
@@ -248,7 +257,8 @@ class JavaTables:
     def settle_sidecar(self, name: TableName, branch: str) -> None:
         """Moves a sidecar's main to what the published record pins, and drops the working branches.
 
-        Not part of the commit point: records pin snapshots, so this only keeps the sidecar tidy and readable by name.
+        Not part of the commit point: records pin snapshots, so this only keeps the sidecar tidy and readable
+        by name.
         """
         table = self.load(name)
         head = table.refs().get(branch)
@@ -277,8 +287,8 @@ def _changed(update: Any, schema: SchemaChange) -> Any:
 
 
 def _delete_lost(operations: Any, lost: Any) -> None:
-    """Deletes the manifest lists of what a commit would have added, and what is not there now: a request that was sent twice fails over
-    its own success. Of a table that is gone nothing is there.
+    """Deletes the manifest lists of what a commit would have added, and what is not there now: a request that
+    was sent twice fails over its own success. Of a table that is gone nothing is there.
     """
     try:
         there = {int(snapshot.snapshotId()) for snapshot in operations.refresh().snapshots()}

@@ -1,4 +1,5 @@
-"""Creates and widens Iceberg tables. Only what metadata alone can do; anything else is a rebuild or refused."""
+"""Creates and widens Iceberg tables. Only what metadata alone can do; anything else is a rebuild or
+refused."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _PROPERTIES: Final = {
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.delete.mode": "merge-on-read",
-    # Otherwise a task keeps a file open for each partition it meets, with all of its rows in memory: years of days end a small heap.
+    # Otherwise a task keeps a file open for each partition it meets, with all of its rows in memory: years of
+    # days end a small heap.
     "write.spark.fanout.enabled": "false",
     "write.metadata.previous-versions-max": "100",
     DELETES_OLD_METADATA: "true",
@@ -70,7 +72,8 @@ def _ensure_namespace(spark: SparkSession, layer: str) -> None:
     try:
         spark.sql(statement)
     except (Py4JError, PySparkException):
-        # Iceberg looks and then inserts, so two first tables of a layer get in each other's way. Now it is there.
+        # Iceberg looks and then inserts, so two first tables of a layer get in each other's way. Now it is
+        # there.
         spark.sql(statement)
 
 
@@ -85,7 +88,8 @@ def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
 
 
 def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
-    """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it changed."""
+    """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it
+    changed."""
     changes = changed_settings(table, state)
     for change in changes:
         _change(spark, table.name, change)
@@ -100,7 +104,8 @@ def partition_as_declared(spark: SparkSession, table: TableDefinition, state: Ta
 
 
 def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
-    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these. Says in words which."""
+    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these.
+    Says in words which."""
     changes = renamings(table, state)
     for change in changes:
         _change(spark, table.name, change)
@@ -110,7 +115,8 @@ def rename_columns(spark: SparkSession, table: TableDefinition, state: TableStat
 def drop_columns(
     spark: SparkSession, table: TableDefinition, columns: Sequence[str], partitioning: Collection[str]
 ) -> None:
-    """Takes columns out of the table, in metadata alone. Raises StateError LS507 for one that its data is, or was, partitioned by."""
+    """Takes columns out of the table, in metadata alone. Raises StateError LS507 for one that its data is, or
+    was, partitioned by."""
     if kept := [column for column in columns if column in partitioning]:
         raise StateError(
             Problem(
@@ -171,7 +177,8 @@ def require_ours(state: TableState, project: str) -> None:
 def widen_table(
     spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]
 ) -> list[str]:
-    """Adds the columns, and the fields in them, that are missing and widens the types that can be; says in words what it did.
+    """Adds the columns, and the fields in them, that are missing and widens the types that can be; says in
+    words what it did.
 
     Raises StateError LS507 when a column would have to change its type in a way that would need new data.
     """
@@ -230,7 +237,8 @@ def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> li
                 place=column.place,
                 expected=f"{old}, or a type it widens to without new data",
                 found=column.type,
-                hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh {name};"
+                hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh "
+                f"{name};"
                 f" if its rows come from files, lakesmith drop {name} has the next run take them anew",
             )
         )

@@ -1,6 +1,7 @@
 """Deleted rows of data files, and the rows that are left.
 
-A deletion vector (v3) is a Roaring bitmap of positions in a Puffin file; v2 tables have position-delete files.
+A deletion vector (v3) is a Roaring bitmap of positions in a Puffin file; v2 tables have position-delete
+files.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _FRAME: Final = 4
 def to_bytes(positions: BitMap64) -> bytes:
     """The bytes of a deletion vector: the blob ``deletion-vector-v1`` of the Puffin specification.
 
-    Length of what follows but the checksum (4 bytes, big-endian), magic, 64-bit Roaring bitmap in its portable form, CRC-32
-    of magic and bitmap (4 bytes, big-endian).
+    Length of what follows but the checksum (4 bytes, big-endian), magic, 64-bit Roaring bitmap in its
+    portable form, CRC-32 of magic and bitmap (4 bytes, big-endian).
     """
     data = _MAGIC + positions.serialize()
     return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
@@ -40,14 +41,16 @@ def from_bytes(content: bytes) -> BitMap64:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDeletes:
-    """Delete files in Iceberg's words: the ``new`` ones, and the earlier ones whose place they take (``old``)."""
+    """Delete files in Iceberg's words: the ``new`` ones, and the earlier ones whose place they take
+    (``old``)."""
 
     new: Sequence[Any]
     old: Sequence[Any]
 
 
 class Vectors:
-    """The deletion vectors of one table. Looking a Java class up takes ten calls' time, so it is done once."""
+    """The deletion vectors of one table. Looking a Java class up takes ten calls' time, so it is done
+    once."""
 
     def __init__(self, spark: SparkSession, table: Any) -> None:
         jvm: Any = spark._jvm
@@ -69,9 +72,11 @@ class Vectors:
     ) -> WrittenDeletes:
         """Writes the positions of each data file, which are some, to one new Puffin file.
 
-        ``tasks`` has a scan task for each file. What is deleted in it already is taken in, unless written ``anew``.
+        ``tasks`` has a scan task for each file. What is deleted in it already is taken in, unless written
+        ``anew``.
         """
-        # Iceberg's writer asks for what was deleted before: for one position of a file it is given all, as up to Iceberg 1.10 it takes no more.
+        # Iceberg's writer asks for what was deleted before: for one position of a file it is given all, as up
+        # to Iceberg 1.10 it takes no more.
         indexes, old = self._maps(), list[Any]()
         factory = self._paths.builderFor(self._table, 0, 0).format(self._puffin).operationId(operation)
         writer = self._writers(factory.build(), self._functions.forMap(indexes, None))
@@ -85,12 +90,14 @@ class Vectors:
         return WrittenDeletes(elements(writer.result().deleteFiles()), old)
 
     def deleted(self, file: str, deletes: Iterable[Any]) -> BitMap64:
-        """The positions that deletes by position (vectors, or files of format version 2) hide in a data file."""
+        """The positions that deletes by position (vectors, or files of format version 2) hide in a data
+        file."""
         index = self.load(file, deletes)
         return from_bytes(bytes(index.serialize().array())) if index is not None else BitMap64()
 
     def _taken_in(self, index: Any, file: str, task: Any) -> list[Any]:
-        """Adds what is deleted already; returns the deletes that are of this file alone, whose place the new ones take."""
+        """Adds what is deleted already; returns the deletes that are of this file alone, whose place the new
+        ones take."""
         earlier = [each for each in elements(task.deletes()) if is_positional(each)]
         if not earlier:
             return []
@@ -106,10 +113,11 @@ class Vectors:
         return self._loader.loadPositionDeletes(kept, file) if kept else None
 
     def index(self, positions: BitMap64, file: str, place: tuple[Any, Any]) -> Any:
-        """The positions as a PositionDeleteIndex, handed over as a whole: a call each would take longer than all the rest.
+        """The positions as a PositionDeleteIndex, handed over as a whole: a call each would take longer than
+        all the rest.
 
-        ``place`` is the data file's partition spec and its partition. Iceberg takes a bitmap only with the description of a
-        file that it could come from.
+        ``place`` is the data file's partition spec and its partition. Iceberg takes a bitmap only with the
+        description of a file that it could come from.
         """
         content = to_bytes(positions)
         described = self._files.deleteFileBuilder(place[0]).ofPositionDeletes().withFormat(self._puffin)
@@ -150,7 +158,8 @@ def write_deletes(
 
 
 class _Positions:
-    """Iceberg's own writers of such files, looked up once. The driver hands over bitmaps; Java alone goes through the positions."""
+    """Iceberg's own writers of such files, looked up once. The driver hands over bitmaps; Java alone goes
+    through the positions."""
 
     def __init__(self, spark: SparkSession, table: Any, operation: str) -> None:
         jvm: Any = spark._jvm
@@ -190,7 +199,8 @@ class _Positions:
         return is_positional(delete) and bool(self._is_of_one_file(delete))
 
     def _write(self, file: str, index: Any, first: int, place: tuple[Any, Any]) -> list[Any]:
-        """A file of the positions in the index. Iceberg's writer asks for what was deleted before: for one position it is given all."""
+        """A file of the positions in the index. Iceberg's writer asks for what was deleted before: for one
+        position it is given all."""
         writer = self._sorting(
             self._suppliers.ofInstance(self._writer(*place)),
             self._per_file,
@@ -201,7 +211,8 @@ class _Positions:
         return elements(writer.result().deleteFiles())
 
     def _writer(self, spec: Any, partition: Any) -> Any:
-        # Of no partition, Iceberg would make a path with an empty part, which is a file's name in S3 that not every engine reads.
+        # Of no partition, Iceberg would make a path with an empty part, which is a file's name in S3 that not
+        # every engine reads.
         parts = (spec, partition) if spec.isPartitioned() else ()
         place = self._paths.newOutputFile(*parts)
         builder = (
@@ -212,7 +223,8 @@ class _Positions:
 
 
 def deleted_rows(spark: SparkSession, table: Any, snapshot: int) -> int:
-    """The rows of a snapshot's data files that deletes by position hide: what each data file's own deletes say."""
+    """The rows of a snapshot's data files that deletes by position hide: what each data file's own deletes
+    say."""
     vectors, found = Vectors(spark, table), 0
     is_of_one_file = _is_of_one_file(spark)
     for file, deletes in _positional(spark, table, snapshot):
@@ -224,7 +236,8 @@ def deleted_rows(spark: SparkSession, table: Any, snapshot: int) -> int:
 
 
 def remove_left_behind(spark: SparkSession, table: Any, snapshot: int, branch: str) -> int:
-    """Takes the files of positions away that no data file of the branch's head, ``snapshot``, has any more; returns how many."""
+    """Takes the files of positions away that no data file of the branch's head, ``snapshot``, has any more;
+    returns how many."""
     used = {str(each.location()) for _, deletes in _positional(spark, table, snapshot) for each in deletes}
     there = {str(each.location()): each for each in _delete_files(spark, table, snapshot)}
     if not (left := there.keys() - used):

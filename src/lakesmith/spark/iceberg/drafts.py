@@ -1,11 +1,14 @@
 """Drafts: a table as a batch will leave it, its structure included, which no reader sees before the publish.
 
-Iceberg's branches share the table's schema, so a batch that needs other columns would change them for every reader, and leave them so if it
-fails. Such a batch works on a draft: an entry in a catalog of drafts, which begins at the table's metadata file and shares its folder, its
-UUID and its snapshots. Columns, partitioning and properties change there, and the working branch is opened there; the table's own metadata
-stays as it was until the publish swaps in what the draft has come to. A draft that is not published is nothing: files that no table names.
+Iceberg's branches share the table's schema, so a batch that needs other columns would change them for every
+reader, and leave them so if it fails. Such a batch works on a draft: an entry in a catalog of drafts, which
+begins at the table's metadata file and shares its folder, its UUID and its snapshots. Columns, partitioning
+and properties change there, and the working branch is opened there; the table's own metadata stays as it was
+until the publish swaps in what the draft has come to. A draft that is not published is nothing: files that no
+table names.
 
-The catalog of drafts is a SQLite file of the project's folder. ``PROPERTY`` tells a draft's metadata files from the table's.
+The catalog of drafts is a SQLite file of the project's folder. ``PROPERTY`` tells a draft's metadata files
+from the table's.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ _PUT_IN: Final = "INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, NULL
 _TAKE_OUT: Final = "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
 
 _begun: dict[TableName, str] = {}
-"""The tables that this process has a draft of, each with the metadata file that it began at. A table has one batch at a time."""
+"""The tables that this process has a draft of, each with the metadata file that it began at. A table has one
+batch at a time."""
 
 
 def origin_of(name: TableName) -> str | None:
@@ -39,7 +43,8 @@ def origin_of(name: TableName) -> str | None:
 
 
 def can_begin(spark: SparkSession) -> bool:
-    """Whether the session has a catalog of drafts, and what it takes to open it: a session of somebody else's may not."""
+    """Whether the session has a catalog of drafts, and what it takes to open it: a session of somebody else's
+    may not."""
     if spark.conf.get(f"spark.sql.catalog.{DRAFTS}", None) is None:
         return False
     try:
@@ -49,8 +54,8 @@ def can_begin(spark: SparkSession) -> bool:
 
 
 def begin(spark: SparkSession, db: Path, place: tuple[str, str], state: TableState, attempt: str) -> None:
-    """Makes a draft of the table as it is; from then on its name stands for the draft, in this process. ``place``: its namespace and name
-    in the catalog.
+    """Makes a draft of the table as it is; from then on its name stands for the draft, in this process.
+    ``place``: its namespace and name in the catalog.
     """
     name = TableName.parse(state.name)
     db.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Tables of others, which Spark's catalog does not name: read by their metadata files, by what no commit can be made with."""
+"""Tables of others, which Spark's catalog does not name: read by their metadata files, by what no commit can
+be made with."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def rewrite_data_files(
     columns: Sequence[str] = (),
     where: str | None = None,
 ) -> Rewritten:
-    """Writes data files anew that are not of their size, or have too many deletes. ``where``: only those that may have such rows."""
+    """Writes data files anew that are not of their size, or have too many deletes. ``where``: only those that
+    may have such rows."""
     given = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in options.items())
     arguments = {"strategy": literal("sort" if columns else "binpack"), "options": f"map({given})"}
     if columns:
@@ -43,7 +44,8 @@ def rewrite_data_files(
 
 
 def rewrite_position_deletes(spark: SparkSession, name: TableName, every: bool = False) -> int:
-    """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many files that were.
+    """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many
+    files that were.
 
     Positions in data files that went are left out. ``every``: files of their size are written anew too.
     """
@@ -65,7 +67,8 @@ def manifests_of(spark: SparkSession, name: TableName) -> tuple[ManifestFacts, .
 
 
 def orphan_files(spark: SparkSession, name: TableName, before: float, by_prefix: bool) -> list[str]:
-    """The files in the table's folder that no snapshot has and that are older than ``before`` (seconds since the epoch). None is removed.
+    """The files in the table's folder that no snapshot has and that are older than ``before`` (seconds since
+    the epoch). None is removed.
 
     ``by_prefix``: they are listed by the client of the table's files, and not by Hadoop's.
     """

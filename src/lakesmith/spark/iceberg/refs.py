@@ -1,4 +1,5 @@
-"""Main set back, tags set and removed: one compare-and-swap of a table's metadata each, whatever the format version and the catalog."""
+"""Main set back, tags set and removed: one compare-and-swap of a table's metadata each, whatever the format
+version and the catalog."""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ _TRIES: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """What becomes of a table's references and properties, if it is table ``uuid`` and its main is at ``main``.
+    """What becomes of a table's references and properties, if it is table ``uuid`` and its main is at
+    ``main``.
 
-    ``branches`` and ``tags``: to which snapshots they go. ``gone``: tags that are removed, where they are there. ``properties``: their new values;
-    None: removed.
+    ``branches`` and ``tags``: to which snapshots they go. ``gone``: tags that are removed, where they are
+    there. ``properties``: their new values; None: removed.
     """
 
     uuid: str
@@ -41,7 +43,8 @@ class RefChange:
 
 @contextmanager
 def told(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
-    """Raises StateError LS511 for a table that was moved meanwhile, RunError with the root cause of what fails in Spark."""
+    """Raises StateError LS511 for a table that was moved meanwhile, RunError with the root cause of what
+    fails in Spark."""
     session.enter()
     try:
         yield
@@ -70,7 +73,8 @@ def change_refs(spark: SparkSession, name: TableName, change: RefChange) -> None
 
 
 def move_main(spark: SparkSession, name: TableName, snapshot: int) -> None:
-    """Sets the main of a sidecar, and its tag against expiry, to what its table's record pins, for whoever reads it by name."""
+    """Sets the main of a sidecar, and its tag against expiry, to what its table's record pins, for whoever
+    reads it by name."""
     java = JavaTables(spark)
     operations = java.load(name).operations()
     base = operations.current()

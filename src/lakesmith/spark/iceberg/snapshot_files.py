@@ -1,7 +1,7 @@
 """The data files of a snapshot with their deletes, and the files whose rows differ between two snapshots.
 
-A table may have tens of thousands of files, and the gateway to Java answers a few thousand calls a second. So the JVM
-returns all of them at once as text; single ones are asked for only where something is done with them.
+A table may have tens of thousands of files, and the gateway to Java answers a few thousand calls a second. So
+the JVM returns all of them at once as text; single ones are asked for only where something is done with them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class SnapshotFiles:
 
     @property
     def has_doubles(self) -> bool:
-        """Whether the snapshot names a data file more than once, as it never should: its rows are there as often."""
+        """Whether the snapshot names a data file more than once, as it never should: its rows are there as
+        often."""
         return len(self._places) < len(self._locations)
 
     @cached_property
@@ -74,7 +75,8 @@ class SnapshotFiles:
 
 
 class _Getters:
-    """Java functions that call a method of Iceberg's, to be used by Java alone: no call comes back here for each element."""
+    """Java functions that call a method of Iceberg's, to be used by Java alone: no call comes back here for
+    each element."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm, self._known = jvm, _KNOWN.setdefault(jvm, {})
@@ -99,8 +101,8 @@ class _Getters:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """What a snapshot says of one of its data files: its size, whether its rows have ids, and its ``deletes`` in Iceberg's words
-    (another text: other deletes)."""
+    """What a snapshot says of one of its data files: its size, whether its rows have ids, and its ``deletes``
+    in Iceberg's words (another text: other deletes)."""
 
     bytes: int
     has_ids: bool = True
@@ -118,8 +120,9 @@ Files = Mapping[str, DataFile]
 
 @dataclass(frozen=True)
 class Differing:
-    """The locations of data files that only the earlier snapshot has (``went``), or only the later one (``came``), or both, with other
-    deletes (``masked``: by position before and after; ``rewritten``: not so)."""
+    """The locations of data files that only the earlier snapshot has (``went``), or only the later one
+    (``came``), or both, with other deletes (``masked``: by position before and after; ``rewritten``: not
+    so)."""
 
     went: tuple[str, ...]
     came: tuple[str, ...]
@@ -142,15 +145,16 @@ def compare(then: Files, now: Files) -> Differing:
 
 
 def have_ids(differing: Differing, then: Files, now: Files) -> bool:
-    """Whether each row of the files has an id: files from before the table's upgrade to format version 3 may have none."""
+    """Whether each row of the files has an id: files from before the table's upgrade to format version 3 may
+    have none."""
     before = all(then[file].has_ids for file in (*differing.went, *differing.masked, *differing.rewritten))
     return before and all(now[file].has_ids for file in differing.came)
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What looking at what changed may cost: the ``part`` of what a full refresh reads, which is the later snapshot and so many
-    bytes of other inputs ``besides``."""
+    """What looking at what changed may cost: the ``part`` of what a full refresh reads, which is the later
+    snapshot and so many bytes of other inputs ``besides``."""
 
     part: float
     besides: int = 0

@@ -23,12 +23,14 @@ from lakesmith.spark.jvm.gateway import capabilities_of, elements
 
 
 def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
-    """The types of the columns that the table has now, by their names in lower case: a query may spell them otherwise."""
+    """The types of the columns that the table has now, by their names in lower case: a query may spell them
+    otherwise."""
     return {field.name.lower(): field.dataType for field in spark.table(physical(name)).schema.fields}
 
 
 def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataType]) -> DataFrame:
-    """These columns of the rows, in these types by name in lower case: values of two types are never held against each other."""
+    """These columns of the rows, in these types by name in lower case: values of two types are never held
+    against each other."""
     return rows.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in columns))
 
 
@@ -41,8 +43,8 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
 def read_appended(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
     """The rows that came after snapshot ``start`` up to ``end``, which only appended some.
 
-    Where snapshots in between have left, they are told by their ids, which grow with each append. Raises RunError LS613 where the table
-    has none.
+    Where snapshots in between have left, they are told by their ids, which grow with each append. Raises
+    RunError LS613 where the table has none.
     """
     table, jvm = JavaTables(spark).load(name), spark._jvm
     assert jvm is not None
@@ -56,7 +58,10 @@ def read_appended(spark: SparkSession, name: TableName, start: int, end: int) ->
     rows = _as_newest(spark, table, end)
     columns = [quoted(column) for column in rows.columns]
     # Up to Iceberg 1.10 a row may have got another id since; when it was written, stays.
-    later = f"{ROW_ID} >= {int(first.firstRowId()) + int(first.addedRows())} AND {LAST_UPDATED} > {int(first.sequenceNumber())}"
+    later = (
+        f"{ROW_ID} >= {int(first.firstRowId()) + int(first.addedRows())} AND {LAST_UPDATED} > "
+        f"{int(first.sequenceNumber())}"
+    )
     return rows.where(later).select(columns)
 
 
@@ -80,8 +85,9 @@ def read_as_it_was(spark: SparkSession, name: TableName, snapshot: int) -> DataF
 def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFrame:
     """The rows of a snapshot in the columns that readers saw in it.
 
-    A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its snapshots were
-    written in the columns of before, beside which a changed one stands under another name. Its record has what became of them.
+    A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its
+    snapshots were written in the columns of before, beside which a changed one stands under another name. Its
+    record has what became of them.
     """
     table = JavaTables(spark).load(name)
     schema = _schema_of(spark, table, snapshot)
@@ -93,21 +99,25 @@ def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFra
 
 
 def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | None = None) -> DataFrame:
-    """A snapshot read as if it were the newest of main, in a ``schema`` of the table's; None: the present one.
+    """A snapshot read as if it were the newest of main, in a ``schema`` of the table's; None: the present
+    one.
 
-    ``VERSION AS OF`` reads it in the columns of its own time, but Iceberg holds conditions on those against the present columns, by
-    their names: it fails where there is none, and where another column has got the name leaves files out by what that has in them.
+    ``VERSION AS OF`` reads it in the columns of its own time, but Iceberg holds conditions on those against
+    the present columns, by their names: it fails where there is none, and where another column has got the
+    name leaves files out by what that has in them.
     """
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
     metadata = iceberg.TableMetadata.buildFrom(table.operations().current()).setBranchSnapshot(snapshot, MAIN)
     if schema is not None:
-        # The present ones may be by columns that came later; files are read by the ones that they were written with.
+        # The present ones may be by columns that came later; files are read by the ones that they were
+        # written with.
         metadata = metadata.setDefaultPartitionSpec(iceberg.PartitionSpec.unpartitioned())
         metadata = metadata.setDefaultSortOrder(iceberg.SortOrder.unsorted())
         metadata = metadata.setCurrentSchema(schema.schemaId())
     then = iceberg.StaticTableOperations(metadata.build(), table.io())
-    # Up to Iceberg 1.10 tables of one name are one table to Spark, which then takes what it read of one snapshot for another's.
+    # Up to Iceberg 1.10 tables of one name are one table to Spark, which then takes what it read of one
+    # snapshot for another's.
     name = f"{table.name()}@{snapshot}.{then.current().currentSchemaId()}"
     return _scan(spark, iceberg.BaseTable(then, name))
 
@@ -119,17 +129,20 @@ def _scan(spark: SparkSession, table: Any, options: Mapping[str, str] = MappingP
 
 
 def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:
-    """The names of the columns, by their ids, that readers saw at a snapshot; None where those are its own."""
+    """The names of the columns, by their ids, that readers saw at a snapshot; None where those are its
+    own."""
     written = snapshot.summary().get(SUMMARY_KEY)
     record = json.loads(written) if written is not None else {}
     if columns := record.get("columns"):
         return {number: name for name, number in columns.items()}
-    # A record from before it had its columns. Sourced tables keep theirs: one that is gone there went another way.
+    # A record from before it had its columns. Sourced tables keep theirs: one that is gone there went another
+    # way.
     return _columns(_next_schema(spark, table, snapshot)) if record.get("inputs") else None
 
 
 def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
-    """The schema of what was committed after a snapshot, whatever became of that; the present one where nothing was."""
+    """The schema of what was committed after a snapshot, whatever became of that; the present one where
+    nothing was."""
     later = {int(other.sequenceNumber()): int(other.snapshotId()) for other in table.snapshots()}
     following = [number for number in later if number > snapshot.sequenceNumber()]
     return _schema_of(spark, table, later[min(following)]) if following else table.schema()

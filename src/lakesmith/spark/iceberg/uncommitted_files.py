@@ -1,7 +1,8 @@
 """Iceberg files read and written one by one: what its own compaction uses, kept from being committed.
 
-Reading takes scan tasks as they are, so that any selection of data files and deletes can be read as rows; writing leaves data
-files that are described and belong to no snapshot yet. On tables of format version 3 both know the rows' ids.
+Reading takes scan tasks as they are, so that any selection of data files and deletes can be read as rows;
+writing leaves data files that are described and belong to no snapshot yet. On tables of format version 3 both
+know the rows' ids.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _TO_WRITE: Final = "rewritten-file-scan-task-set-id"
 
 
 class Staging:
-    """Iceberg's registries of tables to be rewritten, of scan tasks and of written files, in this session's JVM."""
+    """Iceberg's registries of tables to be rewritten, of scan tasks and of written files, in this session's
+    JVM."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
@@ -40,10 +42,11 @@ class Staging:
         self._written = jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
 
     def write(self, table: Any, rows: DataFrame) -> list[Any]:
-        """Writes the rows to data files of the table; gives Iceberg's descriptions of them. Nothing is committed.
+        """Writes the rows to data files of the table; gives Iceberg's descriptions of them. Nothing is
+        committed.
 
-        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where it is new. On format
-        version 2 rows have none, and it is left out.
+        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where
+        it is new. On format version 2 rows have none, and it is left out.
         """
         name = str(uuid.uuid4())
         self._tables.add(name, table)
@@ -57,7 +60,8 @@ class Staging:
 
     @contextmanager
     def read(self, table: Any, tasks: Sequence[Any]) -> Iterator[DataFrame]:
-        """The rows that the scan tasks give, in the table's present columns; with ``ROW_ID`` and ``LAST_UPDATED`` on version 3.
+        """The rows that the scan tasks give, in the table's present columns; with ``ROW_ID`` and
+        ``LAST_UPDATED`` on version 3.
 
         The frame can be computed until the context ends.
         """
@@ -86,7 +90,8 @@ def _lineage(table: Any, rows: DataFrame) -> DataFrame:
 
 
 def _table_cache(jvm: Any) -> Any:
-    """Iceberg's cache of tables to be rewritten. By reflection: Py4J takes its static ``get`` for the method of that name."""
+    """Iceberg's cache of tables to be rewritten. By reflection: Py4J takes its static ``get`` for the method
+    of that name."""
     cache = java_class(jvm, "org.apache.iceberg.spark.SparkTableCache")
     getter = next(method for method in cache.getMethods() if str(method.toString()).endswith(".get()"))
     return getter.invoke(None, jvm.java.util.ArrayList().toArray())

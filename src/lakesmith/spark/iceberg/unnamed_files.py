@@ -1,4 +1,5 @@
-"""Files in a table's folder that no snapshot names: what a writer left that was killed, or has under way. Listed, and looked into.
+"""Files in a table's folder that no snapshot names: what a writer left that was killed, or has under way.
+Listed, and looked into.
 
 Formats: https://iceberg.apache.org/spec/#manifests and #manifest-lists.
 """
@@ -81,7 +82,8 @@ class TableFolder:
 
     @contextmanager
     def rows(self, files: Sequence[UnnamedFile]) -> Iterator[DataFrame]:
-        """The rows of Parquet files, in the table's present columns. The frame can be computed until the context ends."""
+        """The rows of Parquet files, in the table's present columns. The frame can be computed until the
+        context ends."""
         jvm: Any = self._spark._jvm
         gateway: Any = self._spark.sparkContext._gateway
         iceberg = jvm.org.apache.iceberg
@@ -105,7 +107,8 @@ class TableFolder:
         return builder.withFileSizeInBytes(file.size).withRecordCount(1).build()
 
     def names_in(self, file: UnnamedFile) -> frozenset[str]:
-        """The plain locations that a manifest, or a list of manifests, names: those that went too. Raises ValueError or EOFError for a damaged one."""
+        """The plain locations that a manifest, or a list of manifests, names: those that went too. Raises
+        ValueError or EOFError for a damaged one."""
         files = _Files(self.table.io())
         if file.name.startswith(_LIST):
             manifests = read_manifest_list(files.new_input(file.path))

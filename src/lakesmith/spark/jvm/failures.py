@@ -1,6 +1,7 @@
 """Say what went wrong in Spark in one or two lines: the root cause, not the frames around it.
 
-Works on the text of an exception alone, never on the JVM behind it: that may be dead, and is where the trouble is.
+Works on the text of an exception alone, never on the JVM behind it: that may be dead, and is where the
+trouble is.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _DEAD = (
     "py4j.protocol.Py4JNetworkError",
     "Answer from Java side is empty",
     "while trying to connect to the Java server",
-    # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is missing.
+    # How Py4J tells that nobody answered when it was asked for a class: no class that is used here is
+    # missing.
     "does not exist in the JVM",
 )
 _NO_ANSWER = re.compile(r"Py4JError: An error occurred while calling \S+$", re.MULTILINE)
@@ -70,8 +72,8 @@ UNANSWERED = (
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
 _OWN_LIST_REMOVED = re.compile(r"ManifestLists\.read\b.*\bSnapshotProducer\.commit\b", re.DOTALL)
-"""Where a commit fails of which a server told twice, first that it was done, then of a conflict over that: Iceberg 1.10 believes the second, removes
-what it wrote, and needs it when it tries again."""
+"""Where a commit fails of which a server told twice, first that it was done, then of a conflict over that:
+Iceberg 1.10 believes the second, removes what it wrote, and needs it when it tries again."""
 _ADDED_MEANWHILE = "Found concurrently added"
 _NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
@@ -93,7 +95,8 @@ class Cause:
     message: str
 
     def __str__(self) -> str:
-        """With an error class, or from Python, the message says it all; else the exception's name is part of it."""
+        """With an error class, or from Python, the message says it all; else the exception's name is part of
+        it."""
         if not self.message:
             return self.name
         if self.name == "PythonException":
@@ -110,8 +113,8 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
         secrets: values that must not be shown.
 
     Returns:
-        LS602 out of memory, LS603 disk full, LS604 the JVM died, LS605 not permitted or read-only, LS702 the catalog is
-        locked, else LS601. A LakesmithError gives its own first problem.
+        LS602 out of memory, LS603 disk full, LS604 the JVM died, LS605 not permitted or read-only, LS702 the
+        catalog is locked, else LS601. A LakesmithError gives its own first problem.
     """
     if isinstance(exc, LakesmithError):
         return exc.problems[0]
@@ -139,15 +142,16 @@ def is_unanswered(exc: BaseException) -> bool:
 def is_beaten(exc: BaseException) -> bool:
     """Whether a commit was refused because others committed to the table at the same time.
 
-    On a working branch nobody else commits: what Iceberg finds there "concurrently added" is what it added itself, by a request that
-    something on the way has sent twice.
+    On a working branch nobody else commits: what Iceberg finds there "concurrently added" is what it added
+    itself, by a request that something on the way has sent twice.
     """
     causes = causes_of(full_text(exc))
     return any(cause.name == "CommitFailedException" or _ADDED_MEANWHILE in str(cause) for cause in causes)
 
 
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
-    """What of a value Spark could not compute with: a text that is no number, a division by zero. None for other failures."""
+    """What of a value Spark could not compute with: a text that is no number, a division by zero. None for
+    other failures."""
     root = causes_of(full_text(exc))[-1]
     return _shortened(redacted(str(root), secrets)) if root.name in _OF_VALUES else None
 
@@ -191,7 +195,8 @@ def _own_text(exc: BaseException) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """A failed job's message names the task's exception in the middle of a line: it gets a line of its own."""
+    """A failed job's message names the task's exception in the middle of a line: it gets a line of its
+    own."""
     return _LOST_TASK.sub("most recent failure:\n", text)
 
 
@@ -204,7 +209,8 @@ def _add(causes: list[Cause], name: str, message: list[str] | None) -> None:
 
 
 def _first_sentence(lines: list[str]) -> str:
-    """A message without what is no message: the query, the plan, and all of a Python traceback but its end."""
+    """A message without what is no message: the query, the plan, and all of a Python traceback but its
+    end."""
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return _end_of_traceback(lines)
@@ -217,7 +223,8 @@ def _first_sentence(lines: list[str]) -> str:
 
 
 def _end_of_traceback(lines: list[str]) -> str:
-    """The exception at the end of a Python traceback, with the last place outside of PySpark that it names."""
+    """The exception at the end of a Python traceback, with the last place outside of PySpark that it
+    names."""
     ends = [line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line]
     places = [
         match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]
@@ -270,14 +277,18 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
 
 def _otherwise(text: str) -> tuple[str, str, str | None]:
     if _NO_VARIANT in text:
-        hint = 'set spark.sql.iceberg.vectorization.enabled: "false" under spark: of the target, or use Iceberg 1.11'
+        hint = (
+            'set spark.sql.iceberg.vectorization.enabled: "false" under spark: of the target, or use '
+            "Iceberg 1.11"
+        )
         return "LS601", "this version of Iceberg cannot read files with variants so", hint
     file = file_in(text)
     return "LS601", f"Spark could not read {file}" if file else "Spark failed", None
 
 
 def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | None:
-    """Writes the whole text to Spark's log, which has nothing of what fails before a task does; says where it is."""
+    """Writes the whole text to Spark's log, which has nothing of what fails before a task does; says where it
+    is."""
     if log_path is None:
         return None
     try:
@@ -322,9 +333,11 @@ _FILE_IN_MESSAGE = (
 
 
 def unreadable_file(error: BaseException) -> str | None:
-    """The absolute path (or URI, for other than local files) of the file that made ``error`` happen, None if no file did.
+    """The absolute path (or URI, for other than local files) of the file that made ``error`` happen, None if
+    no file did.
 
-    Spark names a file URL-encoded in its message (FAILED_READ_FILE); the message may sit in a cause or a stack trace.
+    Spark names a file URL-encoded in its message (FAILED_READ_FILE); the message may sit in a cause or a
+    stack trace.
     """
     seen: BaseException | None = error
     while seen is not None:

@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 
 
 def java_class(jvm: Any, name: str) -> Any:
-    """A class by its name, to be reflected upon: the gateway itself reaches neither Scala objects nor hidden static methods."""
+    """A class by its name, to be reflected upon: the gateway itself reaches neither Scala objects nor hidden
+    static methods."""
     return jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
 
 
 def elements(collection: Any) -> list[Any]:
     """The elements of a Java collection.
 
-    Not by iterating over it: the end of a Java iterator is an exception that is translated, which takes some 20 ms.
+    Not by iterating over it: the end of a Java iterator is an exception that is translated, which takes some
+    20 ms.
     """
     array = collection.toArray()
     return [array[place] for place in range(len(array))]
@@ -29,9 +31,12 @@ def elements(collection: Any) -> list[Any]:
 class Capabilities:
     """
     Args:
-        observed_rows: an observation is told when Spark left it out of a plan (from Spark 4.1); else the end of all listeners is waited for.
-        timed_relations: a table in a plan has room for a moment to travel to (from Spark 4.1); else it is made without.
-        pinned_tables: Iceberg's tables for Spark are of one snapshot (from Iceberg 1.11); else they are told not to look for a newer one.
+        observed_rows: an observation is told when Spark left it out of a plan (from Spark 4.1); else the end
+            of all listeners is waited for.
+        timed_relations: a table in a plan has room for a moment to travel to (from Spark 4.1); else it is
+            made without.
+        pinned_tables: Iceberg's tables for Spark are of one snapshot (from Iceberg 1.11); else they are told
+            not to look for a newer one.
     """
 
     observed_rows: bool
@@ -82,7 +87,8 @@ _CLOSEABLE: Final = "java.io.Closeable"
 
 
 def close_catalogs(spark: SparkSession) -> None:
-    """Closes the Iceberg catalogs that a session has used and will not use again. Raises Py4JError where the JVM does not answer."""
+    """Closes the Iceberg catalogs that a session has used and will not use again. Raises Py4JError where the
+    JVM does not answer."""
     from py4j.java_gateway import is_instance_of
 
     gateway, session = spark.sparkContext._gateway, spark._jsparkSession

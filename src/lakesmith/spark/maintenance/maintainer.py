@@ -1,7 +1,8 @@
 """One maintainer for all maintenance of tables: its session, its turns, and how a piece of work is done.
 
-A piece is done under the project's lock, in commits that Iceberg makes. What a piece has done stays if a later one fails,
-is stopped or killed. Whoever comes next continues from there: nothing is remembered but the table itself.
+A piece is done under the project's lock, in commits that Iceberg makes. What a piece has done stays if a
+later one fails, is stopped or killed. Whoever comes next continues from there: nothing is remembered but the
+table itself.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Maintainer:
         self.turns.jvm_pid = self.session.jvm_pid
 
     def explained(self, work: Callable[[], T]) -> T:
-        """Returns what ``work`` returns. Raises LakesmithError with the root cause, RunStopped if it was asked to stop."""
+        """Returns what ``work`` returns. Raises LakesmithError with the root cause, RunStopped if it was
+        asked to stop."""
         self.session.enter()
         try:
             return work()
@@ -81,7 +83,8 @@ class Maintainer:
         return state
 
     def sort_columns(self, settings: Maintenance, name: TableName) -> tuple[str, ...]:
-        """Returns the columns to sort by, as the table spells them. Raises RunError LS630 for one that it does not have."""
+        """Returns the columns to sort by, as the table spells them. Raises RunError LS630 for one that it
+        does not have."""
         there = {column.name.lower(): column.name for column in self.state(name).columns}
         missing = [column for column in settings.columns if column.lower() not in there]
         if missing:

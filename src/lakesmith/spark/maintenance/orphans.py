@@ -1,5 +1,5 @@
-"""Files in a table's folder that no snapshot has: what writers left behind that were killed. Iceberg finds them; what else is in the folder
-and is not a stranger's stays.
+"""Files in a table's folder that no snapshot has: what writers left behind that were killed. Iceberg finds
+them; what else is in the folder and is not a stranger's stays.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _METADATA: Final = ".metadata.json"
 
 
 def find_orphans(spark: SparkSession, lake: Lake, name: TableName, age_seconds: float) -> list[str]:
-    """The files of that age at least. Raises StateError LS631 where the folder is not the table's alone, LS632 where another table's files
-    are in it.
+    """The files of that age at least. Raises StateError LS631 where the folder is not the table's alone,
+    LS632 where another table's files are in it.
     """
     state = lake.catalog.table(name.layer, name.name)
     if state is None:
@@ -83,15 +83,22 @@ def _folder(location: str) -> str:
 
 
 def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
-    """A table that was dropped without its files, and made anew in the same folder, can be entered again: its files are no orphans.
+    """A table that was dropped without its files, and made anew in the same folder, can be entered again: its
+    files are no orphans.
 
     Raises StateError LS632 where one of the ``metadata`` files is another table's.
     """
     parser, mine = _jvm(spark).org.apache.iceberg.TableMetadataParser, str(table.uuid())
     for path in metadata:
         if (other := str(parser.read(table.io(), path).uuid())) != mine:
-            what = f"files of {name} that no snapshot has cannot be told: a table that was dropped is in its folder"
-            hint = "remove its files by hand if they are not wanted any more: those named in that metadata file, and itself"
+            what = (
+                f"files of {name} that no snapshot has cannot be told: a table that was dropped is in its "
+                "folder"
+            )
+            hint = (
+                "remove its files by hand if they are not wanted any more: those named in that metadata "
+                "file, and itself"
+            )
             raise StateError(
                 Problem("LS632", what, None, f"metadata of table {mine}", f"{path} of table {other}", hint)
             )

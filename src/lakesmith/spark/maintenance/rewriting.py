@@ -1,7 +1,8 @@
-"""``lakesmith rewrite``: old data files into the table's partitioning and order of now, in pieces. Iceberg does the rewriting.
+"""``lakesmith rewrite``: old data files into the table's partitioning and order of now, in pieces. Iceberg
+does the rewriting.
 
-A piece takes the files with the least values of the column that the table is partitioned by, and all that overlap them. What it has
-done stays: whoever comes next sees by the files which are left.
+A piece takes the files with the least values of the column that the table is partitioned by, and all that
+overlap them. What it has done stays: whoever comes next sees by the files which are left.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _VOID: Final = "void"
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """A data file to be rewritten, its size in bytes, and the ``least`` value of the column that pieces are cut by, as SQL writes it;
-    None: not known, or all are NULL."""
+    """A data file to be rewritten, its size in bytes, and the ``least`` value of the column that pieces are
+    cut by, as SQL writes it; None: not known, or all are NULL."""
 
     path: str
     size: int
@@ -60,7 +61,8 @@ def piece_of(files: Sequence[OldFile]) -> list[OldFile]:
 def rewrite(maintainer: Maintainer, name: TableName, everything: bool) -> Brought:
     """Rewrites the files of earlier partitionings, or ``everything``.
 
-    Raises LakesmithError with the root cause, RunStopped once it was told to stop: the pieces until then stay done.
+    Raises LakesmithError with the root cause, RunStopped once it was told to stop: the pieces until then stay
+    done.
     """
     return maintainer.explained(lambda: _Rewriting(maintainer, name, everything).do())
 

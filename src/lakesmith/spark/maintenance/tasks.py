@@ -1,7 +1,8 @@
-"""The tasks of maintenance: compaction, deletes, manifests, expiry of snapshots, orphaned files. Iceberg does each.
+"""The tasks of maintenance: compaction, deletes, manifests, expiry of snapshots, orphaned files. Iceberg does
+each.
 
-Readers see the same rows before and after. ``maintain`` does all that a table needs; a table that got many batches gets a
-slice between two of them: its small files are compacted, and old snapshots expire.
+Readers see the same rows before and after. ``maintain`` does all that a table needs; a table that got many
+batches gets a slice between two of them: its small files are compacted, and old snapshots expire.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ T = TypeVar("T")
 def maintain_tables(
     maintainer: Maintainer, cares: Iterable[Care], tell: Callable[[Maintained | NotMaintained], None]
 ) -> None:
-    """Maintains one table after the other and reports each; a failure does not stop the others. Raises RunStopped."""
+    """Maintains one table after the other and reports each; a failure does not stop the others. Raises
+    RunStopped."""
     for care in cares:
         done: Maintained | NotMaintained
         try:
@@ -61,7 +63,8 @@ def maintain_tables(
 
 
 def maintain(maintainer: Maintainer, care: Care) -> Maintained:
-    """Does what the table needs. Raises LakesmithError with the root cause, RunStopped if it was asked to stop."""
+    """Does what the table needs. Raises LakesmithError with the root cause, RunStopped if it was asked to
+    stop."""
     return maintainer.explained(lambda: _maintain(maintainer, care))
 
 
@@ -79,7 +82,8 @@ def _maintain(maintainer: Maintainer, care: Care) -> Maintained:
 
 
 def maintain_slice(maintainer: Maintainer, name: TableName) -> Slice:
-    """Does one slice for a table, under the caller's turn. Raises as ``maintain``; what was done until then stays."""
+    """Does one slice for a table, under the caller's turn. Raises as ``maintain``; what was done until then
+    stays."""
     return maintainer.explained(lambda: _slice(maintainer.session.spark, maintainer.lake, name))
 
 
@@ -115,7 +119,8 @@ class _Work:
         self.removes = maintainer.orders.removes(self._settings)
 
     def do(self) -> None:
-        """All of them. Whether manifests are many, and how many snapshots leave, is looked at anew: what came before changes it."""
+        """All of them. Whether manifests are many, and how many snapshots leave, is looked at anew: what came
+        before changes it."""
         todo = self._care.todo
         rewrites = Task.COMPACT in todo or Task.DELETES in todo
         if rewrites:
@@ -151,7 +156,8 @@ class _Work:
             self.done[Task.COMPACT] = ", ".join(said)
 
     def _pieces(self, name: TableName, options: dict[str, str], settings: Maintenance) -> Rewritten:
-        """Piece by piece, until there is nothing to do. A piece that was cut from a partition may leave files to the next."""
+        """Piece by piece, until there is nothing to do. A piece that was cut from a partition may leave files
+        to the next."""
         there = summary_health(self._maintainer.state(name)).data_files
         files = into = 0
         while files <= there:
@@ -213,7 +219,8 @@ class _Work:
 
 
 def rewrite_options(care: Care, settings: Maintenance) -> dict[str, str]:
-    """What Iceberg is told of the files to be written anew: the same numbers as ``plan/health`` decides by."""
+    """What Iceberg is told of the files to be written anew: the same numbers as ``plan/health`` decides
+    by."""
     target = settings.target_file_size
     options = {
         "target-file-size-bytes": str(target),

@@ -54,11 +54,13 @@ class SessionHandle:
         spark: the session.
         jvm_pid: process id of the driver JVM.
         log_path: Spark's log.
-        started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``); ``given``: it was somebody else's.
+        started_by: ``direct`` (the fast way) or ``ordinary`` (``spark-submit``); ``given``: it was somebody
+            else's.
         notes: what a reader of the run should know of the start: fallbacks and why.
         stop: ends the session and its JVM within seconds, whatever state it is in; safe to call twice.
         is_alive: whether the JVM's process has not ended.
-        leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``; None where that cannot be.
+        leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``;
+            None where that cannot be.
         warm: the JVM was there already.
         cancel: ends what is running in it, and nothing that somebody else runs in the same JVM.
         enter: what each thread calls before it works in it.
@@ -88,10 +90,11 @@ class Attempt:
 
 
 def attempts(plan: LaunchPlan, archive: Archive, conf: Mapping[str, str]) -> list[Attempt]:
-    """The ways to start, the fastest first: with an archive if there is one, without, and by ``spark-submit``.
+    """The ways to start, the fastest first: with an archive if there is one, without, and by
+    ``spark-submit``.
 
-    On a cluster there is one: each would wait for a master that does not answer. Only ``spark-submit`` knows where YARN's and Kubernetes'
-    files are.
+    On a cluster there is one: each would wait for a master that does not answer. Only ``spark-submit`` knows
+    where YARN's and Kubernetes' files are.
     """
     ways = _ways(plan, archive)
     if not is_cluster(conf):
@@ -167,7 +170,8 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
-    """A session of its own over a warm JVM; ``stop`` gives that back. Raises LaunchError where it does not answer."""
+    """A session of its own over a warm JVM; ``stop`` gives that back. Raises LaunchError where it does not
+    answer."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
@@ -215,7 +219,8 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
     _keep_terminal_clean()
     try:
         context = SparkContext(gateway=gateway)
-        # PySpark would take whatever `python3` is on PATH for its workers: another one, in an environment not activated.
+        # PySpark would take whatever `python3` is on PATH for its workers: another one, in an environment not
+        # activated.
         context.pythonExec = context.getConf().get("spark.pyspark.python", sys.executable)
         return SparkSession(context)
     except (Py4JError, PySparkException, OSError) as error:
@@ -227,12 +232,14 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
 
 
 def _maps_archive(gateway: JavaGateway) -> bool:
-    """Whether the JVM uses the archive it was given: it goes on without one that it does not like, and says nothing."""
+    """Whether the JVM uses the archive it was given: it goes on without one that it does not like, and says
+    nothing."""
     return "sharing" in str(gateway.jvm.java.lang.System.getProperty("java.vm.info"))
 
 
 class _WithoutPy4J(logging.Filter):
-    """Py4J writes a traceback to the root logger when its JVM dies; the caller gets the exception and explains it."""
+    """Py4J writes a traceback to the root logger when its JVM dies; the caller gets the exception and
+    explains it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is anything else."""
@@ -243,7 +250,8 @@ def _keep_terminal_clean() -> None:
     from pyspark import accumulators
     from pyspark.logger import PySparkLogger
 
-    # PySpark writes each failed query to standard error, besides raising it: a page of JSON with whatever secrets stand in it.
+    # PySpark writes each failed query to standard error, besides raising it: a page of JSON with whatever
+    # secrets stand in it.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
     root = logging.getLogger()
@@ -256,6 +264,7 @@ def _keep_terminal_clean() -> None:
 
 
 def _unless_it_ended(server: BaseServer, request: Any, client_address: Any) -> None:
-    """Prints a failure in PySpark's accumulator server, as ``BaseServer`` does, unless the other side has closed the connection."""
+    """Prints a failure in PySpark's accumulator server, as ``BaseServer`` does, unless the other side has
+    closed the connection."""
     if not isinstance(sys.exception(), EOFError | ConnectionError):
         BaseServer.handle_error(server, request, client_address)

@@ -16,7 +16,8 @@ from lakesmith.project.scratch import user_cache
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not made here."""
+    """The folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not
+    made here."""
     return user_cache(os.environ if environ is None else environ)
 
 

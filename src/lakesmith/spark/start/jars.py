@@ -1,8 +1,10 @@
-"""The jars that Spark needs beside its own (``versions``: which), resolved once by Spark's Ivy, then put on the class path.
+"""The jars that Spark needs beside its own (``versions``: which), resolved once by Spark's Ivy, then put on
+the class path.
 
-A set of coordinates has a folder of its own in the user's cache. It is filled beside and renamed into place under a
-lock, and a list of its files with their sizes (``jars.json``) is written last, so a half download is never taken for
-whole and two first runs at once do the work once. A start after that reads one small file and asks nobody.
+A set of coordinates has a folder of its own in the user's cache. It is filled beside and renamed into place
+under a lock, and a list of its files with their sizes (``jars.json``) is written last, so a half download is
+never taken for whole and two first runs at once do the work once. A start after that reads one small file and
+asks nobody.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _LEFT_OUT = (
     "io.netty:netty-codec-http2",
     "org.slf4j:slf4j-api",
 )
-"""What is not fetched though something names it: parts of Amazon's SDK that are in the bundle, and what Spark has itself."""
+"""What is not fetched though something names it: parts of Amazon's SDK that are in the bundle, and what Spark
+has itself."""
 
 MANIFEST = "jars.json"
 RESOLVE_SECONDS = 900
@@ -53,7 +56,8 @@ def ensure_jars(java: JavaRuntime, coordinates: Sequence[str], cache: Path | Non
     """The jar files of `coordinates` (``group:artifact:version``) and what they need, resolved at first use.
 
     Raises:
-        EnvironmentProblem: LS302, they are not here and cannot be fetched; LS304, the cache cannot be written.
+        EnvironmentProblem: LS302, they are not here and cannot be fetched; LS304, the cache cannot be
+            written.
     """
     folder = jars_folder(coordinates, cache)
     if ready := cached_jars(folder):
@@ -120,7 +124,8 @@ def _resolve(folder: Path, coordinates: Sequence[str], java: JavaRuntime) -> tup
 
 
 def _without_sparks_own(folder: Path) -> list[Path]:
-    """The jars of `folder`, those removed that Spark brings itself (Ivy puts ``group_`` before the file's name)."""
+    """The jars of `folder`, those removed that Spark brings itself (Ivy puts ``group_`` before the file's
+    name)."""
     known = {jar.name for jar in (spark_home() / "jars").glob("*.jar")}
     for jar in folder.glob("*.jar"):
         if any(jar.name.endswith(f"_{name}") for name in known):
@@ -140,7 +145,8 @@ def _fetch(java: JavaRuntime, coordinates: Sequence[str], ivy: Path) -> str:
 def _run_ivy(
     java: JavaRuntime, coordinates: Sequence[str], ivy: Path, java_options: Sequence[str] = ()
 ) -> str:
-    """Run Spark's own resolution; returns what it printed. Its gateway ends at once: it reads the end of its input.
+    """Run Spark's own resolution; returns what it printed. Its gateway ends at once: it reads the end of its
+    input.
 
     The environment is passed on, so a proxy, a mirror (``DEFAULT_ARTIFACT_REPOSITORY``) and the settings of
     ``SPARK_CONF_DIR`` count as they do for ``spark-submit --packages``.

@@ -1,8 +1,10 @@
-"""A process that keeps a driver JVM warm between commands. Standard library alone: it costs 10 MB while it waits.
+"""A process that keeps a driver JVM warm between commands. Standard library alone: it costs 10 MB while it
+waits.
 
-It holds the pipe that the JVM reads: Spark's gateway ends when that pipe does, so however this process ends, the JVM ends too. Commands
-ask for the JVM over a Unix socket that only its owner can open, one at a time. Who borrows it holds the connection and says ``done`` at
-the end. A connection that ends without that was a command that died: what it had begun might still be published, so the JVM is killed.
+It holds the pipe that the JVM reads: Spark's gateway ends when that pipe does, so however this process ends,
+the JVM ends too. Commands ask for the JVM over a Unix socket that only its owner can open, one at a time. Who
+borrows it holds the connection and says ``done`` at the end. A connection that ends without that was a
+command that died: what it had begun might still be published, so the JVM is killed.
 
     request                     answer
     {"want": {NAME: HASH}}      {"port", "secret", "jvm_pid"}, {"differs": [NAME]}, or {"busy": PID}
@@ -26,7 +28,8 @@ from typing import Any, Final
 
 TICK_SECONDS: Final = 1.0
 SUSPENDED_SECONDS: Final = 60.0
-"""A pause this long is one of the machine: Spark has lost its executor meanwhile, and every batch would fail."""
+"""A pause this long is one of the machine: Spark has lost its executor meanwhile, and every batch would
+fail."""
 PATIENCE_SECONDS: Final = 5.0
 
 

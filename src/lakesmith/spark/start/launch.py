@@ -1,10 +1,11 @@
 """Start the driver JVM and connect PySpark to it.
 
-``spark-submit`` spends seconds before Spark's own code runs: two shells, a launcher JVM, every class parsed anew.
-Here ``java`` is started at once with Spark's own options and a class-data archive (``class_archive``). PySpark connects
-through the variables that it reads for a gateway which is there already (`pyspark.java_gateway.launch_gateway`).
-The JVM has a session (process group) of its own, so Ctrl-C reaches Python alone, and reads a pipe from this process:
-Spark's gateway ends when that pipe does, however this process died.
+``spark-submit`` spends seconds before Spark's own code runs: two shells, a launcher JVM, every class parsed
+anew. Here ``java`` is started at once with Spark's own options and a class-data archive (``class_archive``).
+PySpark connects through the variables that it reads for a gateway which is there already
+(`pyspark.java_gateway.launch_gateway`). The JVM has a session (process group) of its own, so Ctrl-C reaches
+Python alone, and reads a pipe from this process: Spark's gateway ends when that pipe does, however this
+process died.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 StartedBy = Literal["direct", "ordinary", "given"]
 
-# Spark 4.1's org.apache.spark.launcher.JavaModuleOptions. jdk.incubator.vector is left out: it is an optional speed-up
-# of MLlib, prints a warning, and jlinked runtimes do not have it.
+# Spark 4.1's org.apache.spark.launcher.JavaModuleOptions. jdk.incubator.vector is left out: it is an optional
+# speed-up of MLlib, prints a warning, and jlinked runtimes do not have it.
 OPENED = (
     *(
         f"java.base/java.{name}"
@@ -51,8 +52,8 @@ OPENED = (
 )
 SPARK_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
-    # Spark's code for a row of many columns is one method, and Java does not compile methods of more than 8,000 bytes unless told
-    # to. Reading a CSV file of eight columns took five times as long.
+    # Spark's code for a row of many columns is one method, and Java does not compile methods of more than
+    # 8,000 bytes unless told to. Reading a CSV file of eight columns took five times as long.
     "-XX:-DontCompileHugeMethods",
     *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
     "--enable-native-access=ALL-UNNAMED",
@@ -62,7 +63,8 @@ SPARK_OPTIONS = (
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
 )
 SAME_EVERYWHERE = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC")
-"""The machine's language would decide what Spark's ``upper`` and ``lower`` make of letters beyond ASCII: in Turkish, ``éi`` becomes ``Éİ``."""
+"""The machine's language would decide what Spark's ``upper`` and ``lower`` make of letters beyond ASCII: in
+Turkish, ``éi`` becomes ``Éİ``."""
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01
@@ -112,7 +114,8 @@ class LaunchPlan:
 
 
 class LaunchError(Exception):
-    """The JVM did not come up: it ended, or nothing was heard of it in time. Says which, with its last words."""
+    """The JVM did not come up: it ended, or nothing was heard of it in time. Says which, with its last
+    words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +146,14 @@ class DriverProcess:
 
 
 def spark_class_path(jars: Sequence[Path]) -> tuple[Path, ...]:
-    """Spark's own jars, sorted, and `jars` after them: the same order at each start, as an archive asks for."""
+    """Spark's own jars, sorted, and `jars` after them: the same order at each start, as an archive asks
+    for."""
     return (*sorted((spark_home() / "jars").glob("*.jar")), *jars)
 
 
 def jvm_options(plan: LaunchPlan, archive: Path | None) -> list[str]:
-    """The options of a direct start: Spark's own, the heap, where files go, and the archive if there is one."""
+    """The options of a direct start: Spark's own, the heap, where files go, and the archive if there is
+    one."""
     options = [
         *SPARK_OPTIONS,
         f"-Xmx{plan.memory_mb}m",
@@ -160,7 +165,8 @@ def jvm_options(plan: LaunchPlan, archive: Path | None) -> list[str]:
 
 
 def shared_options(plan: LaunchPlan) -> list[str]:
-    """The options of both ways of starting: the log's configuration, the temporary folder, the project's own."""
+    """The options of both ways of starting: the log's configuration, the temporary folder, the project's
+    own."""
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     return [
         f"-Dlog4j2.configurationFile={log4j}",
@@ -279,7 +285,8 @@ def _child_environment(plan: LaunchPlan) -> dict[str, str]:
 
 
 def _file_name_locale(environ: Mapping[str, str]) -> dict[str, str]:
-    """Java reads and writes file names in the locale's encoding: in the plain C locale ``ü`` could not be opened."""
+    """Java reads and writes file names in the locale's encoding: in the plain C locale ``ü`` could not be
+    opened."""
     locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
     return {} if "UTF" in locale.upper() else {"LC_ALL": "C.UTF-8"}
 
@@ -313,7 +320,8 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _gateway_variables(port: int, secret: str) -> Iterator[None]:
-    """The two variables that make PySpark connect instead of start; gone again afterwards, whatever happens."""
+    """The two variables that make PySpark connect instead of start; gone again afterwards, whatever
+    happens."""
     with _environment:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = secret

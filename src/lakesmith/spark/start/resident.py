@@ -1,7 +1,8 @@
-"""A driver JVM that outlives the command that started it: left to a keeper, and borrowed by the commands that follow.
+"""A driver JVM that outlives the command that started it: left to a keeper, and borrowed by the commands that
+follow.
 
-Each command is a process of its own, which reads every definition and table anew and holds the project's lock itself: only the JVM is
-shared, so nothing that a command promises depends on there being one.
+Each command is a process of its own, which reads every definition and table anew and holds the project's lock
+itself: only the JVM is shared, so nothing that a command promises depends on there being one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _OF_THE_TERMINAL: Final = (
     "_", "CI", "COLORTERM", "COLUMNS", "DISPLAY", "FORCE_COLOR", "LAKESMITH_", "LINES", "NO_COLOR", "OLDPWD", "PS1", "PWD", "SHLVL", "SSH_", "TERM",
     "TMUX", "VTE_", "WINDOWID", "XDG_SESSION_",
 )  # fmt: skip
-"""How the names of variables begin that differ from one terminal to the next and change nothing that the JVM does."""
+"""How the names of variables begin that differ from one terminal to the next and change nothing that the JVM
+does."""
 WHAT_DIFFERS: Final = {
     "lakesmith": "the installed lakesmith",
     "python": "the Python, or its PySpark",
@@ -42,8 +44,8 @@ WHAT_DIFFERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeepWarm:
-    """``path``: the socket of the keeper. ``seconds``: how long the JVM is kept when this command is done, 0: it is not.
-    ``on_left``: called when one was left that was not there before."""
+    """``path``: the socket of the keeper. ``seconds``: how long the JVM is kept when this command is done, 0:
+    it is not. ``on_left``: called when one was left that was not there before."""
 
     path: Path
     seconds: float = 0.0
@@ -81,7 +83,8 @@ def socket_of(root: Path, target: str) -> Path:
 
 
 def parts_of(settings: object, little: bool) -> dict[str, str]:
-    """What has to be the same for a JVM to serve, as hashes by their names (``WHAT_DIFFERS``). ``settings``: JSON data."""
+    """What has to be the same for a JVM to serve, as hashes by their names (``WHAT_DIFFERS``). ``settings``:
+    JSON data."""
     package = Path(__file__).parents[2]
     environment = {
         name: value
@@ -99,7 +102,8 @@ def parts_of(settings: object, little: bool) -> dict[str, str]:
 
 
 def _newest(package: Path) -> int:
-    """When a file of the package was last written: one that is worked on has one version number all the time."""
+    """When a file of the package was last written: one that is worked on has one version number all the
+    time."""
     return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
 
 

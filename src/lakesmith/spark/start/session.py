@@ -1,7 +1,7 @@
 """A configured Spark session, started the fast way where that works and the ordinary way where it does not.
 
-``start_session(settings)`` returns at once with a `SessionStart`; the JVM comes up in the background while the caller
-plans, and ``.result()`` gives the `SessionHandle`. One session at a time in a process.
+``start_session(settings)`` returns at once with a `SessionStart`; the JVM comes up in the background while
+the caller plans, and ``.result()`` gives the `SessionHandle`. One session at a time in a process.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _refuse_second_session() -> None:
             code="LS306",
             what="a Spark session is already running in this Python process",
             expected="none: lakesmith starts its own, with its catalogs and settings",
-            hint="hand it over (lakesmith.open(..., spark=spark)), stop it first (spark.stop()), or use a process of its own",
+            hint="hand it over (lakesmith.open(..., spark=spark)), stop it first (spark.stop()), or use a "
+            "process of its own",
         )
     )

@@ -1,8 +1,9 @@
-"""The session's own temporary folder: all that the driver JVM writes for itself goes there and goes away with it.
+"""The session's own temporary folder: all that the driver JVM writes for itself goes there and goes away with
+it.
 
-Its ``alive`` file is locked by this process and, through the inherited descriptor, by the JVM: as long as one of
-them lives the lock is held, whatever became of the other. Folders whose lock is free are left-overs of killed
-sessions and are removed at the next start.
+Its ``alive`` file is locked by this process and, through the inherited descriptor, by the JVM: as long as one
+of them lives the lock is held, whatever became of the other. Folders whose lock is free are left-overs of
+killed sessions and are removed at the next start.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class SessionFolder:
 
 
 def new_session_folder(project: str = "") -> SessionFolder:
-    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions. ``project``: whose it is."""
+    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions.
+    ``project``: whose it is."""
     base = Path(tempfile.gettempdir())
     sweep(base)
     path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
@@ -57,7 +59,8 @@ def new_session_folder(project: str = "") -> SessionFolder:
 
 
 def living_folders(project: str) -> list[Path]:
-    """This user's session folders of a project's sessions that have not ended, in the temporary folder of now."""
+    """This user's session folders of a project's sessions that have not ended, in the temporary folder of
+    now."""
     found = Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
     return [
         path

@@ -25,15 +25,16 @@ from lakesmith.spark.start.versions import local_jars
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
 
 LITTLE_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
-"""The first compiler alone: half the processor time of a short run (12.7 s against 23.5 s), several times that of a
-heavy query. With it Java would hold a fifth of the compiled code that it usually does, and after some hundred queries nothing
-is compiled any more, or fails ("Out of space in CodeCache")."""
+"""The first compiler alone: half the processor time of a short run (12.7 s against 23.5 s), several times
+that of a heavy query. With it Java would hold a fifth of the compiled code that it usually does, and after
+some hundred queries nothing is compiled any more, or fails ("Out of space in CodeCache")."""
 
 LITTLE_COLLECTOR = ("-XX:+UseSerialGC", "-Xmn128m")
 LARGE_COLLECTOR = ("-XX:+UseParallelGC", "-XX:+UseTransparentHugePages")
 YOUNG_MB_PER_CORE = 300
-"""Memory that is touched for the first time costs more than memory that is collected and used again: Java's usual
-collector spreads over all of a large heap, and the system spent a third of a short run on handing it pages."""
+"""Memory that is touched for the first time costs more than memory that is collected and used again: Java's
+usual collector spreads over all of a large heap, and the system spent a third of a short run on handing it
+pages."""
 
 DEFAULTS: Mapping[str, str] = {
     "spark.app.name": "lakesmith",
@@ -45,7 +46,8 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
-    # What it leaves out once a stage turned out to have no rows includes the counting of the rows that went into it.
+    # What it leaves out once a stage turned out to have no rows includes the counting of the rows that went
+    # into it.
     "spark.sql.adaptive.optimizer.excludedRules": (
         "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
     ),
@@ -56,12 +58,14 @@ DEFAULTS: Mapping[str, str] = {
 }
 
 FIXED: Mapping[str, str] = {
-    # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask for.
+    # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask
+    # for.
     "spark.sql.variable.substitute": "false",
     # Backslashes would mean themselves, also those that a quote of a literal stands behind.
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-"""What no other setting changes, in any session: a project that sets it otherwise is refused when it is loaded."""
+"""What no other setting changes, in any session: a project that sets it otherwise is refused when it is
+loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class SessionSettings:
         conf: more Spark settings; they win over the defaults.
         coordinates: Maven coordinates of the jars beside Spark's own.
         more_coordinates: of those that not every project needs.
-        little: the session is for little data: code is compiled quickly rather than well, and shuffles are small.
+        little: the session is for little data: code is compiled quickly rather than well, and shuffles are
+            small.
         keep: where a warm JVM is looked for, and left; None: nowhere.
     """
 
@@ -94,8 +99,9 @@ class SessionSettings:
 def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     """Spark settings of the embedded catalog: Iceberg's JdbcCatalog on one SQLite file.
 
-    The file has to be there (``LocalCatalog.prepare``). PyIceberg's SqlCatalog of the same name and file sees the same tables. A writer that meets another's lock waits
-    for it (see ``catalog.busy``); with the write-ahead log readers and a writer do not block each other.
+    The file has to be there (``LocalCatalog.prepare``). PyIceberg's SqlCatalog of the same name and file sees
+    the same tables. A writer that meets another's lock waits for it (see ``catalog.busy``); with the
+    write-ahead log readers and a writer do not block each other.
     """
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
     return {
@@ -120,7 +126,8 @@ def drafts_conf(drafts_db: Path) -> dict[str, str]:
 
 
 def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[Path] = ()) -> dict[str, str]:
-    """The Spark settings of a session; `local_folder` takes shuffle files and spills, executors elsewhere get the `jars`."""
+    """The Spark settings of a session; `local_folder` takes shuffle files and spills, executors elsewhere get
+    the `jars`."""
     places = {
         "spark.sql.warehouse.dir": (local_folder / "no-warehouse").as_uri(),
         "spark.pyspark.driver.python": sys.executable,
@@ -148,7 +155,8 @@ def _sent(settings: SessionSettings, jars: Sequence[Path]) -> dict[str, str]:
 
 
 def default_memory_mb() -> int:
-    """Half of the memory that this process may use (its container's limit, else the machine's), within bounds."""
+    """Half of the memory that this process may use (its container's limit, else the machine's), within
+    bounds."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     allowed = min([machine, *_container_limits()])
     return max(MIN_MEMORY_MB, min(MAX_MEMORY_MB, allowed // 2 // 2**20))
@@ -162,10 +170,12 @@ def _container_limits() -> list[int]:
 
 
 def launch_plan(settings: SessionSettings) -> LaunchPlan:
-    """What the JVM is started with: Java and jars are found (and fetched at first use), a session folder is made.
+    """What the JVM is started with: Java and jars are found (and fetched at first use), a session folder is
+    made.
 
     Raises:
-        EnvironmentProblem: LS301 no Java, LS302 no jars, LS304 no cache folder, LS307 a memory size is not one.
+        EnvironmentProblem: LS301 no Java, LS302 no jars, LS304 no cache folder, LS307 a memory size is not
+            one.
     """
     java = find_java()
     class_path = spark_class_path(ensure_jars(java, settings.coordinates))
@@ -183,7 +193,8 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
 
 
 def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Ours and, after them so that they win, the project's. Two collectors would be an error: a declared one is alone."""
+    """Ours and, after them so that they win, the project's. Two collectors would be an error: a declared one
+    is alone."""
     compiler = LITTLE_OPTIONS if settings.little else ()
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)
     return (*compiler, *(() if has_collector else _collector(settings)), *declared)
@@ -197,7 +208,8 @@ def _collector(settings: SessionSettings) -> tuple[str, ...]:
 
 
 def memory_mb(settings: SessionSettings) -> int:
-    """The largest heap in MiB: as set, else Spark's own setting ``spark.driver.memory``, else half of the memory.
+    """The largest heap in MiB: as set, else Spark's own setting ``spark.driver.memory``, else half of the
+    memory.
 
     Raises:
         EnvironmentProblem: LS307, ``spark.driver.memory`` is not a size like ``4g``.

@@ -35,7 +35,8 @@ def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -
 
 
 def asked_of_jvm(work: Callable[[], None]) -> bool:
-    """Does what the JVM is asked for in ``work``; False where it did not answer: one that hangs or died must not hold up the caller."""
+    """Does what the JVM is asked for in ``work``; False where it did not answer: one that hangs or died must
+    not hold up the caller."""
     from py4j.protocol import Py4JError
 
     answered = threading.Event()
@@ -52,7 +53,8 @@ def asked_of_jvm(work: Callable[[], None]) -> bool:
 
 
 def detach(spark: SparkSession) -> bool:
-    """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did not answer."""
+    """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did
+    not answer."""
     from pyspark.sql import SparkSession
 
     context = spark.sparkContext
@@ -71,7 +73,8 @@ def _quieten(spark: SparkSession) -> None:
 
 
 def forget_gateway(close_alone: bool = False) -> None:
-    """PySpark keeps its gateway for ever; without this a later session of this process would talk to a dead JVM.
+    """PySpark keeps its gateway for ever; without this a later session of this process would talk to a dead
+    JVM.
 
     ``close_alone``: the JVM's own end of it stays, for others.
     """

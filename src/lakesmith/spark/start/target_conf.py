@@ -23,13 +23,15 @@ _TYPES: Mapping[str, Mapping[str, str]] = {
     "glue": {"type": "glue", **_IO},
     "s3tables": {"type": "rest"},
     "rest": {"type": "rest"},
-    # V1 has a column that tells tables from views; with the older one every table would have to be changed later.
+    # V1 has a column that tells tables from views; with the older one every table would have to be changed
+    # later.
     "jdbc": {"type": "jdbc", "jdbc.schema-version": "V1"},
 }
 
 
 def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings of a target's catalog and of files in S3; ``properties``: the catalog's own, by Iceberg's names."""
+    """Spark's settings of a target's catalog and of files in S3; ``properties``: the catalog's own, by
+    Iceberg's names."""
     own = {
         **_TYPES[target.type],
         **(_IO if _is_in_s3(properties) else {}),
@@ -41,8 +43,8 @@ def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]
 
 
 def drafts_of(target: Target, properties: Mapping[str, str], drafts_db: Path) -> dict[str, str]:
-    """Spark's settings of the catalog of drafts of a target's tables (``spark.iceberg.drafts``); none where it takes the catalog's own
-    server to reach their files, or to change them.
+    """Spark's settings of the catalog of drafts of a target's tables (``spark.iceberg.drafts``); none where
+    it takes the catalog's own server to reach their files, or to change them.
     """
     if target.type not in ("glue", "jdbc"):
         return {}
@@ -64,7 +66,8 @@ def jars_of(project: Project) -> tuple[str, ...]:
 
 
 def _may_be_in_s3(target: Target) -> bool:
-    """A REST catalog may keep its tables anywhere, and only it knows; of a database the place of new tables is told, or none."""
+    """A REST catalog may keep its tables anywhere, and only it knows; of a database the place of new tables
+    is told, or none."""
     given = dict(target.catalog)
     return (
         target.type in ("glue", "s3tables", "rest")

@@ -1,8 +1,8 @@
 """Make the class-data archive: a short Spark session that lists the classes it loads, then a dump of these.
 
-It takes about a minute of one processor, so it is done once, by a process of its own with low priority that starts
-when the first session has ended; nobody waits for it. When it fails it leaves the reason beside, and starts go on
-without. `make_archive` does it in the foreground.
+It takes about a minute of one processor, so it is done once, by a process of its own with low priority that
+starts when the first session has ended; nobody waits for it. When it fails it leaves the reason beside, and
+starts go on without. `make_archive` does it in the foreground.
 """
 
 from __future__ import annotations
@@ -37,16 +37,20 @@ RETRY_SECONDS = 24 * 3600
 # What most runs do: read a CSV file, create, append, aggregate, merge, branch, read back.
 WORK = (
     "CREATE NAMESPACE lake.training",
-    "CREATE TABLE lake.training.t (id bigint, v string, d timestamp) USING iceberg PARTITIONED BY (bucket(4, id)) "
+    "CREATE TABLE lake.training.t (id bigint, v string, d timestamp) USING iceberg PARTITIONED BY "
+    "(bucket(4, id)) "
     "TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read')",
-    "CREATE TEMPORARY VIEW landed (id bigint, v string, d timestamp) USING csv OPTIONS (path '{csv}', header true)",
+    "CREATE TEMPORARY VIEW landed (id bigint, v string, d timestamp) USING csv OPTIONS (path '{csv}', "
+    "header true)",
     "INSERT INTO lake.training.t SELECT * FROM landed",
     "ALTER TABLE lake.training.t CREATE BRANCH work",
-    "CREATE TEMPORARY VIEW changes AS SELECT id, v, d FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY d "
+    "CREATE TEMPORARY VIEW changes AS SELECT id, v, d FROM (SELECT *, row_number() OVER (PARTITION BY "
+    "id ORDER BY d "
     "DESC) AS n FROM (SELECT id + 5 AS id, upper(v) AS v, d FROM lake.training.t)) WHERE n = 1",
     "MERGE INTO lake.training.t.branch_work t USING changes s ON t.id = s.id "
     "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-    "CREATE TABLE lake.training.g USING iceberg AS SELECT v, count(*) AS n, max(d) AS d FROM lake.training.t GROUP BY v",
+    "CREATE TABLE lake.training.g USING iceberg AS SELECT v, count(*) AS n, max(d) AS d FROM "
+    "lake.training.t GROUP BY v",
 )
 
 
@@ -71,7 +75,8 @@ def train_in_background(archive: Archive, coordinates: Sequence[str]) -> bool:
 
 
 def make_archive(coordinates: Sequence[str]) -> Archive:
-    """Make the archive for this machine's Java and these jars, unless it is there; waits for another that makes it.
+    """Make the archive for this machine's Java and these jars, unless it is there; waits for another that
+    makes it.
 
     Raises:
         EnvironmentProblem: no Java, no jars, no cache folder, or the training session did not start.

@@ -1,6 +1,8 @@
-"""Which versions of Spark and Iceberg go together, and the jars that belong to each: the one place that knows.
+"""Which versions of Spark and Iceberg go together, and the jars that belong to each: the one place that
+knows.
 
-What is installed decides, and in somebody else's session what its JVM says; no setting does, so none can be wrong.
+What is installed decides, and in somebody else's session what its JVM says; no setting does, so none can be
+wrong.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ class Pair:
     """A version of Spark and the version of Iceberg that it is tested with.
 
     Args:
-        avro, kafka: the versions of Spark's own connectors: the newest that Maven Central was seen to give whole for this minor version of
+        avro, kafka: the versions of Spark's own connectors: the newest that Maven Central was seen to give
+        whole for this minor version of
             Spark; patch versions are compatible.
         hadoop: the version of Hadoop's classes in PySpark, which its readers of S3 have to have too.
-        sdk: the version of Amazon's SDK in Iceberg's bundle; ``sdk_parts``: what Hadoop's readers need of it that is not in the bundle.
+        sdk: the version of Amazon's SDK in Iceberg's bundle; ``sdk_parts``: what Hadoop's readers need of it
+            that is not in the bundle.
     """
 
     spark: str
@@ -66,7 +70,8 @@ class Pair:
 
     @property
     def aws_jars(self) -> tuple[str, ...]:
-        """Of targets whose tables or files are in S3. Hadoop's own jar asks for all of the SDK besides, 600 MB: the bundle has what it needs."""
+        """Of targets whose tables or files are in S3. Hadoop's own jar asks for all of the SDK besides, 600
+        MB: the bundle has what it needs."""
         parts = (f"software.amazon.awssdk:{part}:{self.sdk}" for part in self.sdk_parts)
         return (self.aws_bundle, f"org.apache.hadoop:hadoop-aws:{self.hadoop}", *parts)
 
@@ -100,7 +105,8 @@ def minor_of(version: str) -> str:
 
 
 def pair_of(spark: str) -> Pair | None:
-    """The pair of a version of Spark: its own, else the newest of its minor version; None where no pair has that."""
+    """The pair of a version of Spark: its own, else the newest of its minor version; None where no pair has
+    that."""
     near = {pair.spark: pair for pair in PAIRS if pair.minor == minor_of(spark)}
     return near.get(numbers_of(spark)) or next(reversed(near.values()), None)
 
@@ -118,7 +124,8 @@ def untested(spark: str, iceberg: str) -> str | None:
 
 
 def installed_spark() -> str:
-    """The version of the installed pyspark package, without importing it. Raises EnvironmentProblem LS305 where there is none."""
+    """The version of the installed pyspark package, without importing it. Raises EnvironmentProblem LS305
+    where there is none."""
     folder = spark_home()
     spec = find_spec("pyspark")
     # By its loader: spark-submit has the package in a zip.
@@ -142,5 +149,6 @@ def installed_pair() -> Pair:
 
 
 def local_jars() -> tuple[str, ...]:
-    """The coordinates of the jars of every project, for the installed PySpark. Raises as ``installed_pair``."""
+    """The coordinates of the jars of every project, for the installed PySpark. Raises as
+    ``installed_pair``."""
     return installed_pair().local_jars
