@@ -58,7 +58,7 @@ def test_maintenance_between_batches(make: Make) -> None:
 def test_a_slice_of_upkeep(make: Make) -> None:
     shop = grown(make, ORDERS | LINES | NEWEST | RULES, *BATCHES)
     with soon():
-        done = lakesmith.open(shop.root).keep_up("bronze.orders")
+        done = lakesmith.open(shop.root).maintain_slice("bronze.orders")
     assert done.snapshots > 0
     require_right(shop, TAKEN)
     lake = shop.lake()

@@ -10,11 +10,14 @@ from lakesmith.api.access import Access
 if TYPE_CHECKING:
     from lakesmith.api.connecting import Snippet
     from lakesmith.api.keeping_up import Stopped
+    from lakesmith.api.maintaining import MaintenanceEvent
     from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
     from lakesmith.api.registering import Registered, Relocated
     from lakesmith.api.renaming import Renamed
     from lakesmith.api.results import Change
     from lakesmith.api.sending import SendOptions, Sent
+    from lakesmith.execute.maintenance import Slice
+    from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult, RewriteResult
     from lakesmith.execute.rollback import Tag
 
 
@@ -86,6 +89,62 @@ class Changing:
         from lakesmith.api.past import untag
 
         return untag(self.access, name, wait)
+
+    def plan_maintenance(self, *select: str, orphans: bool = False) -> MaintenancePlan:
+        """Returns what the selected tables (all, without a pattern) need, with the reasons. Starts no Spark.
+
+        ``orphans``: whether files that no snapshot has are looked for, too.
+        """
+        from lakesmith.api.maintaining import Orders, plan_maintenance
+
+        return plan_maintenance(self.access, select, Orders(orphans))
+
+    def maintain(
+        self,
+        *select: str,
+        orphans: bool = False,
+        remove_orphans: bool = False,
+        give_way: Callable[[], bool] = lambda: False,
+        on_event: Callable[[MaintenanceEvent], None] = _ignore,
+    ) -> MaintenanceResult:
+        """Does the maintenance that the selected tables (all, without a pattern) need, in pieces; runs take place in between.
+
+        Args:
+            select: patterns as the command has them: ``silver.*``, ``+gold.sales``.
+            orphans: whether files that no snapshot has are looked for, too.
+            remove_orphans: whether they are removed, too.
+            give_way: is called between two pieces of work; True ends it there, and the next call goes on.
+            on_event: receives what is done: a ``Step``, and the result of each table as it comes.
+
+        What fails of a table is in its ``problems``. An interrupt ends the piece under way and raises
+        ``MaintenanceInterrupted``: finished pieces stay.
+        """
+        from lakesmith.api.maintaining import MaintenanceOptions, Orders, maintain
+
+        options = MaintenanceOptions(Orders(orphans, remove_orphans), give_way, on_event)
+        return maintain(self.access, select, options)
+
+    def maintain_slice(self, table: str) -> Slice:
+        """Compacts a table's newest small files and expires old snapshots, as ``lakesmith up`` does from time to time.
+
+        Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if it fails:
+        the table's rows are the same in any case.
+        """
+        from lakesmith.api.maintaining import maintain_slice
+
+        return maintain_slice(self.access, table)
+
+    def rewrite(
+        self, table: str, *, everything: bool = False, on_event: Callable[[MaintenanceEvent], None] = _ignore
+    ) -> RewriteResult:
+        """Rewrites a table's old files in its present partitioning and order, in pieces; runs take place in between.
+
+        ``everything``: whether all files are rewritten, not only those of earlier partitionings. Raises UsageError LS250
+        (it was not built), LakesmithError with the root cause; an interrupt raises ``RewriteInterrupted``.
+        """
+        from lakesmith.api.maintaining import rewrite
+
+        return rewrite(self.access, table, everything, on_event)
 
     def rename(self, old: str, new: str) -> Change[Renamed, Renamed]:
         """Prepares to rename a table in the catalog and in the project's files; its progress stays.

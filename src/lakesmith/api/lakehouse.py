@@ -7,7 +7,7 @@ with lakesmith.open("shop") as shop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lakesmith.api.results import Change
     from lakesmith.execute.events import Listener
     from lakesmith.execute.forecast import Forecast
-    from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice
     from lakesmith.execute.run_result import RunResult
 
 
@@ -140,37 +139,6 @@ class Lakehouse(Changing):
         from lakesmith.api.dropping import drop
 
         return drop(self.access, table, purge)
-
-    def keep_up(self, name: str) -> Slice:
-        """Compacts a table's small files and expires old snapshots, as ``lakesmith up`` does from time to time.
-
-        Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if it fails:
-        the table's rows are the same in any case.
-        """
-        from lakesmith.api.maintaining import keep_up
-
-        return keep_up(self.access, name)
-
-    def maintain(
-        self,
-        *select: str,
-        orphans: bool = False,
-        remove_orphans: bool = False,
-        give_way: Callable[[], bool] = lambda: False,
-    ) -> tuple[Maintained | NotMaintained, ...]:
-        """Does the maintenance that the selected tables need, in pieces; other runs take place in between.
-
-        Args:
-            select: patterns as the command has them: ``silver.*``, ``+gold.sales``.
-            orphans: files that no snapshot has are looked for, too.
-            remove_orphans: they are removed, too.
-            give_way: is asked between two pieces of work; True ends it there, and the next call goes on.
-
-        What fails of a table is in its ``problems``. Ctrl-C ends the piece that is under way: finished pieces stay.
-        """
-        from lakesmith.api.maintaining import maintain
-
-        return maintain(self.access, select, (orphans, remove_orphans), give_way)
 
     def close(self) -> None:
         """Ends Spark, if it was started. The next call that needs it starts it again."""

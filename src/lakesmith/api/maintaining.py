@@ -1,67 +1,194 @@
-"""Maintenance of tables: small files compacted, deletes applied, old snapshots expired."""
+"""Maintenance of tables: small files compacted, deletes applied, old snapshots expired, old files rewritten."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from dataclasses import dataclass, field
 from threading import Event as Flag
+from typing import TYPE_CHECKING
 
+from lakesmith import limits
 from lakesmith.api.access import Access
+from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
-from lakesmith.execute.maintenance import Maintained, NotMaintained, Orders, Slice, Unknown, verdicts
+from lakesmith.execute.maintenance import (
+    Maintained,
+    NotMaintained,
+    NotThere,
+    Orders,
+    Slice,
+    Unknown,
+    Verdict,
+    verdicts,
+)
+from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult, RewriteResult
 from lakesmith.execute.opened import Opened
-from lakesmith.plan.maintenance import Care
+from lakesmith.plan.expiry import HeldBack
+from lakesmith.plan.maintenance import Care, Task
+from lakesmith.project.definitions import TableName
+
+if TYPE_CHECKING:
+    from lakesmith.spark.maintenance.maintainer import Maintainer
+
+__all__ = [
+    "Care",
+    "HeldBack",
+    "Maintained",
+    "MaintenancePlan",
+    "MaintenanceResult",
+    "NotMaintained",
+    "NotThere",
+    "Orders",
+    "RewriteResult",
+    "TableName",
+    "Task",
+    "Unknown",
+    "Verdict",
+]
 
 
-def keep_up(access: Access, name: str) -> Slice:
-    """Compacts a table's small files and expires old snapshots."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event: what a long call does now, in words."""
+
+    text: str
+
+
+MaintenanceEvent = Step | Maintained | NotMaintained
+Listener = Callable[[MaintenanceEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceOptions:
+    """Options of maintenance; see ``Lakehouse.maintain``."""
+
+    orders: Orders = field(default_factory=Orders)
+    give_way: Callable[[], bool] = lambda: False
+    on_event: Listener = lambda _: None
+
+
+class MaintenanceInterrupted(KeyboardInterrupt):
+    """Raised after an interrupt of maintenance; ``result`` has what was done until then."""
+
+    def __init__(self, result: MaintenanceResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+class RewriteInterrupted(KeyboardInterrupt):
+    """Raised after an interrupt of a rewrite; ``result`` says so."""
+
+    def __init__(self, result: RewriteResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+def maintain_slice(access: Access, table: str) -> Slice:
+    """Does a slice of maintenance; see ``Lakehouse.maintain_slice``."""
     from lakesmith.spark.maintenance.maintainer import Maintainer
     from lakesmith.spark.maintenance.tasks import maintain_slice
 
     opened = access.opened()
-    table = opened.one_of_ours(name)
+    name = opened.one_of_ours(table)
     turns = Turns(opened.lake, "maintain", wait_seconds=0.0)
     with turns.take():
         session = access.session(opened, little=False)
         maintainer = Maintainer(session, opened.lake, turns)
-        return access.do(lambda: maintain_slice(maintainer, table))
+        return access.do(lambda: maintain_slice(maintainer, name))
 
 
-def maintain(
-    access: Access, select: Sequence[str], orphans: tuple[bool, bool], give_way: Callable[[], bool]
-) -> tuple[Maintained | NotMaintained, ...]:
-    """Maintains the selected tables. ``orphans``: whether they are looked for, and removed."""
+def plan_maintenance(access: Access, select: Sequence[str], orders: Orders) -> MaintenancePlan:
+    """Returns what tables need; see ``Lakehouse.plan_maintenance``."""
     opened = access.opened()
-    orders = Orders(*orphans)
-    found = verdicts(opened.lake, opened.names(select), orders.looks_for_orphans)
-    unknown = [NotMaintained(each.table, (each.problem,)) for each in found if isinstance(each, Unknown)]
+    return MaintenancePlan(verdicts(opened.lake, opened.names(select), orders.looks_for_orphans))
+
+
+def maintain(access: Access, select: Sequence[str], options: MaintenanceOptions) -> MaintenanceResult:
+    """Maintains tables; see ``Lakehouse.maintain``."""
+    opened = access.opened()
+    found = verdicts(opened.lake, opened.names(select), options.orders.looks_for_orphans)
     cares = [each for each in found if isinstance(each, Care) and each.todo]
+    left = tuple(each for each in found if each not in cares)
     done: list[Maintained | NotMaintained] = []
-    if cares:
-        turns = Turns(opened.lake, "maintain", give_way=give_way)
-        _maintain(access, opened, (turns, orders), cares, done)
-    return (*done, *unknown)
+
+    def tell(each: Maintained | NotMaintained) -> None:
+        done.append(each)
+        options.on_event(each)
+
+    def work(maintainer: Maintainer) -> None:
+        from lakesmith.spark.maintenance.tasks import maintain_tables
+
+        maintain_tables(maintainer, cares, tell)
+
+    little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES
+    if not cares:
+        return MaintenanceResult(left=left)
+    try:
+        stopped = _in_pieces(access, opened, ("maintain", little), options, work)
+    except KeyboardInterrupt as interrupt:
+        raise MaintenanceInterrupted(MaintenanceResult(tuple(done), left, stopped=True)) from interrupt
+    return MaintenanceResult(tuple(done), left, stopped)
 
 
-def _maintain(
+def rewrite(access: Access, table: str, everything: bool, on_event: Listener) -> RewriteResult:
+    """Rewrites a table's old files; see ``Lakehouse.rewrite``."""
+    opened = access.opened()
+    name = opened.one_of_ours(table)
+    if opened.lake.catalog.table(name.layer, name.name) is None:
+        what, hint = f"{name} was not built yet", "lakesmith run builds it"
+        raise UsageError(Problem("LS250", what, None, "a table that was built", hint=hint))
+    results: list[RewriteResult] = []
+
+    def work(maintainer: Maintainer) -> None:
+        from lakesmith.spark.maintenance.rewriting import rewrite as rewrite_files
+
+        done = rewrite_files(maintainer, name, everything)
+        results.append(RewriteResult(name, done.done.files, done.done.into, done.pieces))
+
+    options = MaintenanceOptions(on_event=on_event)
+    try:
+        _in_pieces(access, opened, (f"rewrite {name}", False), options, work)
+    except KeyboardInterrupt as interrupt:
+        raise RewriteInterrupted(RewriteResult(name, stopped=True)) from interrupt
+    return results[0] if results else RewriteResult(name, stopped=True)
+
+
+def _in_pieces(
     access: Access,
     opened: Opened,
-    how: tuple[Turns, Orders],
-    cares: Sequence[Care],
-    done: list[Maintained | NotMaintained],
-) -> None:
+    how: tuple[str, bool],
+    options: MaintenanceOptions,
+    work: Callable[[Maintainer], None],
+) -> bool:
+    """Does ``work`` in pieces, between which runs of other processes take place.
+
+    Args:
+        how: what the lock's holder is called, and whether there is little data.
+        work: uses the maintainer, which takes the lock for each piece.
+
+    Returns whether the work was stopped before its end.
+    """
     from lakesmith.spark.maintenance.maintainer import Maintainer
-    from lakesmith.spark.maintenance.tasks import maintain_tables
     from lakesmith.spark.progress import keep_cancelling
 
-    session = access.do(lambda: access.session(opened, little=False))
-    turns, orders = how
+    command, little = how
+
+    def say(text: str) -> None:
+        options.on_event(Step(text))
+
+    turns = Turns(
+        opened.lake, command, on_wait=lambda holder: say(f"waiting for {holder}"), give_way=options.give_way
+    )
+    session = access.do(lambda: access.session(opened, little))
 
     def give_up(ended: Flag) -> None:
         turns.stop.set()
         keep_cancelling(session.cancel, ended)
 
-    maintainer = Maintainer(session, opened.lake, turns, orders)
-    with suppress(RunStopped):
-        access.do(lambda: maintain_tables(maintainer, cares, done.append), give_up)
+    maintainer = Maintainer(session, opened.lake, turns, options.orders, say)
+    try:
+        access.do(lambda: work(maintainer), give_up)
+    except RunStopped:
+        return True
+    return False

@@ -273,6 +273,10 @@ class Slice:
     into: int = 0
     snapshots: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """The slice as JSON data."""
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class NotMaintained:
@@ -280,17 +284,3 @@ class NotMaintained:
 
     table: TableName
     problems: tuple[Problem, ...]
-
-
-def maintained_as_dict(done: Maintained) -> dict[str, Any]:
-    """As JSON data."""
-    return {
-        "table": str(done.table),
-        "before": asdict(done.before),
-        "after": asdict(done.after),
-        "seconds": round(done.seconds, 3),
-        "done": {task.value: said for task, said in done.done.items()},
-        "orphans": list(done.orphans),
-        "orphans_removed": done.removed,
-        "held_back": [{**asdict(each), "reader": str(each.reader)} for each in done.held_back],
-    }

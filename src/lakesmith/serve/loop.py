@@ -11,7 +11,8 @@ from typing import Final, Protocol
 
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener, TableFailed, TablePublished
-from lakesmith.execute.maintenance import Maintained, NotMaintained
+from lakesmith.execute.maintenance import Slice
+from lakesmith.execute.maintenance_result import MaintenanceResult
 from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.retries import Failing, failed, without_parking
@@ -37,7 +38,7 @@ from lakesmith.serve.told import (
     table_states,
 )
 from lakesmith.serve.upkeep import FIRINGS as MAINTAINED
-from lakesmith.serve.upkeep import Done, Rounds, in_words, maintained_in_words
+from lakesmith.serve.upkeep import Rounds, maintained_in_words, slice_in_words
 from lakesmith.serve.work import Work, next_work
 
 _SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
@@ -54,11 +55,11 @@ class Lake(Protocol):
     def run(self, *select: str, on_event: Listener | None = None) -> RunResult:
         """Brings tables up to date."""
 
-    def keep_up(self, name: str) -> Done:
-        """Puts a table's small files together and lets old snapshots go."""
+    def maintain_slice(self, table: str, /) -> Slice:
+        """Compacts a table's newest small files and expires old snapshots."""
 
-    def maintain(self, *select: str, give_way: Callable[[], bool]) -> tuple[Maintained | NotMaintained, ...]:
-        """Looks after tables that need it, as a whole; ends between two pieces where ``give_way`` says so."""
+    def maintain(self, *select: str, give_way: Callable[[], bool]) -> MaintenanceResult:
+        """Maintains tables that need it; ends between two pieces if ``give_way`` returns True."""
 
     def close(self) -> None:
         """Ends its Spark."""
@@ -238,7 +239,7 @@ class Loop:
             self._look_after(due_now, self._kept_up_lines)
 
     def _kept_up_lines(self, name: str) -> list[str]:
-        said = in_words(name, self._living_lake().keep_up(name))
+        said = slice_in_words(name, self._living_lake().maintain_slice(name))
         return [] if said is None else [said]
 
     def _look_after(self, name: str, work: Callable[[str], list[str]]) -> None:

@@ -6,29 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from lakesmith import limits
-from lakesmith.execute.maintenance import Maintained, NotMaintained
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, Unknown
+from lakesmith.execute.maintenance_result import MaintenanceResult
 
 FIRINGS: Final = "maintenance.json"
 """Where the last times of maintenance are kept, in ``.lakesmith/``."""
-
-
-class Done(Protocol):
-    """What ``execute.maintenance.Slice`` says."""
-
-    @property
-    def files(self) -> int:
-        """Data files that were put together."""
-
-    @property
-    def into(self) -> int:
-        """Data files that they became."""
-
-    @property
-    def snapshots(self) -> int:
-        """Snapshots that left."""
 
 
 @dataclass
@@ -52,7 +37,7 @@ class Rounds:
         return name
 
 
-def in_words(name: str, done: Done) -> str | None:
+def slice_in_words(name: str, done: Slice) -> str | None:
     """What was done for a table, in a line; None where there was nothing to do."""
     said = []
     if done.files:
@@ -62,9 +47,10 @@ def in_words(name: str, done: Done) -> str | None:
     return f"{name}: {', '.join(said)}" if said else None
 
 
-def maintained_in_words(done: Iterable[Maintained | NotMaintained]) -> list[str]:
-    """What was done for tables, a line each."""
-    return [line for each in done if (line := _maintained(each))]
+def maintained_in_words(done: MaintenanceResult) -> list[str]:
+    """Returns what was done for tables, a line each."""
+    unknown = [NotMaintained(each.table, (each.problem,)) for each in done.left if isinstance(each, Unknown)]
+    return [line for each in (*done.tables, *unknown) if (line := _maintained(each))]
 
 
 def _maintained(done: Maintained | NotMaintained) -> str | None:

@@ -74,20 +74,20 @@ def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyP
         shop.must_run()
 
     lake = lakesmith.open(shop.root)
-    done = {name: lake.keep_up(name) for name in TABLES}
+    done = {name: lake.maintain_slice(name) for name in TABLES}
 
     assert (done["bronze.sales"].files, done["bronze.sales"].into) == (5, 1)
     assert (done["silver.enriched"].files, done["silver.enriched"].into) == (5, 1)
     assert done["gold.by_name"].files == 0 and done["gold.by_name"].snapshots > 5
     assert done["bronze.sales"].snapshots > 5
-    assert lake.keep_up("bronze.products") == Slice()
+    assert lake.maintain_slice("bronze.products") == Slice()
 
     # Consumers still read only what is new.
     land(shop, 5)
     ran = shop.must_run()
     kinds = {name: report.kind for name, report in ran.published.items()}
     assert (kinds["silver.enriched"], kinds["silver.newest"]) == ("append", "upsert")
-    assert lake.keep_up("silver.enriched").snapshots > 0
+    assert lake.maintain_slice("silver.enriched").snapshots > 0
     require_right(shop, 6)
 
 

@@ -27,11 +27,12 @@ def test_it_gives_way_between_two_pieces_and_the_next_call_goes_on(
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
     lake = lakesmith.open(shop.root)
 
-    assert lake.maintain("bronze.sales", give_way=lambda: True) == ()
+    stopped = lake.maintain("bronze.sales", give_way=lambda: True)
+    assert (stopped.tables, stopped.stopped) == ((), True)
     assert data_files(shop, "bronze.sales") == 1
     snapshots = len(shop.state("bronze.sales").snapshots)
 
-    (done,) = lake.maintain("bronze.sales")
+    (done,) = lake.maintain("bronze.sales").tables
     assert isinstance(done, Maintained)
     assert done.after.snapshots < snapshots
     assert data_files(shop, "silver.lines") == 2, "it was not selected"

@@ -49,7 +49,8 @@ def test_neither_the_import_nor_opening_a_project_imports_spark(tmp_path: object
 
 
 def test_what_a_lakehouse_does_is_this() -> None:
-    assert [name for name in vars(lakesmith.Lakehouse) if not name.startswith("_")] == [
+    kinds = lakesmith.Lakehouse.__mro__[:-1]
+    assert [name for kind in kinds for name in vars(kind) if not name.startswith("_")] == [
         "folder",
         "lost_spark",
         "tables",
@@ -60,9 +61,22 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "table",
         "session",
         "drop",
-        "keep_up",
-        "maintain",
         "close",
+        "rollback",
+        "release",
+        "tags",
+        "tag",
+        "untag",
+        "plan_maintenance",
+        "maintain",
+        "maintain_slice",
+        "rewrite",
+        "rename",
+        "register",
+        "relocate",
+        "connect",
+        "send",
+        "stop",
     ]
 
 

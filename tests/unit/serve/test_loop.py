@@ -15,6 +15,7 @@ from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Slice
+from lakesmith.execute.maintenance_result import MaintenanceResult
 from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
@@ -91,13 +92,13 @@ class World:
     def tidy(self, result: RunResult) -> None:
         pass
 
-    def keep_up(self, name: str) -> Slice:
+    def maintain_slice(self, name: str) -> Slice:
         if self.fails:
             raise LakesmithError([*self.fails.values()])
         self.kept_up.append(name)
         return Slice(files=40, into=1, snapshots=1200)
 
-    def maintain(self, *select: str, give_way: Callable[[], bool]) -> tuple[Maintained | NotMaintained, ...]:
+    def maintain(self, *select: str, give_way: Callable[[], bool]) -> MaintenanceResult:
         """Takes a second a piece; the pieces that are left are done by the next call."""
         (name,) = select
         self.maintained.append((self.seconds, name))
@@ -105,12 +106,13 @@ class World:
             self.pieces, self.seconds = self.pieces - 1, self.seconds + 1
             self.during()
             if self.pieces and give_way():
-                return ()
+                return MaintenanceResult(stopped=True)
         what = TableName.parse(name)
         if BAD in self.fails.values():
-            return (NotMaintained(what, (BAD,)),)
+            return MaintenanceResult((NotMaintained(what, (BAD,)),))
         size = Measured(9, 9, 0, 0, 1, 1, 0.0)
-        return (Maintained(what, size, size, 1.0, {Task.COMPACT: "9 files were written anew as 1"}),)
+        done = {Task.COMPACT: "9 files were written anew as 1"}
+        return MaintenanceResult((Maintained(what, size, size, 1.0, done),))
 
     def explain(self, error: Exception) -> Problem:
         return Problem("LS900", str(error))

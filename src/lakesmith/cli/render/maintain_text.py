@@ -1,33 +1,48 @@
-"""What tables need, and what was done for them, as text and as data."""
+"""What tables need, and what was done for them, as text."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith.api.words import count, duration, size
-from lakesmith.cli.render.text import columns_aligned
-from lakesmith.execute.maintenance import (
+from lakesmith.api.maintaining import (
+    Care,
+    HeldBack,
     Maintained,
+    MaintenanceEvent,
+    MaintenancePlan,
+    MaintenanceResult,
     NotMaintained,
     NotThere,
+    Step,
+    TableName,
+    Task,
     Unknown,
     Verdict,
-    maintained_as_dict,
 )
-from lakesmith.plan.expiry import HeldBack
-from lakesmith.plan.maintenance import Care, Task
-from lakesmith.project.definitions import TableName
+from lakesmith.api.words import count, duration, size
+from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.render.run_view import Output
+from lakesmith.cli.render.text import columns_aligned
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _HEADER: Final = ("table", "files", "size", "deleted", "snapshots", "needs", "why")
 _FILES_SHOWN: Final = 20
 _DAY_MS: Final = 86_400_000
 
 
-def plan_lines(found: Sequence[Verdict]) -> Iterator[str]:
+def plan_lines(plan: MaintenancePlan) -> Iterator[str]:
     """What each table needs and why, or why nothing; a closing line."""
+    found = plan.tables
     if not found:
         yield "the project has no tables yet"
         return
@@ -126,37 +141,68 @@ def _held_lines(table: TableName, held: Sequence[HeldBack]) -> Iterator[str]:
         )
 
 
-def left_lines(found: Sequence[Verdict]) -> Iterator[str]:
-    """The tables that nothing was done for, and why."""
-    for each in found:
+def left_lines(done: MaintenanceResult) -> Iterator[str]:
+    """The tables that nothing was done for, and why; then whether it was stopped."""
+    for each in done.left:
         if isinstance(each, NotThere):
             yield f"{each.table}: nothing to do: {each.why}"
         elif isinstance(each, Unknown):
             yield from each.problem.lines()
-        elif not each.todo:
+        else:
             yield f"{each.table}: nothing to do: {_why_nothing(each)}"
             yield from _held_lines(each.table, each.held_back)
+    if done.stopped:
+        yield "stopped: what was done stays, and the next call goes on"
 
 
-def plan_as_dict(each: Verdict) -> dict[str, Any]:
-    """What a table needs, as JSON data."""
-    if isinstance(each, Care):
-        held = [{**asdict(one), "reader": str(one.reader)} for one in each.held_back]
-        return {
-            "table": str(each.table),
-            "health": asdict(each.health),
-            "small_files": each.small.files,
-            "needs": {task.value: why for task, why in each.todo.items()},
-            "left": {task.value: why for task, why in each.left.items()},
-            "held_back": held,
-        }
-    if isinstance(each, Unknown):
-        return {"table": str(each.table), "problem": each.problem.as_dict()}
-    return {"table": str(each.table), "why": each.why}
+@dataclass
+class _View:
+    """Shows events of maintenance: steps on a terminal's live line (``status``), results as lines on ``output``."""
+
+    output: Output | None = None
+    status: Status | None = None
+
+    def __call__(self, event: MaintenanceEvent) -> None:
+        if isinstance(event, Step):
+            if self.status is not None:
+                from rich.markup import escape
+
+                self.status.update(escape(event.text))
+        elif self.output is not None:
+            for line in done_lines(event):
+                self.output.write(line)
 
 
-def done_as_dict(done: Maintained | NotMaintained) -> dict[str, Any]:
-    """What was done, as JSON data."""
-    if isinstance(done, Maintained):
-        return maintained_as_dict(done)
-    return {"table": str(done.table), "problems": [problem.as_dict() for problem in done.problems]}
+@contextmanager
+def open_view(as_json: bool) -> Iterator[_View]:
+    """Shows events while the body runs. Ctrl-C and SIGTERM interrupt it; a second one ends the process at once."""
+    with _interrupts():
+        if as_json:
+            yield _View()
+        elif sys.stdout.isatty():
+            from rich.console import Console
+
+            with Console().status("looking at the tables") as status:
+                yield _View(Output(), status)
+        else:
+            yield _View(Output())
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    is_ending = False
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_ending
+        if is_ending:
+            os._exit(INTERRUPTED)
+        is_ending = True
+        raise KeyboardInterrupt
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, stop) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
