@@ -24,8 +24,7 @@ from lakesmith.plan.planner import tampered
 from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import Source, TableDefinition, TableName
-from lakesmith.sources.formats.interface import ColumnsIn
-from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.shape import UnreadableFile
 

@@ -23,7 +23,7 @@ from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.notes import Findings, Holders
 from lakesmith.sources.columns.reading import Found, SourceFiles, SourceRead, with_field_keys
 from lakesmith.sources.columns.types import grown, type_changes
-from lakesmith.sources.formats.interface import ColumnsIn
+from lakesmith.sources.formats.registry import ColumnsIn
 from lakesmith.sources.shape import FileShape
 
 Held = tuple[FileShape, Holders]

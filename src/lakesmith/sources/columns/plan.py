@@ -42,7 +42,7 @@ from lakesmith.sources.columns.reading import (
     shape_of_keys,
 )
 from lakesmith.sources.columns.types import common_type, remembered, table_type, type_changes, widened
-from lakesmith.sources.formats.interface import ColumnsIn
+from lakesmith.sources.formats.registry import ColumnsIn
 from lakesmith.sources.names import printable
 from lakesmith.sources.shape import FileShape, ShapeGroup
 

@@ -16,8 +16,7 @@ from lakesmith.sources.columns.names import (
     rival_names,
     spellings,
 )
-from lakesmith.sources.formats.interface import ColumnsIn
-from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, FileShape, Layout, ShapeGroup
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, BinaryIO, ClassVar, Final
+from typing import Any, BinaryIO, ClassVar
 
 from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
 from lakesmith.project.avro_types import AvroTypes, ContainsItself, part_of, text_of
 from lakesmith.project.spark_types import SqlType, composed
-from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
@@ -115,6 +114,3 @@ def _type(types: AvroTypes, field: dict[str, Any]) -> str | None:
 
 def _damaged(found: str) -> UnreadableFile:
     return UnreadableFile("LS422", "it is not a whole Avro file", "an Avro object container file", found)
-
-
-AVRO: Final = LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks)

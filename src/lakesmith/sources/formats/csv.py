@@ -11,16 +11,13 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
 
 from lakesmith.project.definitions import CsvOptions, OnNewColumn, Source
 from lakesmith.sources.formats.csv_records import csv_records
-from lakesmith.sources.formats.interface import ColumnsIn, LandingFormat
 from lakesmith.sources.formats.text import (
     decode,
     line_counter,
     needs_stream,
-    read_packed,
     read_start,
     record_counter,
 )
@@ -213,19 +210,10 @@ def splitter(csv: CsvOptions, layout: Layout) -> partial[Iterator[str]]:
     )
 
 
-def _counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
+def csv_counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
     csv = source.csv
     if needs_stream(csv):
         counted = record_counter(splitter(csv, layout), csv.encoding)
     else:
         counted = line_counter(layout.first_record(csv), csv.comment)
     return lambda path: max(0, counted(path) - csv.skip_last)
-
-
-CSV: Final = LandingFormat(
-    read_csv_shape,
-    read_packed,
-    _counter,
-    lambda source: not needs_stream(source.csv),
-    columns_in=ColumnsIn.HEADER,
-)

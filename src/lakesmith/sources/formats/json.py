@@ -11,14 +11,11 @@ from collections.abc import Callable
 from typing import Final
 
 from lakesmith.project.definitions import Source
-from lakesmith.sources.formats.interface import ColumnsIn, LandingFormat
 from lakesmith.sources.formats.json_values import is_stream, json_values
 from lakesmith.sources.formats.text import (
     decode,
     is_wide,
     line_counter,
-    needs_stream,
-    read_packed,
     read_start,
     record_counter,
 )
@@ -52,14 +49,5 @@ def has_values(text: str, whole: bool, source: Source) -> bool | None:
     )
 
 
-def _counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
+def json_counter(source: Source, layout: Layout) -> Callable[[LandingFile], int]:
     return record_counter(json_values, source.csv.encoding) if layout.is_stream else line_counter(0)
-
-
-JSON: Final = LandingFormat(
-    read_json_shape,
-    read_packed,
-    _counter,
-    lambda source: not needs_stream(source.csv),
-    columns_in=ColumnsIn.RECORDS,
-)

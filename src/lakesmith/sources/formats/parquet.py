@@ -6,10 +6,9 @@ INT96 is a timestamp, and a timestamp has a time zone or not, as the file says.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
-from lakesmith.sources.formats.interface import LandingFormat
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
@@ -113,7 +112,7 @@ def _timestamp(kind: Any, int96: bool) -> str:
     return "timestamp" if kind.tz else "timestamp_ntz"
 
 
-def _read_pages(path: LandingFile) -> None:
+def read_parquet_pages(path: LandingFile) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -134,11 +133,8 @@ def _damaged(error: Exception) -> UnreadableFile:
     return UnreadableFile("LS422", "it is not a whole Parquet file", "a Parquet file", found)
 
 
-def _rows(path: LandingFile) -> int:
+def count_parquet_rows(path: LandingFile) -> int:
     import pyarrow.parquet
 
     with path.open("rb") as file:
         return int(pyarrow.parquet.read_metadata(file).num_rows)
-
-
-PARQUET: Final = LandingFormat(lambda path, _: read_parquet_shape(path), _read_pages, lambda *_: _rows)

@@ -1,24 +1,67 @@
-"""The landing formats by their names in ``source:``."""
+"""The landing formats by their names in ``source:``, and what each says of its files without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from lakesmith.project.definitions import Source
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources.formats.avro import AVRO
-from lakesmith.sources.formats.csv import CSV
-from lakesmith.sources.formats.interface import LandingFormat
-from lakesmith.sources.formats.json import JSON
-from lakesmith.sources.formats.parquet import PARQUET
+from lakesmith.sources.formats.avro import check_avro_blocks, read_avro_shape
+from lakesmith.sources.formats.csv import csv_counter, read_csv_shape
+from lakesmith.sources.formats.json import json_counter, read_json_shape
+from lakesmith.sources.formats.parquet import count_parquet_rows, read_parquet_pages, read_parquet_shape
+from lakesmith.sources.formats.text import needs_stream, read_packed
+from lakesmith.sources.model import LandingFile
+from lakesmith.sources.shape import FileShape, Layout
+
+
+class ColumnsIn(Enum):
+    """Where the files of a format say their columns."""
+
+    SCHEMA = "schema"
+    """Names and types, once for the file."""
+    HEADER = "header"
+    """Names, in the first line, unless the source says that there is no header. It may turn out to be a
+    row."""
+    RECORDS = "records"
+    """Names, in each record its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandingFormat:
+    """One format.
+
+    ``read_shape``: returns the columns of one file. Raises UnreadableFile and OSError. ``read_whole``: reads
+    one file, of at least one byte, to its end. Raises UnreadableFile LS422 for damage, and OSError.
+    ``counter``: makes a function that counts the records of one file of a layout; None if that is not
+    possible. The function raises OSError, and EOFError or zlib.error for a damaged file. ``has_lines``:
+    whether the records of the source's files are lines, unless a file has another layout.
+    """
+
+    read_shape: Callable[[LandingFile, Source], FileShape]
+    read_whole: Callable[[LandingFile], None]
+    counter: Callable[[Source, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
+    has_lines: Callable[[Source], bool] = lambda _: False
+    columns_in: ColumnsIn = ColumnsIn.SCHEMA
+
+
+def _has_lines(source: Source) -> bool:
+    return not needs_stream(source.csv)
+
+
+_CSV: Final = LandingFormat(read_csv_shape, read_packed, csv_counter, _has_lines, ColumnsIn.HEADER)
 
 LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
-    FileFormat.CSV: CSV,
-    FileFormat.TSV: CSV,
-    FileFormat.JSON: JSON,
-    FileFormat.PARQUET: PARQUET,
-    FileFormat.AVRO: AVRO,
+    FileFormat.CSV: _CSV,
+    FileFormat.TSV: _CSV,
+    FileFormat.JSON: LandingFormat(read_json_shape, read_packed, json_counter, _has_lines, ColumnsIn.RECORDS),
+    FileFormat.PARQUET: LandingFormat(
+        lambda path, _: read_parquet_shape(path), read_parquet_pages, lambda *_: count_parquet_rows
+    ),
+    FileFormat.AVRO: LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks),
 }
 
 

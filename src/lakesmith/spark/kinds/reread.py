@@ -27,8 +27,7 @@ from lakesmith.sources.columns.reading import (
     record_shape,
     with_field_keys,
 )
-from lakesmith.sources.formats.interface import ColumnsIn
-from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored

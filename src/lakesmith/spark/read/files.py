@@ -6,25 +6,54 @@ declared columns then hold what could be parsed, and are not to be used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import Column, KafkaSource
+from lakesmith.project.formats import FileFormat
 from lakesmith.project.spark_types import SqlType
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.reading import SourceRead
 from lakesmith.sources.kafka.broker import java_connection
 from lakesmith.spark.read.formats.columnar import typed_rows
-from lakesmith.spark.read.formats.interface import RecordKeys
-from lakesmith.spark.read.formats.registry import reader_of
+from lakesmith.spark.read.formats.csv import csv_rows, infer_csv
+from lakesmith.spark.read.formats.json_fields import json_field_types, json_unknown_fields, read_json
+from lakesmith.spark.read.formats.json_lines import json_good_lines, json_key_files, json_keys_together
+from lakesmith.spark.read.formats.json_types import infer_json
 from lakesmith.spark.read.kafka import read_slices
 from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadRequest
 from lakesmith.spark.read.sessions import zoned
+
+
+@dataclass(frozen=True, slots=True)
+class FormatReader:
+    """How Spark reads one format.
+
+    ``rows``: as ``read_files`` gives them; None if there are no files.
+    ``infer``: the columns of files without types, in the order they are first met; None where files have types.
+    """
+
+    rows: Callable[[SparkSession, ReadRequest], DataFrame | None]
+    infer: Callable[[SparkSession, ReadRequest], tuple[Column, ...]] | None = None
+
+
+_CSV: Final = FormatReader(csv_rows, infer_csv)
+
+READERS: Final[Mapping[FileFormat, FormatReader]] = {
+    FileFormat.CSV: _CSV,
+    FileFormat.TSV: _CSV,
+    FileFormat.JSON: FormatReader(read_json, infer_json),
+    FileFormat.PARQUET: FormatReader(partial(typed_rows, number="_metadata.row_index")),
+    FileFormat.AVRO: FormatReader(typed_rows),
+}
+"""The readers by the names of their formats in ``source:``."""
 
 
 def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
@@ -42,7 +71,7 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
         SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the
         job when it runs (:func:`unreadable_file` names it).
     """
-    return _or_none_of(reader_of(request.source).rows(spark, request), spark, request)
+    return _or_none_of(READERS[request.source.format].rows(spark, request), spark, request)
 
 
 def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
@@ -67,7 +96,10 @@ def request_of(
 
 @dataclass(frozen=True, slots=True)
 class SparkRecords:
-    """The records of a source's files, or those in ``frame``, as Spark reads them (``Records``)."""
+    """The records of a source's files, or those in ``frame``, as Spark reads them (``Records``).
+
+    JSON is the one format whose records name their columns.
+    """
 
     spark: SparkSession
     root: Path
@@ -75,37 +107,31 @@ class SparkRecords:
 
     def keys(self, read: SourceRead) -> Mapping[str, str]:
         """As ``Records``."""
-        return _keys_of(read).files(self.spark, self._request(read))
+        return json_key_files(self.spark, self._request(read))
 
     def together(self, read: SourceRead, rivals: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], str]:
         """As ``Records``."""
-        return _keys_of(read).together(self.spark, self._request(read), rivals)
+        return json_keys_together(self.spark, self._request(read), rivals)
 
     def good(self, read: SourceRead) -> SparkRecords:
         """As ``Records``."""
-        return replace(self, frame=_keys_of(read).good_records(self.spark, self._request(read)))
+        return replace(self, frame=json_good_lines(self.spark, self._request(read)))
 
     def unknown_fields(self, read: SourceRead) -> dict[FieldPath, tuple[str, ...]]:
         """As ``Records``."""
-        return _keys_of(read).unknown_fields(self.spark, self._request(read))
+        return json_unknown_fields(self.spark, self._request(read))
 
     def field_types(self, read: SourceRead, unknown: Sequence[FieldPath]) -> Mapping[str, SqlType]:
         """As ``Records``."""
-        return _keys_of(read).field_types(self.spark, self._request(read), unknown)
+        return json_field_types(self.spark, self._request(read), unknown)
 
     def infer(self, read: SourceRead) -> Sequence[Column]:
         """As ``Records``."""
-        infer = reader_of(read.source).infer
+        infer = READERS[read.source.format].infer
         return infer(self.spark, self._request(read)) if infer else ()
 
     def _request(self, read: SourceRead) -> ReadRequest:
         return request_of(self.spark, read, self.root, self.frame)
-
-
-def _keys_of(read: SourceRead) -> RecordKeys:
-    if (keys := reader_of(read.source).keys) is None:
-        raise TypeError(f"records of {read.source.format} files do not name their columns")
-    return keys
 
 
 def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:

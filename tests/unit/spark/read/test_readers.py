@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakesmith.project.formats import FileFormat
-from lakesmith.spark.read.formats.registry import READERS
+from lakesmith.spark.read.files import READERS
 
 
 def test_every_format_has_a_reader() -> None:

@@ -19,7 +19,6 @@ from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
-from lakesmith.spark.read.formats.interface import FormatReader
 from lakesmith.spark.read.nanoseconds import has_nanos, read_as
 from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read.request import (
@@ -32,12 +31,6 @@ from lakesmith.spark.read.request import (
     path_text,
     rounded_columns,
 )
-
-
-def typed_reader(number: str) -> FormatReader:
-    """A reader of files that say the types of their values. ``number``: SQL of a row's number in its file,
-    from 0."""
-    return FormatReader(partial(typed_rows, number=number))
 
 
 def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:

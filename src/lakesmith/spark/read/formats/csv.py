@@ -10,7 +10,6 @@ each line: the quote would swallow it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,7 +22,6 @@ from lakesmith.sources.formats.csv import splitter
 from lakesmith.sources.formats.text import needs_stream
 from lakesmith.spark.frames.sql_text import any_of, case, not_null, options
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, reason
-from lakesmith.spark.read.formats.interface import FormatReader
 from lakesmith.spark.read.infer import as_columns, first_files, text_types
 from lakesmith.spark.read.records import (
     VALUE,
@@ -51,7 +49,7 @@ _NESTED = ("array<", "map<", "struct<", "variant", "interval")
 _MAX_FIELDS = 20_000  # Spark's parser fails (and the job with it) at 20,480 fields
 
 
-def _rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     """The rows as ``read_files`` gives them; None if there are no files. Raises SourceError LS451 for a
     nested type."""
     _refuse_nested(request)
@@ -76,7 +74,7 @@ def _refuse_nested(request: ReadRequest) -> None:
         raise SourceError(problems)
 
 
-def _infer(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
+def infer_csv(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
     """By the texts in the first rows of the first files."""
     few = first_files(request)
     named = (column for group in few.groups for column in group.file_columns if column.strip())
@@ -305,6 +303,3 @@ def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]
         f"c{i} <=> {literal(column) if column else 'NULL'}" for i, column in enumerate(group.file_columns)
     )
     return [(same, literal("the header again"))]
-
-
-CSV: Final = FormatReader(_rows, _infer)

@@ -14,10 +14,11 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakesmith.errors import Problem, SourceError
 from lakesmith.project.spark_types import SqlType, composed, parse_type
 from lakesmith.quoting import literal
 from lakesmith.sources.columns.fields import FieldPath, dotted
-from lakesmith.spark.read.formats.json_lines import json_lines, one_file
+from lakesmith.spark.read.formats.json_lines import json_lines, json_rows, one_file
 from lakesmith.spark.read.formats.json_types import inferred_json
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import SOURCE_FILE, ReadRequest
@@ -29,6 +30,35 @@ _STRING: Final = SqlType(text="string")
 _FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
 """A number with a point: as a variant ``1.0`` is 1, unless it has an exponent. A key with such a text
 becomes a string."""
+
+
+def read_json(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
+    """Returns the rows, as ``json_rows``. Unknown keys make an event a bad row: an acknowledged one stops no batch.
+
+    Raises SourceError LS451 for a map whose keys are not texts.
+    """
+    _refuse_odd_keys(request)
+    if not request.source.has_events:
+        return json_rows(spark, request)
+    return json_rows(spark, request, json_unknown_names(request))
+
+
+def _refuse_odd_keys(request: ReadRequest) -> None:
+    problems = [
+        Problem(
+            "LS451",
+            f"source {request.source.name!r}: column {column!r} has a map whose keys are not texts, which"
+            " JSON lacks",
+            request.source.place,
+            expected="map<string,...>",
+            found=type_,
+            hint="declare its keys as string and cast them in a silver query (transform_keys)",
+        )
+        for column, type_ in request.columns
+        if "map<" in type_ and parse_type(type_).has_odd_keys
+    ]
+    if problems:
+        raise SourceError(problems)
 
 
 def json_unknown_fields(spark: SparkSession, request: ReadRequest) -> dict[FieldPath, tuple[str, ...]]:
