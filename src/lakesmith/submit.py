@@ -98,8 +98,7 @@ def _bring(project: str, work: Path, folder: Path) -> None:
 
 def _download(project: str, work: Path, folder: Path) -> None:
     from lakesmith.project.definitions import ObjectStore
-    from lakesmith.sources.object_client import client_of
-    from lakesmith.sources.objects import bucket_and_key
+    from lakesmith.sources.objects import bucket_and_key, client_of
 
     client, (bucket, key) = client_of(ObjectStore()), bucket_and_key(project)
     if key.endswith(".zip"):

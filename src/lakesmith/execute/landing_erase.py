@@ -17,8 +17,7 @@ from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import absolute_path, list_files
 from lakesmith.sources.model import FileAction, FileIdentity
-from lakesmith.sources.object_client import client_of
-from lakesmith.sources.objects import bucket_and_key, object_status
+from lakesmith.sources.objects import bucket_and_key, client_of, object_status
 from lakesmith.sources.without_persons import Wanted, names_in_files, why_not, without_persons
 from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import write_whole

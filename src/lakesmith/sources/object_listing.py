@@ -20,9 +20,8 @@ from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Source
 from lakesmith.sources.left_out import is_before, is_left_out
 from lakesmith.sources.model import FileIdentity, Found
 from lakesmith.sources.names import printable
-from lakesmith.sources.object_client import client_of
 from lakesmith.sources.object_errors import not_listed
-from lakesmith.sources.objects import bucket_and_key, identity_of
+from lakesmith.sources.objects import bucket_and_key, client_of, identity_of
 from lakesmith.sources.threads import map_in_threads
 
 _FOLDER: Final = "/"

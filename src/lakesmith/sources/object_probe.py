@@ -10,8 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from lakesmith.project.definitions import ObjectStore
-from lakesmith.sources.object_client import client_of
-from lakesmith.sources.objects import bucket_and_key
+from lakesmith.sources.objects import bucket_and_key, client_of
 
 PROBE = "_lakesmith_doctor_"
 """How the name of the empty object begins."""

@@ -10,7 +10,7 @@ from lakesmith import limits
 from lakesmith.errors import Place, SourceError
 from lakesmith.project.definitions import FileSource, ObjectStore, TableName
 from lakesmith.project.formats import FileFormat
-from lakesmith.sources import object_client
+from lakesmith.sources import objects
 from lakesmith.sources.choose import FileChoice, choose_files
 from lakesmith.sources.identity import changed_files, fingerprints, with_fingerprints
 from lakesmith.sources.inspect import count_records, group_by_shape
@@ -244,7 +244,7 @@ REFUSALS = [
 def test_what_s3_refuses_is_told_with_a_way_out_and_without_secrets(
     status: int, word: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_client, "_ATTEMPTS", 1)
+    monkeypatch.setattr(objects, "_ATTEMPTS", 1)
     with large_bucket([]) as bucket:
         bucket.refusing = (status, word, f"The token {SECRET} is not right", 99)
         with pytest.raises(SourceError) as refused:
@@ -268,7 +268,7 @@ def test_what_passes_is_tried_again(word: str, tmp_path: Path) -> None:
 def test_nobody_at_the_endpoint_is_told_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_client, "_ATTEMPTS", 1)
+    monkeypatch.setattr(objects, "_ATTEMPTS", 1)
     with pytest.raises(SourceError, match=r"LS407(.|\n)*S3 does not answer"):
         list_files(large(LargeBucket([], "http://127.0.0.1:9")), tmp_path, 10**19)
 
@@ -276,8 +276,8 @@ def test_nobody_at_the_endpoint_is_told_after_a_while(
 def test_a_server_that_says_nothing_is_told_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_client, "_ATTEMPTS", 1)
-    monkeypatch.setattr(object_client, "_READ_SECONDS", 0.3)
+    monkeypatch.setattr(objects, "_ATTEMPTS", 1)
+    monkeypatch.setattr(objects, "_READ_SECONDS", 0.3)
     with large_bucket([]) as bucket:
         bucket.refusing = (0, "silence", "", 99)
         with pytest.raises(SourceError, match=r"LS407(.|\n)*ReadTimeoutError"):

@@ -10,7 +10,7 @@ from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.cli.commands import doctor_target
 from lakesmith.execute.opened import read_project
-from lakesmith.sources import object_client
+from lakesmith.sources import objects
 from s3_server import Server
 
 SHOP = {
@@ -40,7 +40,7 @@ def doctor(
 
     def call() -> tuple[int, Found]:
         # A process has one environment all its life, and keeps its clients; this one has several.
-        object_client._client.cache_clear()
+        objects._client.cache_clear()
         said = cli("doctor", "--project", tmp_path, "--json")
         return said.code, {check["name"]: check for check in said.data["checks"]}
 

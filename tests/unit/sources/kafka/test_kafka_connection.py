@@ -9,7 +9,7 @@ from lakesmith.errors import Place, SourceError
 from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.kafka import broker
-from lakesmith.sources.kafka.connection import WrongConnection, java_properties, read_connection
+from lakesmith.sources.kafka.broker import WrongConnection, java_properties, read_connection
 
 SASL = {
     "bootstrap.servers": "a:9092,b:9092",
