@@ -12,13 +12,13 @@ from urllib.parse import quote
 from pyspark.sql.types import StructField
 
 from lakesmith.project.definitions import OnInexact, Source
-from lakesmith.project.spark_types import SqlType, composed, parse_type
+from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
-from lakesmith.sources.shape import NANOS
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, sql_type
+from lakesmith.spark.read.nanoseconds import read_as
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,48 +120,3 @@ def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | Non
         return "CAST(NULL AS array<string>)"
     names = not_null(case([(test, literal(column))]) for column, test in tests)
     return f"IF({any_of(test for _, test in tests)}, {names}, NULL)"
-
-
-def is_nanos(kind: SqlType) -> bool:
-    """Whether a type of a file is in nanoseconds."""
-    return kind.text in NANOS
-
-
-def has_nanos(kind: SqlType) -> bool:
-    """Whether such a type is in it, at any depth."""
-    return any(map(is_nanos, kind.leaves()))
-
-
-def read_as(kind: SqlType) -> SqlType:
-    """Returns the type that Spark is asked to read a file's type as."""
-    if kind.outer and has_nanos(kind):
-        return composed(kind.outer, [(name, read_as(part)) for name, part in kind.parts])
-    return SqlType(text="bigint") if is_nanos(kind) else kind
-
-
-def in_micros(kind: SqlType) -> SqlType:
-    """Returns the type of ``micros``."""
-    return SqlType(text=NANOS[kind.text])
-
-
-def micros(read: str, kind: SqlType) -> str:
-    """Returns SQL of the timestamp without what is less than a microsecond, rounded towards the past, also
-    before 1970."""
-    whole = f"({read} div 1000 - IF({read} % 1000 < 0, 1, 0))"
-    if NANOS[kind.text] == "timestamp":
-        return f"timestamp_micros({whole})"
-    # Not by way of a timestamp: its clock is that of the session's zone.
-    return f"(TIMESTAMP_NTZ '1970-01-01 00:00:00' + {whole} * INTERVAL '0.000001' SECOND)"
-
-
-def inexact(read: str) -> str:
-    """Returns SQL that is true if microseconds are not exact."""
-    return f"coalesce({read} % 1000 <> 0, false)"
-
-
-def text(read: str, kind: SqlType) -> str:
-    """Returns SQL of its text with all of its digits."""
-    value = micros(read, kind)
-    digits = f"lpad(CAST(pmod({read}, 1000000000) AS STRING), 9, '0')"
-    exact = f"concat(date_format({value}, 'yyyy-MM-dd HH:mm:ss'), '.', {digits})"
-    return f"IF({inexact(read)}, {exact}, CAST({value} AS STRING))"

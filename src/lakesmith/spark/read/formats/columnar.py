@@ -19,6 +19,7 @@ from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
+from lakesmith.spark.read.nanoseconds import has_nanos, read_as
 from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -27,9 +28,7 @@ from lakesmith.spark.read.request import (
     ROUNDED,
     SOURCE_POSITION,
     ReadRequest,
-    has_nanos,
     path_text,
-    read_as,
     rounded_columns,
 )
 
