@@ -135,6 +135,7 @@ class Access:
                 with self.host.busy("starting Spark"):
                     self._handle = open_session(opened.project, little, self._keep(opened), self._given)
                 self._reads_topics = opened.project.has_topics
+                self._follow()
             return self._handle
 
     def engine(self, opened: Opened, lock: ProjectLock, tell: Listener, little: bool) -> Engine:

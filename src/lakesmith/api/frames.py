@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from lakesmith.api.access import Access
 from lakesmith.api.question import Question
@@ -15,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
+    from lakesmith.spark.ask import QueryResult as QueryResult
     from lakesmith.spark.start.session import SessionHandle
 
 
@@ -41,6 +48,20 @@ class Rows:
     def pandas(self) -> pandas.DataFrame:
         """As a frame of pandas', in this process' memory. Asks for pandas to be installed."""
         return self.arrow().to_pandas()
+
+    @contextmanager
+    def stream(self, limit: int | None = None) -> Iterator[QueryResult]:
+        """Gives the rows one after the other while the context lasts; at most ``limit``, None: all."""
+        from lakesmith.spark.ask import run_query
+
+        asked = self._question
+        with run_query(self._session, asked.sql, asked.as_of, limit, self._secrets, asked.others) as result:
+            yield result
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """All rows as JSON data without loss, an object each."""
+        with self.stream() as result:
+            return [dict(zip(result.columns, map(exact, row), strict=True)) for row in result.rows]
 
     def _frame(self) -> DataFrame:
         from lakesmith.spark.ask import query_frame
@@ -77,3 +98,31 @@ class Table:
     def pandas(self, as_of: str | None = None) -> pandas.DataFrame:
         """As a frame of pandas'."""
         return self.rows(as_of).pandas()
+
+
+def exact(value: Any) -> Any:
+    """A value as JSON data without loss."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime():
+            return value.isoformat().removesuffix("+00:00") + ("Z" if value.tzinfo else "")
+        case Decimal():
+            return format(value, "f")
+        case date():
+            return value.isoformat()
+        case bytes() | bytearray():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {_key(key): exact(item) for key, item in value.items()}
+        case list():
+            return [exact(item) for item in value]
+    # Intervals, variants: as Python writes them.
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    found = exact(key)
+    return found if isinstance(found, str) else json.dumps(found)

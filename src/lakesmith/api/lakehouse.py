@@ -18,12 +18,14 @@ from lakesmith.api.changing import Changing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakesmith.api.comparing import Diff, Verified, VerifyListener
     from lakesmith.api.dropping import Dropped, DropPreview
     from lakesmith.api.frames import Rows, Table
-    from lakesmith.api.reading import Status
+    from lakesmith.api.planning import Plan
+    from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
+    from lakesmith.api.reading import History, Status
     from lakesmith.api.results import Change
     from lakesmith.execute.events import Listener
-    from lakesmith.execute.forecast import Forecast
     from lakesmith.execute.run_result import RunResult
 
 
@@ -68,13 +70,11 @@ class Lakehouse(Changing):
         opened = self.access.opened()
         return {str(name): tuple(map(str, opened.graph.node(name).inputs)) for name in opened.names(select)}
 
-    def plan(self, *select: str) -> tuple[Forecast, ...]:
+    def plan(self, *select: str) -> Plan:
         """Returns what a run would do with the selected tables, and what it costs. Starts no Spark."""
+        from lakesmith.api.planning import plan
 
-        from lakesmith.execute.forecast import forecast
-
-        opened = self.access.opened()
-        return forecast(opened.decider(warm=self.access.is_warm), opened.names(select))
+        return plan(self.access, select)
 
     def status(self, *select: str) -> Status:
         """Returns which of the selected tables are up to date, which are behind and why. Starts no Spark."""
@@ -120,6 +120,31 @@ class Lakehouse(Changing):
         session = self.access.do(lambda: self.access.session(opened, question.little))
         return Rows(session, question, tuple(opened.project.secrets), self.access)
 
+    def diff(self, table: str, begin: str, end: str | None = None, *, limit: int | None = None) -> Diff:
+        """Returns the rows that changed in a table between two points of its past: snapshots, tags or times.
+
+        ``end``: None: now. ``limit``: the most rows; None: all. Raises UsageError LS201, LS205, LS221 (an external table),
+        LS230, LS231 (no such point), LS255 (never written), RunError LS622 and with Spark's root cause.
+        """
+        from lakesmith.api.comparing import diff
+
+        return diff(self.access, table, begin, end, limit)
+
+    def verify(self, *select: str, on_event: VerifyListener = lambda _: None) -> Verified:
+        """Recomputes the selected derived tables from the snapshots they have consumed, and compares.
+
+        Starts Spark only if there is something to compute. ``on_event`` is called as each table begins.
+        """
+        from lakesmith.api.comparing import verify
+
+        return verify(self.access, select, on_event)
+
+    def history(self, table: str, *, limit: int | None = 20) -> History:
+        """Returns the newest ``limit`` (None: all) points of a table's past. Raises UsageError LS201, LS205."""
+        from lakesmith.api.reading import history
+
+        return history(self.access, table, limit)
+
     def table(self, name: str) -> Table:
         """Returns a table of the project. Raises UsageError LS201 if it is not declared."""
         from lakesmith.api.frames import Table
@@ -129,6 +154,67 @@ class Lakehouse(Changing):
     def session(self) -> SparkSession:
         """Returns the Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
         return self.access.do(self._spark)
+
+    def quarantine(self) -> QuarantineSummary:
+        """Returns how many bad rows each table has, and why. Starts no Spark."""
+        from lakesmith.api.quarantine import summaries
+
+        return summaries(self.access)
+
+    def quarantine_rows(
+        self,
+        table: str,
+        *,
+        batch: int | None = None,
+        reason: str | None = None,
+        file: str | None = None,
+        limit: int | None = 20,
+    ) -> QuarantineRows:
+        """Returns bad rows of a table, with everything that is wrong with each. Starts no Spark.
+
+        Args:
+            batch: only rows that this batch found.
+            reason: only rows with this text in one of their reasons.
+            file: only rows of this landing file (or the end of its path).
+            limit: the most rows; None: all.
+        """
+        from lakesmith.api.quarantine import BadRows, rows
+
+        return rows(self.access, table, BadRows(batch, reason, file), limit)
+
+    def quarantine_replay(
+        self,
+        table: str,
+        *,
+        batch: int | None = None,
+        reason: str | None = None,
+        file: str | None = None,
+        wait: float = 0.0,
+        on_event: Listener | None = None,
+    ) -> RunResult:
+        """Validates bad rows again by the table's present definition: good ones go into the table, once.
+
+        A derived table is recomputed from its inputs. Raises UsageError LS226 if only some of its rows are asked for,
+        and as ``run``.
+        """
+        from lakesmith.api.quarantine import BadRows, replay
+
+        return replay(self.access, table, BadRows(batch, reason, file), wait, on_event)
+
+    def quarantine_drop(
+        self,
+        table: str,
+        *,
+        batch: int | None = None,
+        reason: str | None = None,
+        file: str | None = None,
+        wait: float = 0.0,
+        on_event: Listener | None = None,
+    ) -> Change[QuarantineDropPreview, RunResult]:
+        """Prepares to drop bad rows for good, on record; ``apply`` raises as ``run``."""
+        from lakesmith.api.quarantine import BadRows, drop
+
+        return drop(self.access, table, BadRows(batch, reason, file), wait, on_event)
 
     def drop(self, table: str, *, purge: bool = False) -> Change[DropPreview, Dropped]:
         """Prepares to drop a table with its file ledger, quarantine and tombstones; ``purge`` deletes its files too.

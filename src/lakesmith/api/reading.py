@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.api.words import iso
+from lakesmith.api.words import count, iso
+from lakesmith.catalog.history import HistoryLine, describe_history
+from lakesmith.catalog.record import Pin, Record
 from lakesmith.execute.erase import Receipts
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
 from lakesmith.plan.maintenance import signs
+from lakesmith.project.definitions import TableName
 from lakesmith.serve.state import TableState, UpState, is_alive, is_here, read_state
 
 __all__ = [
-    "Standing", "Status", "TableState", "TableStatus", "UpState", "is_alive", "is_here", "signs", "status",
+    "History", "HistoryLine", "Standing", "Status", "TableName", "TableState", "TableStatus", "UpState", "history", "is_alive",
+    "is_here", "signs", "status",
 ]  # fmt: skip
 
 
@@ -71,3 +75,83 @@ def up_to_dict(state: UpState | None) -> dict[str, Any] | None:
     if state is None:
         return None
     return {"is_alive": is_alive(state) if is_here(state) else None, **asdict(state)}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPoint:
+    """A point of a table's past. ``read``: what its batch read, in words."""
+
+    line: HistoryLine
+    read: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The point as JSON data."""
+        line = self.line
+        return {
+            "snapshot": line.snapshot_id,
+            "published_at": iso(line.published_ms),
+            "kind": line.kind.value,
+            "what": line.text,
+            "operation": line.operation,
+            "batch": line.batch,
+            "engine": line.engine,
+            "refs": list(line.refs),
+            "is_head": line.is_head,
+            "read": list(self.read),
+            "record": asdict(line.record) if line.record else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest points of a table's past, newest first, and how many earlier ones there are."""
+
+    table: TableName
+    points: tuple[HistoryPoint, ...]
+    left_out: int
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The points as JSON data."""
+        return [point.to_dict() for point in self.points]
+
+
+def history(access: Access, table: str, limit: int | None) -> History:
+    """Returns the newest ``limit`` (None: all) points of a table's past."""
+    opened = access.opened()
+    name = opened.one(table)
+    state = opened.lake.catalog.table(name.layer, name.name)
+    lines = describe_history(state) if state else ()
+    before = {line.record.attempt: line.record for line in lines if line.record}
+    shown = tuple(reversed(lines))[:limit]
+    points = tuple(HistoryPoint(line, tuple(_read(line, before))) for line in shown)
+    return History(name, points, len(lines) - len(points))
+
+
+def _read(line: HistoryLine, before: Mapping[str, Record]) -> Iterator[str]:
+    """What the batch read: the files, or of each input the range of snapshots."""
+    record = line.record
+    if record is None:
+        return
+    if record.files:
+        yield f"took {count(record.files, 'file')}"
+    parent = before.get(record.parent or "")
+    for table, pin in record.inputs.items():
+        yield f"read {table} {_range(record, pin, parent.inputs.get(table) if parent else None)}"
+    if record.idle:
+        yield f"{' and '.join(record.idle)} had gone quiet"
+
+
+def _range(record: Record, pin: Pin, seen: Pin | None) -> str:
+    if record.kind in ("append", "upsert", "advance") and seen is not None:
+        if seen.snapshot == pin.snapshot:
+            return f"at snapshot {pin.snapshot}, nothing new"
+        return f"after snapshot {seen.snapshot}, up to {pin.snapshot}"
+    if record.kind == "keys" and seen is not None:
+        if seen.snapshot == pin.snapshot:
+            return f"at snapshot {pin.snapshot}, the rows of its keys"
+        return f"at snapshot {pin.snapshot}, what changed since {seen.snapshot} and the rows of its keys"
+    if record.kind == "sums" and seen is not None:
+        if seen.snapshot == pin.snapshot:
+            return f"at snapshot {pin.snapshot}, to join with what changed"
+        return f"at snapshot {pin.snapshot}, what changed since {seen.snapshot} and the groups of which that does not tell all"
+    return f"as a whole, at snapshot {pin.snapshot}"

@@ -17,7 +17,7 @@ Heads = Mapping[TableName, int | None]
 class Result(Protocol):
     """A frozen answer of a call."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """The answer as JSON data, as ``--json`` prints it."""
 
 
@@ -40,7 +40,7 @@ class Change(Generic[P, R]):
     _heads_now: Callable[[], Heads]
     _make: Callable[[P], R]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """The preview as JSON data."""
         return self.preview.to_dict()
 

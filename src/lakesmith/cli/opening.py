@@ -16,7 +16,8 @@ from lakesmith.execute.opened import Opened
 
 def open_lake(root: Path, target: str | None, progress: Callable[[str], None] | None = None) -> Lakehouse:
     """Opens the project for a command; the project itself is read by the calls."""
-    host = Host(_say, _busy, progress, reuses=True, keeps_warm=is_watched(), patience=None)
+    busy = _busy if progress is None else _no_line
+    host = Host(_say, busy, progress, reuses=True, keeps_warm=is_watched(), patience=None)
     lake = Lakehouse(root, target, host=host)
     remember(lake.access)
     return lake
@@ -38,6 +39,11 @@ def _busy(text: str) -> AbstractContextManager[object]:
     from rich.console import Console
 
     return Console(stderr=True).status(text)
+
+
+def _no_line(_text: str) -> AbstractContextManager[object]:
+    """The command has a live line of its own."""
+    return nullcontext()
 
 
 def open_project(root: Path, target: str | None) -> Opened:

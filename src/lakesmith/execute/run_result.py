@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.events import (
@@ -36,6 +37,26 @@ class RunResult:
     held: tuple[str, ...]
     seconds: float
     exit_code: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON data."""
+        published = {
+            table: {
+                "snapshot": report.snapshot,
+                "warnings": list(report.warnings),
+                "record": asdict(report.record),
+            }
+            for table, report in self.published.items()
+        }
+        failed = {table: [problem.as_dict() for problem in found] for table, found in self.failed.items()}
+        return {
+            "published": published,
+            "current": dict(self.current),
+            "failed": failed,
+            "held": list(self.held),
+            "seconds": round(self.seconds, 3),
+            "exit_code": self.exit_code,
+        }
 
 
 class RunFailed(LakesmithError):

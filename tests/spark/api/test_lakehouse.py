@@ -58,7 +58,7 @@ def test_runs_leave_no_files_open_in_the_jvm(shop: lakesmith.Lakehouse, session:
 
 
 def test_a_run_brings_tables_up_to_date(shop: lakesmith.Lakehouse) -> None:
-    (first, second) = shop.plan()
+    (first, second) = shop.plan().tables
     assert isinstance(first.decision, TableStep) and not isinstance(second.decision, TableStep)
     told: list[lakesmith.events.Event] = []
     result = shop.run(on_event=told.append)

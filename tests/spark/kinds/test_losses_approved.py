@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from harness import MakeShop, ProjectHarness
 
-from lakesmith.cli.commands.plan import forecast_as_dict
+from lakesmith.api.planning import forecast_to_dict
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.forecast import forecast
 
@@ -33,7 +33,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
 def planned(shop: ProjectHarness) -> dict[str, dict[str, Any]]:
     graph = shop.load()[1]
     told = forecast(Decider(graph, shop.lake()), graph.order)
-    return {str(item.decision.name): forecast_as_dict(item) for item in told}
+    return {str(item.decision.name): forecast_to_dict(item) for item in told}
 
 
 def columns(shop: ProjectHarness, table: str) -> list[tuple[str, str]]:

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from lakesmith import limits
+from lakesmith.api.running import event_to_dict as event_as_dict
 from lakesmith.api.words import count, iso, moment, size
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.cli.opening import open_project
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
-from lakesmith.cli.render.run_json import event_as_dict
 from lakesmith.cli.render.run_view import open_view
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.errors import Problem, RunError, UsageError

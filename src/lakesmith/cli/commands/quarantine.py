@@ -1,11 +1,26 @@
-"""``lakesmith quarantine``: its commands and their options; the work is imported when one is called."""
+"""``lakesmith quarantine``: its four commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.api.quarantine import (
+    BadRow,
+    BadRows,
+    QuarantineRows,
+    QuarantineSummary,
+    Summary,
+    escaped,
+    is_derived,
+)
+from lakesmith.api.running import Listener, RunResult
+from lakesmith.api.words import count, moment
+from lakesmith.cli.asking import agreed, show
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -16,6 +31,7 @@ from lakesmith.cli.options import (
     YesOption,
     command_app,
 )
+from lakesmith.cli.render.run_view import run_shown
 
 app = command_app()
 
@@ -23,17 +39,21 @@ Batch = Annotated[int | None, typer.Option(help="Only rows that this batch found
 Reason = Annotated[str | None, typer.Option(help="Only rows with this text in one of their reasons.")]
 File = Annotated[str | None, typer.Option(help="Only rows of this landing file (or the end of its path).")]
 
+_REASONS = 5
+"""The most reasons that ``list`` shows of a table; ``--json`` gives all."""
+
+_WIDTH = 200
+"""The most characters of a row that ``show`` prints; ``--json`` gives all."""
+
 
 @app.command("list")
 def list_(project: ProjectOption = HERE, target: TargetOption = None, json: JsonOption = False) -> None:
     """Show how many rows of each table are in quarantine, and why."""
-    from lakesmith.cli.commands.quarantine_show import list_command
-
-    raise typer.Exit(list_command(project, target, json))
+    show(open_lake(project, target).quarantine(), json, _summary_lines)
 
 
-@app.command()
-def show(
+@app.command("show")
+def show_(
     table: TableArgument,
     batch: Batch = None,
     reason: Reason = None,
@@ -44,11 +64,9 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show bad rows of a table, with everything that is wrong with each."""
-    from lakesmith.cli.commands.quarantine_show import show_command
-    from lakesmith.plan.steps import BadRows
-
-    chosen = BadRows(batch, reason, file)
-    raise typer.Exit(show_command(project, target, table, chosen, limit or None, json))
+    lake = open_lake(project, target)
+    found = lake.quarantine_rows(table, batch=batch, reason=reason, file=file, limit=limit or None)
+    show(found, json, _row_lines)
 
 
 @app.command()
@@ -62,12 +80,15 @@ def replay(
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Judge bad rows again by the table's present definition: good ones go into the table, once."""
-    from lakesmith.cli.commands.quarantine_batches import Call, replay_command
-    from lakesmith.plan.steps import BadRows
+    """Validate bad rows again by the table's present definition: good ones go into the table, once."""
+    whole = (batch, reason, file) == (None, None, None)
+    if not json and whole and is_derived(open_lake(project, target).access, table):
+        print(f"{table} is derived: it is recomputed from its inputs, by a full refresh")
 
-    call = Call(project, target, json, wait)
-    raise typer.Exit(replay_command(call, table, BadRows(batch, reason, file)))
+    def call(lake: Lakehouse, tell: Listener) -> RunResult:
+        return lake.quarantine_replay(table, batch=batch, reason=reason, file=file, wait=wait, on_event=tell)
+
+    raise typer.Exit(run_shown(project, target, json, call)[0])
 
 
 @app.command()
@@ -83,8 +104,61 @@ def drop(
     json: JsonOption = False,
 ) -> None:
     """Take bad rows out of quarantine for good, on record."""
-    from lakesmith.cli.commands.quarantine_batches import Call, drop_command
-    from lakesmith.plan.steps import BadRows
+    chosen: dict[str, Any] = {"batch": batch, "reason": reason, "file": file}
+    preview = open_lake(project, target).quarantine_drop(table, **chosen).preview
+    question = f"drop {count(preview.rows, 'bad row')} of {preview.table} ({preview.chosen}) for good?"
+    # If there is nothing to drop there is nothing to ask.
+    if preview.rows and not agreed(question, yes, json):
+        print("nothing was dropped")
+        return
 
-    call = Call(project, target, json, wait)
-    raise typer.Exit(drop_command(call, table, BadRows(batch, reason, file), yes))
+    def call(lake: Lakehouse, tell: Listener) -> RunResult:
+        return lake.quarantine_drop(table, **chosen, wait=wait, on_event=tell).apply()
+
+    raise typer.Exit(run_shown(project, target, json, call)[0])
+
+
+def _summary_lines(found: QuarantineSummary) -> list[str]:
+    """A line for each table, and below it its most frequent reasons."""
+    if not found.tables:
+        return ["no row is in quarantine"]
+    return [line for name, summary in found.tables.items() for line in _table_lines(str(name), summary)]
+
+
+def _table_lines(name: str, summary: Summary) -> Iterator[str]:
+    yield f"{name}: {count(summary.rows, 'bad row')}, found {_when(summary)}"
+    width = max((len(f"{number:,}") for _, number in summary.reasons), default=0)
+    for reason, number in summary.reasons[:_REASONS]:
+        yield f"  {number:>{width},}  {reason}"
+    if len(summary.reasons) > _REASONS:
+        yield f"  and {count(len(summary.reasons) - _REASONS, 'more reason')}"
+
+
+def _when(summary: Summary) -> str:
+    oldest, newest = moment(summary.oldest_ms or 0), moment(summary.newest_ms or 0)
+    return oldest if oldest == newest else f"{oldest} to {newest}"
+
+
+def _row_lines(found: QuarantineRows) -> list[str]:
+    """Each row as text: its origin, everything that is wrong with it, and its content."""
+    if not found.rows:
+        asked = "" if found.chosen == BadRows() else f" ({found.chosen})"
+        return [f"no row of {found.table} is in quarantine{asked}"]
+    lines = [line for row, number in found.rows for line in _bad_row_lines(row, number)]
+    if found.is_cut:
+        lines.append(f"only the first {count(len(found.rows), 'row')} are shown: --limit 0 shows all")
+    return lines
+
+
+def _bad_row_lines(row: BadRow, line: int | None) -> Iterator[str]:
+    position = f", line {line}" if line else f", row {row.position}"
+    where = f"{row.file}{position if row.position is not None else ''}" if row.file else "a row of the query"
+    yield f"{where} (batch {row.batch}, {moment(row.found_ms)})"
+    yield from (f"  {reason}" for reason in row.reasons)
+    yield f"    {_cut(row.raw if row.raw is not None else row.row or '')}"
+
+
+def _cut(text: str) -> str:
+    # A tab is the delimiter that a reader looks for, and no control character may reach a terminal.
+    shown = escaped(text)
+    return shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}… ({count(len(text), 'character')})"

@@ -1,27 +1,22 @@
-"""``lakesmith verify``: recomputes tables from the very snapshots they have consumed, and compares."""
+"""``lakesmith verify``."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from lakesmith import limits
+from lakesmith.api.comparing import EngineStarting, Verdict, Verification, VerifyStarted
 from lakesmith.api.words import count
-from lakesmith.cli.opening import open_project
+from lakesmith.cli.asking import show
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.cli.render.text import columns_aligned
-from lakesmith.execute.lake import planned_bytes
-from lakesmith.execute.opened import Opened
-from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
-from lakesmith.plan.steps import TableStep
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -37,11 +32,10 @@ class VerifyView:
     status: Status | None = None
     _at: str = ""
 
-    def starting(self) -> None:
-        """Spark is being started."""
-        self._show("starting Spark")
-
-    def __call__(self, event: VerifyStarted) -> None:
+    def __call__(self, event: VerifyStarted | EngineStarting) -> None:
+        if isinstance(event, EngineStarting):
+            self._show("starting Spark")
+            return
         self._at = f"{event.table}: computing it anew, {event.number} of {event.total}"
         if self.output is not None:
             self.output.write(self._at)
@@ -80,43 +74,15 @@ def verify(
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The command line's words, as ``verify_command`` takes them."""
-    raise typer.Exit(verify_command(project, target, tuple(select or ()), json))
-
-
-def verify_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Verifies the selected derived tables and prints what was found; 0, or 1 when one of them differs or fails."""
-    opened = open_project(root, target)
-    with open_view(as_json) as view, stray_prints_to_stderr(as_json):
-        found = verify_tables(opened, patterns, view)
-    print(
-        json.dumps({"tables": list(map(as_dict, found))}, indent=2) if as_json else "\n".join(report(found))
-    )
-    return 1 if any(each.verdict in (Verdict.DIFFERS, Verdict.FAILED) for each in found) else 0
-
-
-def verify_tables(opened: Opened, patterns: Sequence[str], view: VerifyView) -> list[Verification]:
-    """What is known of each selected table. Starts Spark only where there is something to compute."""
-    decider = opened.decider()
-    planned = [verification_of(decider, name) for name in opened.names(patterns)]
-    steps = [each for each in planned if isinstance(each, TableStep)]
-    if not steps:
-        return [each for each in planned if isinstance(each, Verification)]
-    from lakesmith.cli.warm import keep_of
-    from lakesmith.spark.open import open_session
-    from lakesmith.spark.progress import follow
-    from lakesmith.spark.verify import verify_steps
-
-    view.starting()
-    little = planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES
-    session = open_session(opened.project, little, keep_of(opened.project))
-    try:
-        if view.status is not None:
-            follow(session.spark, view.progress)
-        done = verify_steps(session, opened.lake, steps, view)
-    finally:
-        session.stop()
-    return [done[each.name] if isinstance(each, TableStep) else each for each in planned]
+    """Verifies the selected derived tables; exits with 1 when one of them differs or fails."""
+    with (
+        open_view(json) as view,
+        stray_prints_to_stderr(json),
+        open_lake(project, target, view.progress if view.status is not None else None) as lake,
+    ):
+        found = lake.verify(*select or (), on_event=view)
+    show(found, json, lambda found: report(found.tables))
+    raise typer.Exit(1 if found.is_wrong else 0)
 
 
 def report(found: Sequence[Verification]) -> Iterator[str]:

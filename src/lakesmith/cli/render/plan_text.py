@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from lakesmith.api.planning import (
+    UNKNOWN,
+    Amount,
+    ChangeCost,
+    Cost,
+    Forecast,
+    Refused,
+    TableStep,
+    UpToDate,
+    Waiting,
+    is_rebuilt,
+)
 from lakesmith.api.words import count, size
 from lakesmith.cli.render.text import columns_aligned, terminal_width
-from lakesmith.execute.forecast import Forecast
-from lakesmith.plan.changes import ChangeCost
-from lakesmith.plan.cost import UNKNOWN, Amount, Cost
-from lakesmith.plan.outlook import is_rebuilt
-from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
 
 _HEADER = ("table", "how", "reads", "", "replaces", "", "why")
 _AMOUNTS = (2, 3, 4, 5)

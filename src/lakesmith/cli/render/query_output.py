@@ -6,21 +6,21 @@ with ``Z``; a ``timestamp_ntz`` without a zone), binary is base64, and NaN and i
 
 from __future__ import annotations
 
-import base64
 import csv
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from itertools import islice
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from lakesmith.api.words import count
+from lakesmith.api.frames import exact
+from lakesmith.api.words import count, did_you_mean
 from lakesmith.cli.render.text import columns_aligned, terminal_width
 from lakesmith.errors import Problem, UsageError
-from lakesmith.project.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from lakesmith.api.frames import QueryResult
 
 FORMATS = ("table", "json", "csv")
 """The formats a result can be written in."""
@@ -60,18 +60,16 @@ class Shown:
             raise UsageError(Problem("LS242", what, None, expected, hint=hint))
 
 
-class Result(Protocol):
-    """What is written: see ``spark.ask.QueryResult``."""
+class Columns(Protocol):
+    """The columns of rows, and their Spark SQL types."""
 
     @property
     def columns(self) -> tuple[str, ...]: ...
     @property
     def types(self) -> tuple[str, ...]: ...
-    @property
-    def rows(self) -> Any: ...
 
 
-def write_result(result: Result, output: str, most: int | None, out: TextIO) -> None:
+def write_result(result: QueryResult, output: str, most: int | None, out: TextIO) -> None:
     """Writes at most ``most`` rows (None: all) in one of ``FORMATS``."""
     rows = islice(result.rows, most)
     if output == "json":
@@ -79,12 +77,23 @@ def write_result(result: Result, output: str, most: int | None, out: TextIO) -> 
     elif output == "csv":
         _write_csv(result, rows, out)
     else:
-        _write_table(result, list(rows), out)
-        if next(iter(result.rows), None) is not None:
-            print(f"({count(most or 0, 'row')} shown, there are more: --limit 0 shows all)", file=out)
+        shown = list(rows)
+        write_rows(result, shown, output, out, next(iter(result.rows), None) is not None)
 
 
-def _write_json(result: Result, rows: Any, out: TextIO) -> None:
+def write_rows(
+    columns: Columns, rows: Sequence[Sequence[Any]], output: str, out: TextIO, is_cut: bool
+) -> None:
+    """Writes rows as CSV or as a table; ``is_cut``: there are more."""
+    if output == "csv":
+        _write_csv(columns, rows, out)
+        return
+    _write_table(columns, rows, out)
+    if is_cut:
+        print(f"({count(len(rows), 'row')} shown, there are more: --limit 0 shows all)", file=out)
+
+
+def _write_json(result: Columns, rows: Any, out: TextIO) -> None:
     """An array of objects, a row a line."""
     start = "["
     for row in rows:
@@ -94,7 +103,7 @@ def _write_json(result: Result, rows: Any, out: TextIO) -> None:
     out.write("[]\n" if start == "[" else "\n]\n")
 
 
-def _write_csv(result: Result, rows: Any, out: TextIO) -> None:
+def _write_csv(result: Columns, rows: Any, out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
     for row in rows:
@@ -109,35 +118,7 @@ def _csv_cell(value: Any) -> str:
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
-def exact(value: Any) -> Any:
-    """A value as JSON data without loss."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case datetime():
-            return value.isoformat().removesuffix("+00:00") + ("Z" if value.tzinfo else "")
-        case Decimal():
-            return format(value, "f")
-        case date():
-            return value.isoformat()
-        case bytes() | bytearray():
-            return base64.b64encode(value).decode()
-        case dict():
-            return {_key(key): exact(item) for key, item in value.items()}
-        case list():
-            return [exact(item) for item in value]
-    # Intervals, variants: as Python writes them.
-    return str(value)
-
-
-def _key(key: Any) -> str:
-    found = exact(key)
-    return found if isinstance(found, str) else json.dumps(found)
-
-
-def _write_table(result: Result, rows: list[Sequence[Any]], out: TextIO) -> None:
+def _write_table(result: Columns, rows: Sequence[Sequence[Any]], out: TextIO) -> None:
     cells = [tuple(map(_shown, row)) for row in rows]
     right = frozenset(n for n, kind in enumerate(result.types) if kind.startswith(_NUMBERS))
     table = _narrowed([tuple(name.translate(_CONTROLS) for name in result.columns), *cells])

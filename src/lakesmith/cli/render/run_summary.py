@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lakesmith.api.running import (
+    Account,
+    Event,
+    RunFinished,
+    TableCurrent,
+    TableFailed,
+    TableHeld,
+    TablePublished,
+    account_in_words,
+    versions_in_words,
+)
 from lakesmith.api.words import count, duration
-from lakesmith.catalog.history import account_in_words, versions_in_words
-from lakesmith.catalog.record import Account
 from lakesmith.cli.render.text import columns_aligned, terminal_width
-from lakesmith.execute.events import Event, RunFinished, TableCurrent, TableFailed, TableHeld, TablePublished
 
 _FATES = (
     ("inserted", "inserted"),

@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from lakesmith.api.words import duration
-from lakesmith.cli.render.run_json import event_as_dict
-from lakesmith.cli.render.run_summary import summary_lines
-from lakesmith.execute.events import (
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.api.running import (
     EngineStarted,
     EngineStarting,
     Event,
+    Listener,
     LockWaiting,
     PhaseStarted,
+    RunFailed,
     RunFinished,
+    RunResult,
+    Strategy,
     TableCurrent,
     TableFailed,
     TableHeld,
+    TableName,
     TablePublished,
     TableRedone,
     TableStarted,
+    TableStep,
+    event_to_dict,
 )
-from lakesmith.plan.steps import Strategy, TableStep
-from lakesmith.project.definitions import TableName
+from lakesmith.api.words import duration
+from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.opening import open_lake
+from lakesmith.cli.render.run_summary import summary_lines
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -62,11 +72,13 @@ class JsonView:
     """One JSON object a line, as things happen."""
 
     output: Output = field(default_factory=Output)
+    has_engine: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            self.output.write(json.dumps(event_as_dict(event)))
+            self.has_engine |= isinstance(event, EngineStarting)
+            self.output.write(json.dumps(event_to_dict(event)))
 
     def stopping(self) -> None:
         """Ctrl-C was pressed: the events that follow tell."""
@@ -84,12 +96,14 @@ class TextView:
     events: list[Event] = field(default_factory=list)
     _phases: dict[TableName, str] = field(default_factory=dict)
     _rows: str = ""
+    has_engine: bool = False
     _stopping: bool = False
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
             self.events.append(event)
+            self.has_engine |= isinstance(event, EngineStarting)
             self._note_phase(event)
             for number, line in enumerate(self._lines(event)):
                 self._say(line, _STYLES.get(type(event)) if number == 0 else None)
@@ -192,6 +206,51 @@ def _doing(step: TableStep) -> str:
 def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:
     """What a project's own Python prints is kept out of JSON; a view writes to where stdout was when it was made."""
     return redirect_stdout(sys.stderr) if as_json else nullcontext()
+
+
+def run_shown(
+    root: Path, target: str | None, as_json: bool, call: Callable[[Lakehouse, Listener], RunResult | None]
+) -> tuple[int, RunResult | None]:
+    """Makes a call that runs tables, and shows its events.
+
+    Returns the exit code, and the result: None if the call declined, or was interrupted.
+    """
+    with open_view(as_json) as view, _interruptible(view), stray_prints_to_stderr(as_json):
+        progress = view.progress if isinstance(view, TextView) and view.status is not None else None
+        try:
+            with open_lake(root, target, progress) as lake:
+                result = call(lake, view)
+        except RunFailed as failed:
+            result = failed.result
+        except KeyboardInterrupt:
+            if not view.has_engine:
+                raise
+            return INTERRUPTED, None
+    return result.exit_code if result else 0, result
+
+
+@contextmanager
+def _interruptible(view: TextView | JsonView) -> Iterator[None]:
+    """Ctrl-C ends running jobs and starts no more; a second one ends the process at once.
+
+    Nothing is lost by either: what is not published does not count, and the JVM ends with the process that started it.
+    """
+    interrupts: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if interrupts:
+            view.close()
+            os._exit(INTERRUPTED)
+        interrupts.append(number)
+        if view.has_engine:
+            view.stopping()
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager

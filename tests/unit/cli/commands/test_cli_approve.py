@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from lakesmith.cli.commands import run as command
 from lakesmith.cli.commands.run import RunOptions, run_command
-from lakesmith.execute.events import TableFailed
+from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.plan.losses import waits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FILES = {
     "lakesmith.yaml": "name: shop\n",
@@ -38,18 +35,16 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], set[str]]]:
     """The tables of each run, and those that were approved of: silver.orders waits until it is."""
     calls: list[tuple[list[str], set[str]]] = []
 
-    def run(
-        opened: Any, decider: Any, names: Any, _options: Any, _json: bool, tell: Callable[..., None]
-    ) -> int:
+    def run(_access: Any, opened: Any, what: Any, _how: Any, _tell: Any) -> RunResult:
+        names, decider = what
         calls.append((list(map(str, names)), set(map(str, decider.approved))))
         table = opened.one("silver.orders")
         if table in decider.approved:
-            return 0
+            return RunResult({}, {}, {}, (), 0.0, 0)
         problem = waits(opened.graph.node(table).definition, ["column x (int) goes"], ())
-        tell(TableFailed(table, (problem,), 1))
-        return 1
+        raise RunFailed(RunResult({}, {}, {str(table): (problem,)}, (), 0.0, 1))
 
-    monkeypatch.setattr(command, "run_and_show", run)
+    monkeypatch.setattr("lakesmith.api.running.run_decided", run)
     return calls
 
 

@@ -10,6 +10,7 @@ from shop import Cli, Shop
 from lakesmith.cli.commands.verify import VerifyView, open_view, report
 from lakesmith.cli.render.run_view import Output
 from lakesmith.errors import Problem, RunError
+from lakesmith.execute.events import EngineStarting
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, failed
 from lakesmith.project.definitions import TableName
 
@@ -59,7 +60,7 @@ def test_a_table_that_is_not_there(cli: Cli, shop: Shop) -> None:
 def test_progress_is_a_line_for_each_table_where_there_is_no_terminal() -> None:
     out = io.StringIO()
     view = VerifyView(Output(out))
-    view.starting()
+    view(EngineStarting())
     view.progress("nothing runs yet")
     view(VerifyStarted(SILVER, 2, 3))
     view.progress("10 rows read")
@@ -69,7 +70,7 @@ def test_progress_is_a_line_for_each_table_where_there_is_no_terminal() -> None:
 def test_progress_is_the_live_line_of_a_terminal() -> None:
     with Console(file=io.StringIO(), force_terminal=True).status("") as status:
         view = VerifyView(status=status)
-        view.starting()
+        view(EngineStarting())
         lines = [str(status.status)]
         view.progress("not shown before a table is begun")
         view(VerifyStarted(SILVER, 1, 3))

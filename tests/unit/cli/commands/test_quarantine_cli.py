@@ -13,6 +13,7 @@ from shop import T0, Cli, Shop
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Pin
 from lakesmith.execute.quarantine import QuarantineDecider, fits
+from lakesmith.execute.run_result import RunResult
 from lakesmith.plan.steps import BadRows
 
 STRING, LONG = pa.string(), pa.int64()
@@ -195,14 +196,16 @@ def test_drop_asks_on_a_terminal(
         asked.append(question)
         return said_yes
 
-    def run(_opened: object, decider: QuarantineDecider, *_: object) -> int:
-        done.append(decider.bad_rows)
-        return 0
+    def run(
+        _access: object, _opened: object, what: tuple[object, QuarantineDecider], *_: object
+    ) -> RunResult:
+        done.append(what[1].bad_rows)
+        return RunResult({}, {}, {}, (), 0.0, 0)
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", answer)
-    monkeypatch.setattr("lakesmith.cli.commands.quarantine_batches.run_and_show", run)
+    monkeypatch.setattr("lakesmith.api.quarantine.run_decided", run)
     said = cli("quarantine", "drop", "bronze.orders", "--project", filled.root)
     assert asked == ["drop 3 bad rows of bronze.orders (all rows) for good?"]
     assert (said.code, "nothing was dropped" in said.out, done) == (0, not said_yes, [BadRows()] * said_yes)

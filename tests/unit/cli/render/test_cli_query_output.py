@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from lakesmith.api.frames import exact
 from lakesmith.cli.render import query_output
-from lakesmith.cli.render.query_output import exact, write_result
+from lakesmith.cli.render.query_output import write_result
 
 
 @dataclass
