@@ -13,7 +13,7 @@ from typing import Final
 # How a derived table is refreshed: by the keys that changed rows touch, or as a whole.
 
 COMPUTED_WHOLE_BELOW_BYTES: Final = 100_000_000
-"""Bytes of data files that all inputs of a table hold together. Below it the table is computed as a whole:
+"""Bytes of data files that all inputs of a table hold together. Below it the table is refreshed in full:
 finding out what changed takes longer than reading them, in a session that is new, where all of that is Java
 that runs for the first time."""
 
@@ -24,10 +24,10 @@ key 1.4 to 1.5 s, an incremental aggregate 0.6 to 0.9 s, whatever the table hold
 
 COMPUTED_WHOLE_ABOVE_CHANGED_PART: Final = 0.5
 """Part of what reading the inputs as a whole costs. Changes that cost more to look at are not looked at one
-by one, and the table is computed as a whole: what they touch is then read on top."""
+by one, and the table is refreshed in full: what they touch is then read on top."""
 
 COMPUTED_WHOLE_ABOVE_KEYS: Final = 1_000_000
-"""Touched keys. All of them are sent to every task; of more the table is computed as a whole."""
+"""Touched keys. All of them are sent to every task; of more the table is refreshed in full."""
 
 OPENING_A_DATA_FILE_BYTES: Final = 256 * 1024
 """Bytes that are read in the time that opening a data file takes: what each opened file adds to the cost of
@@ -60,7 +60,7 @@ long.)"""
 
 ROWS_REPLACED_BY_PLACE_UP_TO: Final = 200_000
 """Rows. The places of up to so many are gathered in the driver, and the rows replaced there; more are merged,
-or computed as a whole."""
+or refreshed in full."""
 
 DATA_FILES_REPLACED_IN_UP_TO: Final = 20_000
 """Data files of a table in which rows are replaced by their places: the driver holds their paths, and what

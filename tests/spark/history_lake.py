@@ -105,7 +105,7 @@ class Lake:
         self.refreshed.pop(shape.name, None)
 
     def edit_keyed(self, table: str, newest: Newest) -> None:
-        """The keyed table is defined otherwise: it and all that reads it may be computed as a whole."""
+        """The keyed table is defined otherwise: it and all that reads it may be refreshed in full."""
         self.newest[table] = newest
         self.project.write(newest.files(table))
         self.disturb(f"silver.{table}", *self.readers(f"silver.{table}"))

@@ -130,13 +130,13 @@ def _by_keys(query: Query, why: str) -> Refresh | None:
 def _while_small() -> str:
     cold, warm = (whole_below_bytes(is_warm) // 1_000_000 for is_warm in (False, True))
     sizes = f"{cold} MB, or {warm} MB in a session that stays (up),"
-    return f"while its inputs hold less than {sizes} it is computed as a whole"
+    return f"while its inputs hold less than {sizes} it is refreshed in full"
 
 
 def _both(why: str, query: Query) -> str:
     """Why it is neither row by row nor by keys."""
     against = query.not_by_keys
-    return why if against is None or against == why else f"{why}; not by keys: {against}"
+    return why if against is None or against == why else f"{why}; not incremental by key: {against}"
 
 
 def _python(query: Query) -> tuple[str | None, str | None]:
@@ -145,7 +145,7 @@ def _python(query: Query) -> tuple[str | None, str | None]:
     return (
         "it is Python: whether each row is computed by itself is only known once Spark has planned it; "
         "where it is"
-        " not, the table is recomputed as a whole",
+        " not, the table is refreshed in full",
         "write it as SQL, which can be read beforehand",
     )
 

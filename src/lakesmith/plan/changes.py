@@ -1,4 +1,4 @@
-"""What a table's file asks for that the table is not yet, each change with what it costs. Pure."""
+"""The differences between a table's file and the table, each with its cost. Pure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from lakesmith.project.definitions import TableDefinition
 
 
 class ChangeCost(StrEnum):
-    """What a change does to what is there."""
+    """What a change does to existing data."""
 
     METADATA = "metadata only"
     """No data file is read or written."""
     NEW_DATA = "new data only"
-    """Rows that are written from then on are as it says; those that are there stay as they are."""
+    """New rows follow the change; existing rows stay."""
     REBUILD = "rebuild"
-    """All rows are made anew."""
+    """All rows are computed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change in words, its cost, and what it ``loses``, in words too: it waits for ``run --approve`` where that is something."""
+    """A change in words, its cost, and what it ``loses``; if that is not empty, it waits for ``run
+    --approve``."""
 
     what: str
     cost: ChangeCost
@@ -42,9 +43,9 @@ def changes_of(
     outlook: Outlook | None = None,
     given: Sequence[str] | None = None,
 ) -> tuple[Change, ...]:
-    """The changes of a table's structure that its next batch makes, or would make if they were approved of.
+    """Returns the changes of a table's structure that its next batch makes, or would make if approved.
 
-    ``given``: of a table that waits for others, the columns that the text of its query names, None where it leaves some open.
+    ``given``: of a waiting table, the columns its query names, None if it leaves some open.
     """
     state = facts.state
     if state is None:

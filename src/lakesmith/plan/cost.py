@@ -1,4 +1,4 @@
-"""What a step costs: how much it reads, and what it swaps out. Pure, from the snapshots' own summaries."""
+"""The cost of a step: what it reads and replaces, from the snapshots' summaries. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lakesmith.project.definitions import TableName
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many rows in so many bytes of data files; None where no summary tells."""
+    """A number of rows and bytes of data files; None if no summary has it."""
 
     rows: int | None = 0
     bytes: int | None = 0
 
     def __add__(self, other: Amount) -> Amount:
-        """Both together: not known where one of them is not."""
+        """Returns the sum: unknown if one of them is."""
         return Amount(_sum((self.rows, other.rows)), _sum((self.bytes, other.bytes)))
 
 
@@ -29,12 +29,13 @@ UNKNOWN = Amount(None, None)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one batch has to read and to replace.
+    """What a batch reads and replaces.
 
-    ``files``: the landing files, whose bytes are in ``reads`` and whose rows nobody has counted. ``reads``: what is read of the
-    inputs; where keys are computed anew that is what changed in them, and ``at_most`` that and what they hold: in between lies
-    what the rows that have these keys take, which is nothing for most aggregates. ``replaces``: the table's own rows that go out as a whole, None when none do.
-    A merge by key also looks for the keys in the table itself, which is in none of these.
+    ``files``: number of landing files; their bytes are in ``reads``, their rows are not counted.
+    ``reads``: what is read of the inputs; for recomputed keys, what changed in them.
+    ``at_most``: for recomputed keys, the changes and all rows of the inputs. The actual cost lies in between.
+    ``replaces``: the table's own rows if all are replaced, else None.
+    The scan for keys in the table itself is not included.
     """
 
     files: int = 0
@@ -44,7 +45,7 @@ class Cost:
 
 
 def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
-    """The cost of a step. ``states`` has the step's inputs, and the table itself where it exists."""
+    """Returns the cost of a step. ``states`` has the step's inputs, and the table itself if it exists."""
     match step.strategy:
         case Strategy.FILES:
             return _of_files(step)
@@ -61,7 +62,7 @@ def cost_of(step: TableStep, states: Mapping[TableName, TableState]) -> Cost:
 
 
 def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
-    """What a table holds at a snapshot; None when it has no row to lose."""
+    """Returns what a table holds at a snapshot; None if it has no row to lose."""
     snapshot = state.snapshots.get(snapshot_id) if state and snapshot_id is not None else None
     if snapshot is None:
         return None
@@ -70,14 +71,17 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
 
 
 def whole_below_bytes(warm: bool) -> int:
-    """Returns the bytes of inputs below which a full refresh is cheaper; ``warm``: in a session that has worked already."""
+    """Returns the bytes of inputs below which a full refresh is cheaper; ``warm``: the session has run
+    batches."""
     worth = limits.COMPUTED_WHOLE_WARM_BELOW_BYTES if warm else limits.COMPUTED_WHOLE_BELOW_BYTES
     return min(worth, limits.COMPUTED_WHOLE_BELOW_BYTES)
 
 
 def is_small_part(added: AppendRange, end: Snapshot, besides: int) -> bool:
-    """Whether appended rows surely cost less to look at than ``COMPUTED_WHOLE_ABOVE_CHANGED_PART`` of a full refresh, which reads all of
-    the table at ``end`` and so many bytes of other inputs ``besides``. Where the snapshots do not tell, it is not sure.
+    """Whether appended rows certainly cost less to read than a part of a full refresh.
+
+    The part is ``COMPUTED_WHOLE_ABOVE_CHANGED_PART``. A full refresh reads the table at ``end`` and
+    ``besides`` bytes of other inputs. False if the snapshots do not say.
     """
     new = _cost(
         (it.known_count("added-files-size"), it.known_count("added-data-files")) for it in added.appends
@@ -123,7 +127,7 @@ def _added(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
 
 
 def _changed(item: InputRange, states: Mapping[TableName, TableState]) -> Amount:
-    """What came and went between the two positions; a compaction moves rows, which counts for nothing."""
+    """Counts the rows removed and added between two positions; rows moved by a compaction do not count."""
     rows = size = 0
     for snapshot in states[item.table].ancestors(item.end):
         if snapshot.snapshot_id == item.start:

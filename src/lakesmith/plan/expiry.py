@@ -1,7 +1,7 @@
-"""What a table's past may be thinned out to, and which of its files are worth putting together. Pure.
+"""Which snapshots of a table expire, and which data files are worth compacting. Pure.
 
-A table that gets a batch every few seconds would drown in its own past: each snapshot is a line in the metadata that every later commit
-writes anew, and each batch has files of its own.
+A table with a batch every few seconds collects snapshots and small files quickly. Every commit rewrites the
+list of snapshots in the metadata.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from lakesmith.project.definitions import Maintenance, TableDefinition, TableNam
 _MS: Final = 1000
 _USUAL: Final = Maintenance()
 _AGE_KEPT: Final = "history.expire.max-snapshot-age-ms"
-"""Iceberg's own property of a table, for who goes on from snapshots and is no table of the project."""
+"""Iceberg's own table property, for readers outside the project that continue from snapshots."""
 
 
 def old_snapshots(
     state: TableState, needed: Collection[int], now_ms: int, settings: Maintenance = _USUAL
 ) -> tuple[int, ...]:
-    """The snapshots of ``state`` that nobody has to find again, oldest first.
+    """Returns the snapshots of ``state`` that nobody needs, oldest first.
 
-    What stays: what branches and tags are on, what is ``needed``, the points of the table's past that its ``settings`` promise, or without a
-    word of theirs the newest and some of the older ones (``limits.PAST_KEPT``), all that is younger than the table's own property says,
-    and, for readers that are under way, what had the files that a compaction has lately replaced.
+    These stay: heads of branches and tags, ``needed`` ones, points in time that ``settings`` promise (by
+    default the newest and some older ones, ``limits.PAST_KEPT``), snapshots younger than the table property,
+    and, for running readers, those whose files a compaction replaced recently.
     """
     points_kept = _kept_points(state, now_ms, settings)
     kept = {*state.refs.values(), *needed, *points_kept, *_before_compactions(state, now_ms)}
@@ -45,13 +45,13 @@ def old_snapshots(
 
 
 def old_of_sidecar(state: TableState, pinned: Collection[int]) -> tuple[int, ...]:
-    """The snapshots of a sidecar that no record pins any more, and that are no compaction of what one pins."""
+    """Returns the snapshots of a sidecar that no record pins, without compactions of pinned ones."""
     kept = {*state.refs.values(), *pinned, *_compactions_of_head(state)}
     return tuple(sorted(set(state.snapshots).difference(kept)))
 
 
 def _compactions_of_head(state: TableState) -> Iterator[int]:
-    """Without each of them the next batch could not tell that main has the rows that the last record pins (``newest_compaction``)."""
+    """Yields compactions that the next batch needs to see that main has the rows its last record pins."""
     for snapshot in state.ancestors(state.refs.get(MAIN)):
         if snapshot.operation != "replace":
             return
@@ -67,7 +67,7 @@ def pinned_by(records: Iterable[Record], sidecar: TableState) -> set[int]:
 def needed_by_others(
     tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
 ) -> dict[TableName, set[int]]:
-    """For each table the snapshots that tables of the project stand on: what they go on from, and what ``verify`` computes them with."""
+    """Returns by table the snapshots that the project's tables and ``verify`` need."""
     needs = needs_of_readers(tables, states)
     return {name: set().union(*readers.values()) for name, readers in needs.items()}
 
@@ -75,14 +75,14 @@ def needed_by_others(
 def needs_of_readers(
     tables: Iterable[TableDefinition], states: Mapping[TableName, TableState]
 ) -> dict[TableName, dict[TableName, set[int]]]:
-    """The same by who needs them: table, reader, snapshots. Of a reader of which nobody knows what it has consumed, everything counts."""
+    """Returns the needed snapshots by table and reader. A reader with unknown progress needs all of them."""
     needed: dict[TableName, dict[TableName, set[int]]] = {name: {} for name in states}
     for table in tables:
         if table.external is None and (state := states.get(table.name)) is not None:
             try:
                 needs = _needs(table, state, states)
             except StateError:
-                # A run, status and its own maintenance tell of it; until it is mended, it may stand on any snapshot.
+                # A run, status and its maintenance report it; until it is fixed, it may need any snapshot.
                 needs = {name: set(each.snapshots) for name, each in states.items()}
             for name, snapshots in needs.items():
                 if name in needed:
@@ -93,12 +93,12 @@ def needs_of_readers(
 def _needs(
     table: TableDefinition, state: TableState, states: Mapping[TableName, TableState]
 ) -> dict[TableName, set[int]]:
-    """What one table needs of others, and of itself."""
+    """Returns what one table needs of other tables, and of itself."""
     found: dict[TableName, set[int]] = {}
     progress = find_progress(state, can_rebuild=not table.is_sourced)
     if progress is None:
         return found
-    # Without each of what others did since its newest record, nobody could say that main has grown out of that.
+    # These foreign snapshots show that main continues from the newest record.
     found[table.name] = {snapshot.snapshot_id for snapshot in progress.foreign}
     for name, snapshot in _pins([progress.record]):
         found.setdefault(name, set()).add(snapshot)
@@ -114,7 +114,8 @@ def _needs(
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A reader for which ``snapshots`` stay that would leave otherwise; the oldest is from ``since_ms`` (since the epoch)."""
+    """A reader for which ``snapshots`` stay that would expire otherwise; the oldest was committed at
+    ``since_ms``."""
 
     reader: TableName
     snapshots: int
@@ -124,7 +125,8 @@ class HeldBack:
 def held_back(
     state: TableState, needs: Mapping[TableName, set[int]], now_ms: int, settings: Maintenance = _USUAL
 ) -> tuple[HeldBack, ...]:
-    """The readers that keep old snapshots of a table from leaving for long (``limits.HELD_BACK_SECONDS``): they lag behind, or never run."""
+    """Returns the readers that keep old snapshots for long (``limits.HELD_BACK_SECONDS``): they lag, or
+    never run."""
     readers = [reader for reader in sorted(needs) if str(reader) != state.name]
     return tuple(found for reader in readers if (found := _held_by(reader, state, needs, (now_ms, settings))))
 
@@ -144,7 +146,7 @@ def _held_by(
 
 
 def _to_come(state: TableState, position: int) -> set[int]:
-    """What a reader of appended rows has still to read: without each of these it could not tell that rows were only appended."""
+    """Returns the snapshots that a reader of appended rows needs to see that rows were only appended."""
     found = set[int]()
     for snapshot in state.ancestors(state.refs.get(MAIN)):
         if snapshot.snapshot_id == position:
@@ -154,10 +156,10 @@ def _to_come(state: TableState, position: int) -> set[int]:
 
 
 def fresh_files_below(sizes: Sequence[int]) -> int | None:
-    """The size in bytes below which data files are worth putting together; None: there are too few.
+    """Returns the size in bytes below which data files are worth compacting; None if there are too few.
 
-    Small files count as long as all that are smaller weigh as much as the next: so the rows of a growing table are rewritten once for each
-    doubling of it, and not with each compaction.
+    Small files count as long as all smaller ones together are as large as the next: so the rows of a growing
+    table are rewritten once per doubling, not with each compaction.
     """
     taken = total = 0
     for size in sorted(sizes):
@@ -182,14 +184,14 @@ def _kept_points(state: TableState, now_ms: int, settings: Maintenance) -> set[i
         return {snapshot for snapshot, _ in (*newest, *_since(past, now_ms - settings.older_than * _MS))}
     kept = {snapshot for snapshot, _ in past[-(settings.retain_last or limits.NEWEST_POINTS_KEPT) :]}
     for age, every in limits.PAST_KEPT:
-        # Of each stretch of time the last: what it shows is how the stretch ended.
+        # The last snapshot of each period shows its final state.
         last = {at // (every * _MS): snapshot for snapshot, at in past if now_ms - at <= age * _MS}
         kept.update(last.values())
     return kept
 
 
 def _since(past: Sequence[tuple[int, int]], moment_ms: float) -> Sequence[tuple[int, int]]:
-    """The points from a moment on, with the one that readers saw at that moment."""
+    """Returns the points since a time, with the one that was current then."""
     older = sum(at < moment_ms for _, at in past)
     return past[max(0, older - 1) :]
 

@@ -1,4 +1,4 @@
-"""Decisions that need no planning, external tables and frozen ones, and where external inputs begin. Pure."""
+"""Decisions that need no planning, for external and frozen tables, and where external inputs begin. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakesmith.project.definitions import ExternalTable, TableDefinition, TableN
 
 
 def of_others(table: TableDefinition, facts: TableFacts) -> Decision:
-    """The decision for a table of others: there is nothing that could be done to it."""
+    """Returns the decision for an external table: it is never written."""
     if facts.problem is not None:
         return Refused(table, facts.problem)
     head = facts.state.head if facts.state else None
@@ -26,7 +26,7 @@ def of_others(table: TableDefinition, facts: TableFacts) -> Decision:
 def from_begin(
     decision: Decision, others: Mapping[TableName, ExternalTable], inputs: Mapping[TableName, TableFacts]
 ) -> Decision:
-    """The decision with its inputs read from where they begin; refused where rows since then cannot be told."""
+    """Returns the decision with inputs read from their begin; refused if the rows since then are unknown."""
     if not isinstance(decision, TableStep):
         return decision
     ranges: list[InputRange] = []
@@ -39,7 +39,7 @@ def from_begin(
 
 
 def begun(item: InputRange, facts: TableFacts) -> InputRange | Reason:
-    """A range that would be all of a table, without the rows that do not count."""
+    """Returns a range over a whole table without the rows that do not count."""
     if facts.begin is None or facts.state is None or item.start is not None or item.end is None:
         return item
     found = append_only_since(facts.state, facts.begin, item.end)
@@ -47,19 +47,20 @@ def begun(item: InputRange, facts: TableFacts) -> InputRange | Reason:
 
 
 def no_such_begin(name: TableName, external: ExternalTable, found: str) -> Problem:
-    """LS515: the rows since ``begin`` cannot be told."""
+    """Returns LS515: the rows since ``begin`` are unknown."""
     return Problem(
         "LS515",
         f"{name} cannot be read from {external.begin} on",
         external.place,
         expected="a point of its past, since which it only gained rows",
         found=found,
-        hint="name a later one, or none to read all its rows: either way tables that read it are computed anew",
+        hint="name a later one, or none to read all rows; either way the tables that read it are refreshed"
+        " in full",
     )
 
 
 def stays_held(table: TableDefinition, facts: TableFacts, full: bool = False) -> Decision | None:
-    """The decision for a table that is held where it is; None: it is not. A rebuild (``full``) of it is refused."""
+    """Returns the decision for a frozen table, None for others. A rebuild (``full``) of it is refused."""
     hold = hold_of(facts.state)
     if hold is None:
         return None

@@ -16,9 +16,9 @@ from lakesmith.project.definitions import TableName
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table as it is: ``state`` None when it does not exist, ``problem`` when what it has consumed cannot be told.
+    """A table's state, None if it does not exist; ``problem`` if its progress is unknown.
 
-    ``begin``: of a table of others, the snapshot whose rows do not count; None: all count.
+    ``begin``: of an external table, the snapshot whose rows do not count; None: all rows count.
     """
 
     state: TableState | None = None
@@ -28,7 +28,7 @@ class TableFacts:
 
     @property
     def base(self) -> Base:
-        """Where a batch on this table begins."""
+        """The state that a batch on this table begins with."""
         if self.state is None:
             return Base()
         head = self.state.head
@@ -38,10 +38,10 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What a table's sources have to give: per source the chosen files, and everything to say about them.
+    """What a table's sources offer: chosen files per source, problems and notes.
 
-    ``waiting`` files are too young to be taken. ``known`` are all others that are there, ``skipped`` those of them that are
-    left out on record.
+    ``waiting``: number of files that are too young. ``known``: number of all other files; ``skipped`` of them
+    are left out on record.
     """
 
     intakes: tuple[FileIntake, ...] = ()
@@ -54,15 +54,20 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What planning has to know of a table's query.
+    """What planning knows of a table's query.
 
-    ``row_wise``: each input row gives at most one row, whatever the others are; when it is False, ``why_not`` says why, for
-    people. None: only Spark can tell (a Python table), so it is tried. ``not_by_keys``: what stands against computing
-    touched keys anew, None when nothing is known to. ``fingerprint`` identifies the definition, ``definition`` its parts. ``computed``: the columns
-    it does more with than pass them on; ``named``: all that it names, and ``*`` where others matter too; None: any. ``refused``: by strategy, why Spark's plan of it stood against that.
-    ``lookups``: inputs whose rows are joined as they are when a row of the other input arrives: what changes in them changes nothing.
-    ``idle``: inputs whose watermarks do not count now; ``arrived``: when the rows of those with watermarks last changed.
-    ``trusted``: its author says that the Python functions in it are deterministic.
+    ``row_wise``: each input row gives at most one row, whatever the others are. If False, ``why_not`` says
+    why. None: only Spark knows (a Python table), so it is tried.
+    ``not_by_keys``: why touched keys cannot be recomputed, None if nothing is known to prevent it.
+    ``fingerprint`` identifies the definition, ``definition`` its parts.
+    ``computed``: columns that it does more with than pass them on. ``named``: all columns that it names, and
+    ``*`` if others matter too. None: any columns.
+    ``refused``: by strategy, why Spark's plan refused it.
+    ``lookups``: inputs joined as they are when a row of the other input arrives; their changes change
+    nothing.
+    ``idle``: inputs whose watermarks are ignored. ``arrived``: last change of the rows of inputs with
+    watermarks.
+    ``trusted``: its author declares that its Python functions are deterministic.
     """
 
     inputs: tuple[TableName, ...]
@@ -81,13 +86,14 @@ class Query:
 
 
 RULES: Final = "2"
-"""Raise it when the rules of ``spark.key_columns`` or of row by row allow more: what was refused before is tried again then."""
+"""Raise it if the rules of ``catalyst.key_columns`` or of row-wise queries allow more: refusals are tried
+again."""
 
 _RULES_KEY: Final = "rules"
 
 
 def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:
-    """The query as it has to be planned, where it refused these strategies for these reasons."""
+    """Returns the query without these strategies, for these reasons."""
     for strategy, reason in refusals.items():
         if strategy.is_by_keys:
             query = replace(query, not_by_keys=reason)
@@ -97,7 +103,7 @@ def with_refusals(query: Query, refusals: Mapping[Strategy, str]) -> Query:
 
 
 def remembered(query: Query, record: Record) -> Query:
-    """The query with what the last batch's record says that it refuses, if it is the same query."""
+    """Returns the query with the refusals of the last batch's record, if the query is the same."""
     if record.fingerprint != query.fingerprint:
         return query
     refused = still_refused(record, query.trusted)
@@ -106,14 +112,14 @@ def remembered(query: Query, record: Record) -> Query:
 
 
 def still_refused(record: Record, trusted: bool) -> dict[str, str]:
-    """The refusals of a record by strategy; none where other rules hold now."""
+    """Returns a record's refusals by strategy; none if the rules have changed."""
     if record.refused.get(_RULES_KEY) != _rules(trusted):
         return {}
     return {key: reason for key, reason in record.refused.items() if key != _RULES_KEY}
 
 
 def as_recorded(refused: Mapping[str, str], trusted: bool = False) -> dict[str, str]:
-    """For the record: by strategy the reason, and the rules by which that was found: of Python that is ``trusted`` others hold."""
+    """Returns the refusals for the record, with the rules that found them; trusted Python has other rules."""
     return {_RULES_KEY: _rules(trusted), **refused} if refused else {}
 
 

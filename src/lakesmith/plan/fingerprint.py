@@ -1,8 +1,7 @@
 """The fingerprint of a definition: what a table's rows depend on besides its inputs.
 
-Formatting and comments do not count, in SQL nor in Python. Descriptions, owners and tags do not either.
-
-Beside the one hash that decides, a record keeps a short one of each part of the definition: to say what has changed.
+Formatting and comments of SQL and Python do not count, nor do descriptions, owners and tags. A record also
+keeps a short hash of each part of the definition, to report which part changed.
 """
 
 from __future__ import annotations
@@ -59,14 +58,17 @@ _NOT_DECIDING: Final = (
     "spark.sql.ui.",
     "spark.sql.warehouse.",
 )
-"""How the names of those of Spark's SQL settings begin that change how it computes, and not what. All others count: a needless
-difference costs a rebuild, a hidden one costs right results."""
+"""Prefixes of Spark SQL settings that change how it computes, not what. All other settings count: a needless
+difference costs a rebuild, a missed one costs correct results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What decides the rows of a derived table besides its files: ``modules``, the project's own that a Python query imports, source by
-    name, the target's Spark ``settings``, and from which points on tables of others are read (``begins``)."""
+    """What a derived table's rows depend on besides its files.
+
+    ``modules``: source of the project's modules that a Python query imports, by name. ``settings``: the
+    target's Spark settings. ``begins``: the points from which external tables are read.
+    """
 
     modules: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +89,7 @@ NOTHING: Final = Around()
 
 
 def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> str:
-    """A hash of everything that decides a table's rows, 32 hexadecimal digits."""
+    """Returns a hash of everything that determines a table's rows, 32 hexadecimal digits."""
     parts = {
         "query": _query_fingerprint(table.query, around.modules),
         "rules": sorted(rule.predicate for rule in table.checks),
@@ -106,10 +108,10 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
 
 
 def definition_parts(table: TableDefinition, around: Around = NOTHING) -> dict[str, str]:
-    """A hash of 12 hexadecimal digits for each part of the definition that is set, by its name.
+    """Returns a hash of 12 hexadecimal digits for each part of the definition that is set, by name.
 
-    The parts cover what ``definition_fingerprint`` covers. One that is not set has none, so that a record written before a
-    setting existed is as one that leaves it out.
+    The parts cover what ``definition_fingerprint`` covers. A part that is not set has no hash, so a record
+    from before a setting existed equals one that leaves it out.
     """
     parts = dict(_parts(table, around))
     return {
@@ -172,7 +174,7 @@ def _query_fingerprint(query: SqlQuery | PythonQuery | None, modules: Mapping[st
     return json.dumps([_normal(query.source), query.function, arguments, *([imported] if imported else [])])
 
 
-# Kept for a moment: the whole and its part are told of the same text.
+# The whole and its part come from the same text.
 @lru_cache(maxsize=256)
 def _sql(text: str) -> str:
     return sql_fingerprint(text)
@@ -180,7 +182,7 @@ def _sql(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _normal(source: str) -> str:
-    # Not ast.dump: what that writes differs from one version of Python to the next.
+    # Not ast.dump: its output differs between versions of Python.
     return ast.unparse(ast.parse(source))
 
 
@@ -200,7 +202,7 @@ def _of_windows(table: TableDefinition) -> Iterator[tuple[str, object]]:
 
 
 def _typed(table: TableDefinition) -> list[tuple[str, str]]:
-    """The columns with a type of their own: one that is only documented is no other for it."""
+    """The columns with a type; documentation alone makes no other column."""
     return [(column.name, column.type) for column in table.columns if column.type is not None]
 
 

@@ -1,6 +1,6 @@
-"""Iceberg's format version of a table: 3, or 2 for engines that do not read 3. A table can go from 2 to 3, and not back.
+"""A table's Iceberg format version: 3, or 2 for engines that cannot read 3. Upgrades from 2 to 3 are final.
 
-On version 2 rows have no ids, and deletes are files of positions in place of vectors.
+In version 2 rows have no ids, and deletes are files of positions in place of vectors.
 """
 
 from __future__ import annotations
@@ -25,34 +25,37 @@ class FormatUpgrade:
     wanted: int
 
     def __str__(self) -> str:
-        return f"format_version {self.found} becomes {self.wanted}, for good (files that are there stay as they are)"
+        return (
+            f"format_version {self.found} becomes {self.wanted}, for good (existing files stay as they are)"
+        )
 
 
 def format_properties(version: int) -> dict[str, str]:
-    """The properties that a table of this format version is created with."""
+    """Returns the table properties for a format version."""
     own = {} if version >= FORMAT_VERSION_DEFAULT else {DELETE_GRANULARITY: "file"}
     return {FORMAT_VERSION: str(version), **own}
 
 
 def format_change(table: TableDefinition, state: TableState) -> Iterator[FormatUpgrade]:
-    """The upgrade that is declared, if one is."""
+    """Returns the declared upgrade, if there is one."""
     if table.format_version > state.format_version:
         yield FormatUpgrade(state.format_version, table.format_version)
 
 
 def format_problem(table: TableDefinition, state: TableState | None) -> Problem | None:
-    """LS516 where the table has a later format version than is declared."""
+    """Returns LS516 if the table has a later format version than declared."""
     if state is None or table.format_version >= state.format_version:
         return None
     place = dict(table.settings_from).get("format_version", table.place)
     again = (
-        "its files are taken anew, those of them that are still in their folder"
+        "its files that are still in their folder are ingested again"
         if table.is_sourced
-        else "it is built anew"
+        else "it is built again"
     )
     return Problem(
         "LS516",
-        f"{table.name} is an Iceberg table of format version {state.format_version}, which cannot go back to {table.format_version}",
+        f"{table.name} is an Iceberg table of format version {state.format_version}, which cannot go back to"
+        f" {table.format_version}",
         place=place,
         expected=f"format_version: {state.format_version}",
         found=f"format_version: {table.format_version}",
@@ -61,13 +64,13 @@ def format_problem(table: TableDefinition, state: TableState | None) -> Problem 
 
 
 def what_it_costs(version: int) -> tuple[str, ...]:
-    """What is slower with a format version than with 3, in words."""
+    """Describes what is slower than with format version 3."""
     if version >= FORMAT_VERSION_DEFAULT:
         return ()
     return (
-        "for engines that do not read version 3; rows have no ids (_row_id), and deletes are files of positions",
-        "slower: a batch that changes rows writes one such file for each data file they are in, not one for all",
+        "for engines that cannot read version 3; rows have no ids (_row_id), deletes are files of positions",
+        "slower: a batch that changes rows writes one such file for each data file, not one for all",
         "slower: a batch counts rows by the table's files, where some of its rows are deleted",
-        "slower: tables that read it compare rows that were moved or rewritten by all of their values, not by ids",
-        "tables that look something up in it as of arrival, and what verify needs of it, want its snapshots kept",
+        "slower: tables that read it compare moved and rewritten rows by all of their values, not by ids",
+        "its snapshots must be kept for tables that look up values as of arrival, and for verify",
     )

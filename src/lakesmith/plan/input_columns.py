@@ -1,9 +1,10 @@
-"""What a table's query makes of columns that have changed since it was last refreshed.
+"""How changed columns of an input affect a table's query.
 
-Rows that were read before are not read again, so a query that does more with a column than pass it on would have given them
-something else: ``to_json(struct(*))`` knows of a new column, and of the order they stand in, ``CAST(amount AS string)`` of a wider
-one. Columns that are only passed on take part in their input's evolution without a rebuild, unless a name means another column
-now: one that was dropped and added again, that another column has got, or that meant something of the query's own until it came.
+Rows read before are not read again. A query that computes with a column would give them other values now:
+``to_json(struct(*))`` depends on new columns and their order, ``CAST(amount AS string)`` on a wider type.
+Columns that are only passed on follow their input without a rebuild, unless the name means another column
+now: it was dropped and added again, another column was renamed to it, or the query used the name for
+something else until the column was added.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lakesmith.sql.used_columns import WHOLE_ROW
 def columns_that_count(
     table: TableDefinition, query: Query, before: Sequence[ColumnState], now: Sequence[ColumnState]
 ) -> tuple[str, ...]:
-    """The columns that are new, gone, of another type or in another place, and make a difference to rows that were read before."""
+    """Returns the columns that are new, gone, retyped or moved, and affect rows that were read before."""
     old = {column.field_id: column for column in before}
     new = {column.field_id: column for column in now}
     added = [column.name for key, column in new.items() if key not in old]
@@ -29,14 +30,14 @@ def columns_that_count(
     if computed is None or named is None:
         return tuple(dict.fromkeys((*changed, *added, *others, *moved)))
     whole, uses = WHOLE_ROW in computed, {*computed, *named}
-    # Rules and deletes judge a row by the values of its columns, under whatever name the query gave them.
+    # Rules and deletes use values of columns under any name that the query gives them.
     if table.checks or table.delete_when:
         computed = named
     counting = [name for name in changed if WHOLE_ROW in computed or name.lower() in computed]
     coming = [name for name in added if whole or name.lower() in named]
-    # Versions of a key, and which of them wins, are told apart by columns that are passed on as well.
+    # Versions of a key are compared by columns that are passed on, too.
     going = [column.name for key, column in old.items() if key not in new and table.key]
-    # What a column was called that has another name now.
+    # The earlier names of renamed columns.
     lost = [old[key].name for key, column in new.items() if column.name in others and key in old]
     used = [name for name in (*others, *lost, *going) if WHOLE_ROW in uses or name.lower() in uses]
     return tuple(dict.fromkeys((*used, *counting, *coming, *(moved if whole else ()))))
@@ -50,30 +51,30 @@ def how_they_differ(names: Sequence[str], before: Sequence[ColumnState], now: Se
     """
     old, new = ({column.name for column in columns} for columns in (before, now))
     kinds = {"new": new - old, "lost": old - new, "other": old & new}
-    told = {kind: [name for name in names if name in of] for kind, of in kinds.items()}
+    named = {kind: [name for name in names if name in of] for kind, of in kinds.items()}
     words = (
         ("new", "a new column", "new columns"),
         ("lost", "lost a column", "lost columns"),
         ("other", "a changed column", "changed columns"),
     )
     return " and ".join(
-        f"{one if len(told[kind]) == 1 else several}: {', '.join(told[kind])}"
+        f"{one if len(named[kind]) == 1 else several}: {', '.join(named[kind])}"
         for kind, one, several in words
-        if told[kind]
+        if named[kind]
     )
 
 
 def _moved(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
-    """The columns that stand in another place among those that are still there."""
+    """Returns the columns in another position among those that remain."""
     ids = {column.field_id for column in before} & {column.field_id for column in now}
     was, there = ([column for column in columns if column.field_id in ids] for columns in (before, now))
     return [new.name for old, new in zip(was, there, strict=True) if old.field_id != new.field_id]
 
 
 def _of_another_column(before: Sequence[ColumnState], now: Sequence[ColumnState]) -> list[str]:
-    """The names that stood for another column, or that a column has got: their values are others, in rows that did not change.
+    """Returns the names that mean another column now: their values differ in unchanged rows.
 
-    So are those of a column that comes with a default, and of one inside which that happens to a field.
+    So do values of a new column with a default, and of a column in which a field changed that way.
     """
     ids = {column.name.lower(): column.field_id for column in before}
     was = {column.field_id: column for column in before}
@@ -92,7 +93,7 @@ def _is_another(before: ColumnState | None, now: ColumnState) -> bool:
 
 
 def _has_other_fields(before: ColumnState, now: ColumnState) -> bool:
-    """Whether a path inside a column stands for another field or none, or a field has got another path."""
+    """Whether a path inside a column names another field or none, or a field has another path."""
     ids, paths = dict(before.inner), {number: path for path, number in before.inner}
     gone = ids.keys() - dict(now.inner).keys()
     return bool(gone) or any(

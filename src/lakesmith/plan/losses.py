@@ -1,4 +1,4 @@
-"""What a batch would take away that nothing brings back by itself: it waits until somebody approves of it. Pure."""
+"""What a batch would remove for good. It waits for approval. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lakesmith.project.nearest import listed
 from lakesmith.sources.columns.types import type_changes
 
 WAITS: Final = "LS524"
-"""The code of a table that waits for approval."""
+"""The error code of a table that waits for approval."""
 
 
 def losses_of(step: TableStep, state: TableState | None, given: Sequence[str] | None) -> tuple[str, ...]:
-    """What a derived table's batch would lose, in words, as far as planning can tell. ``given``: the columns of its query, None where only
-    Spark knows them."""
+    """Describes what a derived table's batch would lose. ``given``: its query's columns, None if only Spark
+    knows them."""
     if state is None or step.base.record is None:
         return ()
     gone = gone_columns(step.base.record, with_renamings(step.table, state), given)
@@ -30,20 +30,21 @@ def losses_of(step: TableStep, state: TableState | None, given: Sequence[str] | 
 
 
 def lost_values(step: TableStep) -> Iterator[str]:
-    """Values as of arrival, which a rebuild looks up anew."""
+    """Values as of arrival, which a rebuild looks up again."""
     record = step.base.record
     if step.strategy is Strategy.FULL and record is not None and record.account.rows_after:
         for item in step.inputs:
             if item.lookup:
-                yield f"what its rows got from {item.table} when they arrived is looked up anew"
+                yield f"what its rows got from {item.table} when they arrived is looked up again"
 
 
 def gone_columns(
     record: Record | None, state: TableState, given: Sequence[str] | None
 ) -> tuple[ColumnState, ...]:
-    """The columns that a derived table's batches wrote and that its query does not give any more; those of other engines are none.
+    """Returns columns that a derived table's batches wrote and its query no longer gives; not other engines'
+    columns.
 
-    ``given``: the columns of its query, None where they are not known: then none is gone.
+    ``given``: the columns of its query; None: unknown, then no column counts as gone.
     """
     if given is None or record is None:
         return ()
@@ -53,8 +54,8 @@ def gone_columns(
 
 
 def lost_columns(gone: Iterable[ColumnState], retyped: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """In words: columns that are ``gone``, and of those whose type changes (name, old, new) the ones whose new type does not hold every
-    value of the old one."""
+    """Describes removed columns, and changed types (name, old, new) whose new type cannot hold every old
+    value."""
     dropped = [f"column {column.name} ({column.type}) goes" for column in gone]
     narrowed = [
         f"column {name} becomes {new} (it is {old})" for name, old, new in retyped if is_narrower(old, new)
@@ -63,12 +64,13 @@ def lost_columns(gone: Iterable[ColumnState], retyped: Iterable[tuple[str, str, 
 
 
 def is_narrower(old: str, new: str) -> bool:
-    """Whether a type may not hold each value of the old one. Text holds any."""
+    """Whether a type may not hold each value of the old one. A string holds any."""
     return new.lower() != "string" and type_changes(old, new) is None
 
 
 def undeclared_columns(table: TableDefinition, state: TableState | None) -> tuple[ColumnState, ...]:
-    """The columns of a table of files that its declaration does not name, where it names all that it wants. None of lakesmith's own."""
+    """Returns columns of a sourced table missing in its declaration, if that names all columns. Not
+    lakesmith's own."""
     if state is None or not table.is_sourced or not table.columns:
         return ()
     if any(source.on_new_column is OnNewColumn.EVOLVE for source in table.sources):
@@ -83,7 +85,7 @@ def _is_own(name: str) -> bool:
 
 
 def waits(table: TableDefinition, losses: Sequence[str], readers: Sequence[TableName]) -> Problem:
-    """LS524: the table's batch waits for approval of what it would lose."""
+    """Returns LS524: the table's batch waits for approval."""
     read = f" (read by {listed(map(str, readers))})" if readers else ""
     return Problem(
         WAITS,
@@ -96,7 +98,7 @@ def waits(table: TableDefinition, losses: Sequence[str], readers: Sequence[Table
 
 
 def stays(table: TableDefinition, columns: Sequence[ColumnState], readers: Sequence[TableName]) -> str:
-    """A note on columns that are not declared (any more)."""
+    """Returns a note on columns that are not declared, or no longer."""
     names = listed(column.name for column in columns)
     one = len(columns) == 1
     read = f", read by {listed(map(str, readers))}" if readers else ""
@@ -113,9 +115,10 @@ def with_approval(
     readers: Sequence[TableName],
     approved: bool,
 ) -> Decision:
-    """The decision, with what it would lose, unless that is ``approved``. Columns of a table of files stay until then, and a note says so.
+    """Returns the decision with its losses, unless ``approved``. Columns of sourced tables stay until then,
+    with a note.
 
-    ``given`` as for ``losses_of``. ``readers``: the tables that read this one.
+    ``given``: as for ``losses_of``. ``readers``: the tables that read this one.
     """
     if decision.table.is_sourced:
         return _of_files(decision, facts, readers, approved)

@@ -1,4 +1,4 @@
-"""How a table's files and past are, and what of it is worth maintaining: pure decisions on what was measured."""
+"""What maintenance a table needs, decided on what was measured. Pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class Task(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the metadata of a table says of its head. Sizes are in bytes.
+    """What a table's metadata says of its head; sizes are in bytes.
 
-    ``deleted_rows`` are rows in data files that deletes by position hide, ``equality_deletes`` those of files that delete by values.
-    ``oldest_ms`` is when the oldest snapshot was committed (since the epoch); None: there is none. ``metadata_bytes``: of the metadata
-    file, which each commit writes anew; None where it is not on this machine.
+    ``deleted_rows``: rows in data files that position deletes hide. ``equality_deletes``: the number of rows
+    of equality-delete files. ``oldest_ms``: commit time of the oldest snapshot since the epoch, None if there
+    is none. ``metadata_bytes``: size of the metadata file, which each commit rewrites; None if it is not on
+    this machine.
     """
 
     data_files: int = 0
@@ -44,12 +45,12 @@ class Health:
 
     @property
     def mean_bytes(self) -> float:
-        """What a data file has."""
+        """Size and rows of a data file."""
         return self.data_bytes / self.data_files if self.data_files else 0.0
 
     @property
     def deleted_part(self) -> float:
-        """The part of the rows in data files that is deleted, from 0 to 1."""
+        """The deleted part of the rows in data files, from 0 to 1."""
         return min(1.0, self.deleted_rows / self.rows) if self.rows else 0.0
 
 
@@ -64,9 +65,9 @@ class ManifestFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What the manifests of a head say: the sizes of its data files in bytes, by partition, and the manifests themselves.
+    """What the manifests of a head say: sizes of data files in bytes by partition, and the manifests.
 
-    ``sidecars`` are those of its sidecars that have many small files.
+    ``sidecars``: those with many small files.
     """
 
     sizes: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """The data files that are worth putting together, or splitting: how many, and their bytes."""
+    """Data files to compact or to split: how many, and their bytes."""
 
     files: int = 0
     size: int = 0
@@ -84,7 +85,7 @@ class Small:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What can leave: snapshots of the table and of its sidecars; who holds others back."""
+    """What can expire: snapshots of the table and its sidecars, and the readers that hold others back."""
 
     snapshots: int = 0
     of_sidecars: int = 0
@@ -93,7 +94,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """What a table needs, and what not: each task with its reason, in words."""
+    """Each maintenance task with the reason why the table needs it, or why not."""
 
     table: TableName
     health: Health
@@ -105,12 +106,12 @@ class Care:
 
     @property
     def bytes_to_rewrite(self) -> int:
-        """Of the data files that are written anew; with deletes to be folded in it may be any of them."""
+        """Data files to rewrite; with deletes to apply it may be any of them."""
         return self.health.data_bytes if Task.DELETES in self.todo else self.small.size
 
 
 def health_of(state: TableState, metadata_bytes: int | None = None) -> Health:
-    """What the head's summary and the snapshots say."""
+    """Returns what the head's summary and the snapshots say."""
     head = state.head
     oldest = min((snapshot.committed_ms for snapshot in state.snapshots.values()), default=None)
     if head is None:
@@ -129,12 +130,12 @@ def health_of(state: TableState, metadata_bytes: int | None = None) -> Health:
 
 
 def worth_a_look(health: Health) -> bool:
-    """Whether the manifests can tell of anything to be done: else they are not read."""
+    """Whether the manifests can show any work; if not, they are not read."""
     return health.data_files >= limits.SMALL_FILES_WORTH or health.delete_files > 0
 
 
 def small_files(sizes: Mapping[str, Sequence[int]], target: int) -> Small:
-    """The files that Iceberg would write anew: of partitions that have enough of them, or too large ones."""
+    """Returns the files that Iceberg would rewrite: of partitions with enough of them, or too large ones."""
     files = total = 0
     for partition in sizes.values():
         chosen = [
@@ -174,7 +175,7 @@ def care_of(
     settings: Maintenance,
     orphans: bool = False,
 ) -> Care:
-    """What the table needs. ``orphans``: files that no snapshot has are looked for on this call."""
+    """Returns what the table needs. ``orphans``: this call looks for files that no snapshot has."""
     small = small_files(files.sizes, settings.target_file_size)
     compact, manifests = _compact(health, small, files.sidecars), _manifests(files.manifests)
     found = {
@@ -196,7 +197,7 @@ def care_of(
 
 
 def signs(health: Health) -> tuple[str, ...]:
-    """What the summaries alone show of a table that may need maintenance, in words; nothing where it looks well."""
+    """Returns what the summaries alone show of a table that may need maintenance; nothing if it is fine."""
     return tuple(_signs(health))
 
 

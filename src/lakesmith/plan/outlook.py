@@ -1,6 +1,7 @@
-"""What can be told already of a table that waits for those it reads: how it will be refreshed, as far as that is certain.
+"""How a waiting table will be refreshed, as far as that is certain.
 
-Pure, and not a second planner: the inputs are taken to have moved as the steps above will move them, and planning is asked.
+Pure, and not a second planner: planning is asked, on inputs that have moved as their own steps will move
+them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from lakesmith.plan.steps import Decision, Strategy, TableStep, Waiting
 from lakesmith.project.definitions import TableName
 
 _TO_COME: Final = -1
-"""The id of the snapshot that an input will get; Iceberg's own are positive."""
+"""The id of an input's future snapshot; Iceberg's own ids are positive."""
 
 
 class Move(StrEnum):
-    """What a batch does to the rows of its table, for those that read it."""
+    """What a batch does to the rows of its table, for the table's readers."""
 
     NOTHING = "nothing"
     APPENDS = "appends"
@@ -34,10 +35,10 @@ class Move(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How a waiting table will be refreshed; ``strategy`` None: that depends on what the batches above bring.
+    """How a waiting table will be refreshed; ``strategy`` None: it depends on the batches above.
 
-    ``reason`` is a clause for people. ``reads`` is what its inputs hold now, where all of it has to be read: about what that will
-    be; None where it cannot be told. ``replaces`` as in a Cost. ``rebuilds``: its definition is not the one it was made by.
+    ``reason``: a clause for people. ``reads``: what its inputs hold now, if all of it has to be read; None if
+    unknown. ``replaces``: as in a Cost. ``rebuilds``: its definition has changed.
     """
 
     strategy: Strategy | None
@@ -48,7 +49,7 @@ class Outlook:
 
 
 def move_of(step: TableStep) -> Move:
-    """What the step does to its table's rows."""
+    """Returns what the step does to its table's rows."""
     match step.strategy:
         case Strategy.FULL:
             return Move.APPENDS if step.base.snapshot is None else Move.REBUILDS
@@ -64,7 +65,7 @@ def move_of(step: TableStep) -> Move:
 
 
 def expected_move(outlook: Outlook) -> Move:
-    """What a table that waits will do to its rows, as far as its outlook tells."""
+    """Returns what a waiting table will do to its rows, as far as its outlook shows."""
     if outlook.strategy is Strategy.FULL:
         return Move.APPENDS if outlook.replaces is None else Move.REBUILDS
     known = {
@@ -85,14 +86,14 @@ def outlook_of(
     moves: Mapping[TableName, Move],
     warm: bool = False,
 ) -> Outlook:
-    """How the table will be refreshed.
+    """Returns how the table will be refreshed.
 
     Args:
         waiting: the table's decision.
         query: what planning knows of its query.
-        facts: the table as it is.
-        inputs: the tables it reads, as they are.
-        moves: of those of its inputs that have work, what that does to their rows.
+        facts: the table's state.
+        inputs: the state of the tables it reads.
+        moves: for its inputs that have work, what that does to their rows.
         warm: as for ``plan_derived``.
     """
     record = facts.base.record
@@ -113,13 +114,13 @@ def outlook_of(
 
 
 def is_rebuilt(step: TableStep) -> bool:
-    """Whether the rows that are there were made by another definition, and all go."""
+    """Whether the existing rows were made by another definition, and are all replaced."""
     record = step.base.record
     return step.strategy is Strategy.FULL and record is not None and record.fingerprint != step.fingerprint
 
 
 def _about(names: Sequence[TableName], inputs: Mapping[TableName, TableFacts]) -> Amount | None:
-    """What the inputs hold as they are; None when one of them is not there."""
+    """Returns what the inputs hold now; None if one of them does not exist."""
     states = [state for name in names if (state := inputs[name].state)]
     if len(states) < len(names):
         return None
@@ -128,7 +129,7 @@ def _about(names: Sequence[TableName], inputs: Mapping[TableName, TableFacts]) -
 
 
 def _strategy(decisions: Iterable[Decision]) -> Strategy | None:
-    """The strategy of all decisions that it may come to, whatever the moves that are not certain turn out to be; None when it depends."""
+    """Returns the strategy that all decisions share; None if it depends on an uncertain move."""
     found = {decision.strategy if isinstance(decision, TableStep) else None for decision in decisions}
     return found.pop() if len(found) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Decides what each table needs. Pure: definitions and facts in, decisions out, the same for ``plan`` and ``run``."""
+"""Decides what a derived table needs. Pure: the same decision for ``plan`` and ``run``."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def plan_derived(
     full: bool = False,
     warm: bool = False,
 ) -> Decision:
-    """The decision for a table that is derived from others, given those as they are now.
+    """Returns the decision for a derived table.
 
-    ``full``: a full refresh was asked for. ``warm``: the session that is to do it has done others before, and stays.
+    ``full``: a full refresh was requested. ``warm``: the session has run batches before, and stays.
     """
     problem = (
         other_origin(table, facts) or (None if full else facts.problem) or format_problem(table, facts.state)
@@ -52,14 +52,14 @@ def plan_derived(
 
 
 def _is_unbuilt(facts: TableFacts) -> bool:
-    """Whether nothing was ever published in a table: it is not there, or what a batch that failed has made."""
+    """Whether nothing was ever published in a table: it does not exist, or a failed batch made it."""
     return facts.state is None or (facts.state.head is None and not facts.state.published)
 
 
 def _why_full(
     query: Query, record: Record | None, states: Mapping[TableName, TableState], full: bool
 ) -> str | None:
-    """Why nothing that was computed before can be kept; None when it can."""
+    """Returns why nothing computed before can be kept; None if it can."""
     if full:
         return "a full refresh was asked for"
     if record is None:
@@ -74,12 +74,13 @@ def _why_full(
 
 
 def tampered(facts: TableFacts) -> str | None:
-    """A derived table is its definition's alone: what another engine changed in it is not kept."""
+    """Returns what another engine changed in a derived table; its changes are not kept."""
     there = {column.name: column.field_id for column in facts.state.columns} if facts.state else {}
     record = facts.base.record
     for name, number in record.columns.items() if record else ():
         if there.get(name) != number:
-            return f"its column {name} is not the one that was written: another engine dropped or renamed it, or rolled it back"
+            what = "another engine dropped or renamed it, or rolled it back"
+            return f"its column {name} is not the one that was written: {what}"
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             return f"another engine changed its rows (snapshot {snapshot.snapshot_id}, {snapshot.operation})"
@@ -143,11 +144,11 @@ def _by_keys_or_full(
     why_full: str,
     warm: bool,
 ) -> TableStep:
-    """The step that looks at what changed; a full one, with the reason, where that cannot be."""
+    """Returns the step that reads what changed; a full one with the reason if that is impossible."""
     record = facts.base.record
     against = "its lookups would change the rows that are there" if query.lookups else query.not_by_keys
     if record is None or against is not None:
-        reason = why_full if against == why_full else f"{why_full}; not by keys: {against}"
+        reason = why_full if against == why_full else f"{why_full}; not incremental by key: {against}"
         return _step(table, query, facts, _whole(states), Strategy.FULL, reason)
     pins = {name: record.inputs[str(name)].snapshot for name in states}
     for name, pin in pins.items():
@@ -163,13 +164,13 @@ def _by_keys_or_full(
 
 
 def _small(states: Iterable[TableState], warm: bool) -> str | None:
-    """That the inputs are too small for a strategy to be worth it; None: they are not, or it is not known."""
+    """Says that the inputs are too small for an incremental refresh; None if they are not, or unknown."""
     sizes = [state.head.known_count("total-files-size") for state in states if state.head]
     held = sum(size or 0 for size in sizes)
     if None in sizes or held >= whole_below_bytes(warm):
         return None
     for_it = " for a session that is warm" if warm else ""
-    return f"its inputs are small{for_it} ({held / 1e6:,.1f} MB), so it is computed as a whole"
+    return f"its inputs are small{for_it} ({held / 1e6:,.1f} MB), so it is refreshed in full"
 
 
 def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
@@ -180,7 +181,7 @@ def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
 
 
 def _range(name: TableName, state: TableState, start: int | None, rows: int | None) -> InputRange:
-    """An input up to where it is now, in the columns it has now."""
+    """Returns an input up to its head, in its current columns."""
     return InputRange(name, state.uuid, start, _head(state), rows, state.schema_id)
 
 
@@ -198,9 +199,9 @@ def _head(state: TableState) -> int | None:
 def changed_columns(
     table: TableDefinition, query: Query, states: Mapping[TableName, TableState], record: Record
 ) -> str | None:
-    """Which input has columns now that make a difference to the rows that were read of it before; None when none has.
+    """Names the input whose columns changed in a way that affects rows read before; None if none did.
 
-    Rows are read in the columns that the table has then, which may be ahead of its head.
+    Rows are read in the table's current columns, which may be ahead of its head.
     """
     for name, state in states.items():
         pin = record.inputs[str(name)]
@@ -216,7 +217,7 @@ def changed_columns(
 
 
 def _read_in(state: TableState, pin: Pin) -> tuple[ColumnState, ...] | None:
-    """The columns in which an input was read; None where that is not known."""
+    """The columns in which an input was read; None if unknown."""
     return state.columns_at(pin.snapshot) if pin.schema is None else state.schemas.get(pin.schema)
 
 

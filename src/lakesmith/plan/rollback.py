@@ -1,6 +1,6 @@
-"""Rollback: which points of a table's past it can go to, and what becomes of the tables below. Pure.
+"""Rollback: the points in time a table can return to, and the effect on downstream tables. Pure.
 
-A point is mostly an earlier one. It can also be a later one: of what a rollback has undone, until that expires.
+A point is usually earlier. It can be later, too: what a rollback has undone remains until it expires.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from lakesmith.errors import LakesmithError, Problem, StateError
 from lakesmith.project.definitions import TableName
 
 Tables = Mapping[TableName, TableState]
-"""Tables and their sidecars, as they are. What is not there is left out."""
+"""The state of tables and sidecars. Missing ones are left out."""
 Inputs = Mapping[TableName, Sequence[TableName]]
-"""What tables read."""
+"""The inputs of each table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A table that goes to another point: main from snapshot ``begin`` to ``to``, whose newest record is ``record``, at snapshot ``recorded``.
+    """A table's move to another point: main from snapshot ``begin`` to ``to``.
 
-    ``undone``: the batches that main had and does not have then. ``at_ms``: when ``to`` was committed (since the epoch). ``is_forward``: main
-    keeps all that it has, and gets what was undone before.
+    ``record``, at snapshot ``recorded``: the newest record there. ``undone``: the batches that main loses.
+    ``at_ms``: commit time of ``to`` since the epoch. ``is_forward``: main loses nothing and regains what was
+    undone before.
     """
 
     name: TableName
@@ -43,24 +44,24 @@ class Move:
 
     @property
     def sidecars(self) -> dict[TableName, int]:
-        """The snapshots that the mains of its sidecars go to."""
+        """The snapshots that the mains of its sidecars move to."""
         pins = self.record.sidecars.items()
         return {sidecar_of(self.name, kind): pin.snapshot for kind, pin in pins if pin.snapshot is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What goes back, the table that was asked for first; ``stay``: tables below that do not, and why."""
+    """The moves, the requested table first. ``stay``: downstream tables that do not move, and why."""
 
     moves: tuple[Move, ...]
     stay: Mapping[TableName, str] = field(default_factory=dict)
 
 
 def move_to(name: TableName, snapshot: int, tables: Tables) -> Move:
-    """How the table goes back to a point of its past.
+    """Returns the table's move to a point in its past.
 
-    Raises StateError: LS518 where the snapshot is no such point, LS508 where what belonged to the table then is gone, and what
-    ``find_progress`` raises for it.
+    Raises StateError: LS518 if the snapshot is no such point, LS508 if what belonged to the table then is
+    gone, and what ``find_progress`` raises for it.
     """
     state = tables[name]
     if snapshot not in {point for point, _ in points(state)}:
@@ -76,7 +77,7 @@ def move_to(name: TableName, snapshot: int, tables: Tables) -> Move:
 
 
 def _as_of(state: TableState, snapshot: int) -> TableState:
-    """The table, as if main were at that snapshot and nothing protected a later record."""
+    """Returns the table as if main were at that snapshot and nothing protected a later record."""
     refs = {ref: at for ref, at in state.refs.items() if ref != RECORD_TAG}
     return replace(state, refs={**refs, MAIN: snapshot})
 
@@ -98,7 +99,7 @@ def _move(name: TableName, state: TableState, snapshot: int, progress: Progress)
 
 
 def _missing(move: Move, tables: Tables) -> Problem | None:
-    """What the record pins and is not there any more."""
+    """What the record pins and does not exist any more."""
     for kind, pin in move.record.sidecars.items():
         name = sidecar_of(move.name, kind)
         state = tables.get(name)
@@ -106,7 +107,7 @@ def _missing(move: Move, tables: Tables) -> Problem | None:
         if pin.snapshot is not None and not there:
             return Problem(
                 "LS508",
-                f"{move.name} cannot go back to snapshot {move.to}: its {kind} of then is gone",
+                f"{move.name} cannot go back to snapshot {move.to}: its {kind} of that time no longer exists",
                 expected=f"snapshot {pin.snapshot} of {name}",
                 hint=f"go back to a newer point: lakesmith history {move.name}",
             )
@@ -119,20 +120,21 @@ def _no_point(state: TableState, snapshot: int) -> StateError:
             "LS518",
             f"{state.name} cannot go back to snapshot {snapshot}",
             expected="a point of its past: what readers saw, with a batch that made it",
-            found="a snapshot in the middle of a batch, of a branch, or from before the table was this project's",
+            found="a snapshot inside a batch, of a branch, or from before the table belonged to this project",
             hint=f"see 'lakesmith history {state.name}'",
         )
     )
 
 
 def with_below(first: Move, below: Sequence[TableName], inputs: Inputs, tables: Tables) -> Rollback:
-    """The move, and those of the tables that were made from what it undoes.
+    """Returns the move, and those of the downstream tables computed from what it undoes.
 
-    Each goes to its newest batch that read no more than is there then: an earlier one, or, if a table that it reads goes forward, also one
-    that was undone. A table without such a batch, or that cannot go there, stays: the next run computes it from what its inputs are then.
+    Each moves to its newest batch that read no more than exists then: an earlier one, or an undone one if an
+    input moves forward. A table without such a batch, or that cannot move there, stays: the next run
+    recomputes it.
 
     Args:
-        below: the tables that are made from it, near or far, each behind those it reads.
+        below: the downstream tables, each behind the tables it reads.
         inputs: what each of them reads.
     """
     moves, stay = {first.name: first}, dict[TableName, str]()
@@ -174,7 +176,7 @@ def _newest_fitting(name: TableName, moved: Sequence[Move], tables: Tables) -> M
 
 
 def _past(name: TableName, tables: Tables) -> Iterator[Move]:
-    """The points that the table can go to, undone ones too, the newest first."""
+    """Returns the points that the table can move to, undone ones too, newest first."""
     snapshots = tables[name].snapshots
     known = {snapshot for snapshot, _ in points(tables[name])}
     for snapshot in sorted(known, key=lambda each: snapshots[each].sequence_number, reverse=True):
@@ -183,7 +185,7 @@ def _past(name: TableName, tables: Tables) -> Iterator[Move]:
 
 
 def _fits(record: Record, moved: Iterable[Move], tables: Tables) -> bool:
-    """Whether the batch read of each of these tables what it still has once it went back."""
+    """Whether each of these tables, once moved, still has what the batch read of it."""
     return all(_has_read_less(record, move, tables[move.name]) for move in moved)
 
 

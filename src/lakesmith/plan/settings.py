@@ -1,8 +1,8 @@
-"""What a table's file says beside its rows, held against the table: names and order of columns, texts, partitioning and the format
-version, which metadata alone can change.
+"""What a table's file declares besides its rows: names and order of columns, texts, partitioning, format
+version.
 
-The file counts: what it does not say (any more) is taken off the table too. Only the documentation of a column that is not
-declared is left as it is.
+Metadata alone can change them. What the file no longer declares is removed from the table, too, except the
+documentation of an undeclared column.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AHEAD: Final = "with its next batch, "
 
 @dataclass(frozen=True, slots=True)
 class TextSetting:
-    """A text to be changed: a table ``property``, or a ``column``'s documentation. ``wanted`` None: taken away."""
+    """A text to change: a table ``property`` or a ``column``'s documentation. ``wanted`` None: removed."""
 
     name: str
     found: str | None
@@ -52,12 +52,15 @@ class Partitioning:
 
     def __str__(self) -> str:
         now, then = (f"[{', '.join(fields)}]" for fields in (self.found, self.wanted))
-        return f"partition_by {now} becomes {then}, for rows written from then on (`lakesmith rewrite` takes the others along)"
+        return (
+            f"partition_by {now} becomes {then}, for rows written from then on (`lakesmith rewrite` rewrites"
+            " the others)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A column that gets another name; its values and its past stay."""
+    """A renamed column; its values and its past stay."""
 
     found: str
     wanted: str
@@ -68,7 +71,7 @@ class Renaming:
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """Columns that are to stand one behind the other, before all others."""
+    """Columns to put first, in this order."""
 
     wanted: tuple[str, ...]
 
@@ -80,13 +83,13 @@ SettingChange = TextSetting | Partitioning | FormatUpgrade | Renaming | Reorderi
 
 
 def setting_properties(table: TableDefinition) -> dict[str, str]:
-    """The properties that carry the settings which are declared."""
+    """The properties of the declared settings."""
     texts = {COMMENT: table.description, OWNER: table.owner, TAGS: ",".join(table.tags)}
     return {name: text for name, text in texts.items() if text}
 
 
 def changed_settings(table: TableDefinition, state: TableState) -> tuple[SettingChange, ...]:
-    """What differs between the declaration and the table, in the order it is written in a table's file."""
+    """Returns the differences between declaration and table, in the order of a table's file."""
     renamed, state = renamings(table, state), with_renamings(table, state)
     texts = (*_changed_texts(table, state), *_changed_docs(table, state))
     storage: tuple[SettingChange, ...] = (*_changed_partitions(table, state), *format_change(table, state))
@@ -94,7 +97,7 @@ def changed_settings(table: TableDefinition, state: TableState) -> tuple[Setting
 
 
 def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]:
-    """The columns that are declared as renamed and that the table has by their earlier names alone."""
+    """Returns the columns declared as renamed of which the table has only the earlier name."""
     there = {column.name.lower(): column.name for column in state.columns}
     declared = {column.name.lower() for column in table.columns}
     found: dict[str, Renaming] = {}
@@ -110,18 +113,18 @@ def renamings(table: TableDefinition, state: TableState) -> tuple[Renaming, ...]
 
 
 def not_renamed(table: TableDefinition, state: TableState) -> tuple[str, ...]:
-    """In words, the columns that are declared as renamed and cannot be: the table has one of either name."""
+    """Describes columns declared as renamed that cannot be: the table has both names."""
     there = {column.name.lower(): column.name for column in with_renamings(table, state).columns}
     return tuple(
-        f"column {column.name} is declared as renamed from {there[earlier]}, and the table has both: nothing is renamed, and each keeps"
-        " its values"
+        f"column {column.name} is declared as renamed from {there[earlier]}, and the table has both: nothing"
+        " is renamed, and each keeps its values"
         for column in table.columns
         if (earlier := (column.renamed_from or "").lower()) in there and column.name.lower() in there
     )
 
 
 def declared_changes(table: TableDefinition, state: TableState) -> tuple[str, ...]:
-    """In words, the columns of a table of files that are declared and not there yet, or wider than they are there."""
+    """Describes declared columns of a sourced table that are missing in the table, or narrower."""
     there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
     found = list[str]()
     for column in table.columns if table.is_sourced else ():
@@ -153,13 +156,14 @@ def _renamed_field(text: str, names: Mapping[str, str]) -> str:
 
 
 def structure_changes(table: TableDefinition, state: TableState) -> tuple[str, ...]:
-    """In words, what metadata alone has to change for the table to be as it is declared."""
+    """Describes what metadata alone has to change to make the table as declared."""
     return (*map(str, changed_settings(table, state)), *declared_changes(table, state))
 
 
 def with_structure(decision: Decision, facts: TableFacts) -> Decision:
-    """The decision, with a note for each setting that the batch changes. A table with nothing else to do has a step for what is declared
-    of its structure and is not so yet.
+    """Returns the decision with a note for each changed setting.
+
+    A table with no other work has a step for its declared structure.
     """
     state, record = facts.state, facts.base.record
     if state is None or not isinstance(decision, TableStep | UpToDate):
@@ -184,7 +188,7 @@ def with_structure(decision: Decision, facts: TableFacts) -> Decision:
 
 
 def _was_no_use(changes: Collection[str], record: Record) -> bool:
-    """Whether the last batch has made just these changes, and they did not last: a catalog may keep a text otherwise than it was given."""
+    """Whether the last batch made the same changes in vain: a catalog may store a text differently."""
     return record.kind == Strategy.ADVANCE.value and set(changes) <= set(record.notes)
 
 
@@ -194,12 +198,12 @@ def _as_before(name: str, pin: Pin) -> InputRange:
 
 
 def still_ahead(notes: tuple[str, ...], done: Collection[str]) -> tuple[str, ...]:
-    """A decision's notes without those of what its batch has ``done``, in words."""
+    """Returns a decision's notes without those of what its batch has ``done``."""
     return tuple(note for note in notes if note.removeprefix(_AHEAD) not in done)
 
 
 def _changed_order(table: TableDefinition, state: TableState) -> Iterator[Reordering]:
-    """Of a table of files, whose new columns come behind the others."""
+    """For a sourced table, whose new columns come last."""
     if not table.is_sourced:
         return
     spelt = {column.name.lower(): column.name for column in table.columns}

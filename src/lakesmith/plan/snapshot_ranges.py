@@ -1,4 +1,4 @@
-"""With which values of its lookups the rows of a table were computed: its batches, put together where those are the same. Pure."""
+"""The snapshot ranges for which a table was computed with the same versions of its lookups. Pure."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import TableDefinition, TableName
 
 SnapshotRanges = tuple[InputRange, ...]
-"""Rows of the driving input, and the lookups as they were when those came."""
+"""Rows of the driving input, and the lookups as they were when those rows arrived."""
 
 
 def snapshot_ranges_of(
     table: TableDefinition, driving: TableName, state: TableState, published: Snapshot
 ) -> tuple[SnapshotRanges, ...] | Reason:
-    """The snapshot ranges since the table was last computed as a whole, oldest first, up to the record that is ``published``."""
+    """Returns the ranges since the last full refresh, oldest first, up to the record ``published``."""
     records = [record for _, record in _since_whole(published_records(state, published))]
     if not records or records[-1].kind != Strategy.FULL.value:
-        return Reason("the batches since it was last computed as a whole have expired")
+        return Reason("the batches since it was last refreshed in full have expired")
     return tuple(_ranges_of(table, driving, records[::-1]))
 
 
 def last_of_snapshot_ranges(
     table: TableDefinition, records: Iterable[tuple[Snapshot, Record]]
 ) -> Iterator[tuple[Snapshot, Record]]:
-    """Of ``records``, newest first, those that ``snapshot_ranges_of`` cannot do without: the last of each range, and the one computed as a whole."""
+    """Yields the records that ``snapshot_ranges_of`` needs, newest first: the last of each range, and the
+    full refresh."""
     since = list(_since_whole(records))
     for _, batches in groupby(since, lambda each: _lookups(table, each[1])):
         yield next(iter(batches))

@@ -30,7 +30,7 @@ from lakesmith.sources.names import printable
 def plan_sourced(
     table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
 ) -> Decision:
-    """The decision for a table whose rows come from files."""
+    """Returns the decision for a table whose rows come from files."""
     problem = (
         facts.problem
         or other_origin(table, facts)
@@ -76,7 +76,7 @@ def _what_is_new(sources: SourceFacts) -> Iterator[str]:
 def _none_readable(
     table: TableDefinition, fingerprint: str, facts: TableFacts, sources: SourceFacts
 ) -> Decision:
-    """The step that only keeps on record that the new files cannot be read; refused where there is no table to keep it with."""
+    """Returns the step that only records the unreadable files; refused if no table can record them."""
     bad = [unread for intake in sources.intakes for unread in intake.unread]
     if facts.state is None and not table.columns:
         what = (
@@ -99,8 +99,10 @@ def _none_readable(
 
 
 def other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What to say of a table whose rows came from files and that is derived now, or the other way round: neither can go on from
-    the other, and rows that came from files are nowhere else."""
+    """Returns LS510 for a sourced table that is derived now, or the other way round.
+
+    Neither can continue from the other, and rows that came from files exist nowhere else.
+    """
     record = facts.base.record
     if record is None or table.is_sourced != _is_derived(record):
         return None
@@ -111,7 +113,8 @@ def other_origin(table: TableDefinition, facts: TableFacts) -> Problem | None:
         place=table.place,
         expected=f"a table that takes its rows from {was}",
         found=f"one that takes them from {now}",
-        hint=f"give the new one another name, or the old one (lakesmith rename), or give the old one up: lakesmith drop {table.name}",
+        hint=f"give the new one another name, or rename the old one (lakesmith rename), or remove it:"
+        f" lakesmith drop {table.name}",
     )
 
 
@@ -120,7 +123,8 @@ def _is_derived(record: Record) -> bool:
 
 
 def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What to say when main stands in the middle of a batch: its rows are there, and that its files were taken is not."""
+    """Returns LS505 if main is at a snapshot inside a batch: its rows are there, the record of its files is
+    not."""
     cut = cut_batch(facts.state, facts.progress) if facts.state and facts.progress else None
     if cut is None:
         return None
@@ -135,20 +139,20 @@ def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
 
 
 def _no_files(sources: SourceFacts) -> str:
-    waiting = f", {sources.waiting} too young to be taken" if sources.waiting else ""
+    waiting = f", {sources.waiting} too young" if sources.waiting else ""
     if not sources.known and not all(intake.source.has_files for intake in sources.intakes):
-        return f"all records were taken already{waiting}"
+        return f"all records were ingested already{waiting}"
     return f"{_no_new_files(sources.known - sources.skipped, sources.skipped)}{waiting}"
 
 
 def _no_new_files(taken: int, skipped: int) -> str:
-    """What became of the files that are there, of which none is to be taken now."""
+    """Describes the files that are there, none of which is new."""
     if taken and skipped:
-        return f"{_counted(taken)} taken already, {skipped} skipped"
+        return f"{_counted(taken)} ingested already, {skipped} skipped"
     if not taken and not skipped:
         return "no file is there"
     files = "the only file was" if taken + skipped == 1 else f"all {taken + skipped} files were"
-    return f"{files} skipped" if skipped else f"{files} taken already"
+    return f"{files} skipped" if skipped else f"{files} ingested already"
 
 
 def _counted(files: int) -> str:
@@ -156,7 +160,7 @@ def _counted(files: int) -> str:
 
 
 def type_problem(table: TableDefinition, state: TableState | None) -> Problem | None:
-    """LS507 for the first column whose declared type is none that the table's widens to without new data."""
+    """Returns LS507 for the first column whose declared type the table's type cannot be widened to."""
     return next((_problem(table.name, *change) for change in _changed(table, state)), None) if state else None
 
 
@@ -180,13 +184,13 @@ def _problem(table: TableName, column: Column, old: str) -> Problem:
         place=column.place,
         expected=f"{old}, or a type it widens to without new data",
         found=column.type,
-        hint=f"declare {old} again and CAST it in a query that reads {table}; or have the files taken anew:"
-        f" `lakesmith drop {table}`, then `lakesmith run` (files that are not in their folder any more do not come back)",
+        hint=f"declare {old} again and CAST it in a query that reads {table}; or ingest the files again:"
+        f" `lakesmith drop {table}`, then `lakesmith run` (files that left their folder do not come back)",
     )
 
 
 def without_bad_files(sources: SourceFacts, bad: Sequence[BadFile]) -> SourceFacts:
-    """What the sources give without the bad files; one that is another file by now is tried again."""
+    """Returns the sources without the bad files; a file that has changed since is tried again."""
     if not bad:
         return sources
     reasons = {(each.source.name, each.file): each.reason for each in bad}

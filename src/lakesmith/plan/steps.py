@@ -14,51 +14,54 @@ from lakesmith.sql.erasure_filter import ErasureFilter
 
 
 class Strategy(StrEnum):
-    """How a table is brought up to date. From cheap to dear."""
+    """How a table is refreshed, from cheap to expensive."""
 
     FILES = "files"
-    """The files that were not taken yet are read and appended."""
+    """New files are read and appended."""
     LEDGER = "ledger"
-    """No file is read: files are skipped, or forgotten together with their rows, as asked; or none of the new ones can be read."""
+    """No file is read: files are skipped, or forgotten together with their rows, or none of the new ones is
+    readable."""
     ADVANCE = "advance"
-    """The inputs moved without a change of rows (compaction), or metadata is not yet as declared: positions and metadata follow."""
+    """Inputs moved without a change of rows (compaction), or metadata differs from the declaration: both
+    follow."""
     APPEND = "append"
-    """The query runs over the rows that are new in its input; its result is appended."""
+    """The query runs over the new rows of its input; its result is appended."""
     UPSERT = "upsert"
-    """The query runs over the rows that are new in its input; the newest version of each key wins."""
+    """The query runs over the new rows of its input; the newest version of each key wins."""
     KEYS = "keys"
-    """The keys that changed rows have are computed anew, from all rows that have them; the result replaces theirs."""
+    """The keys of changed rows are recomputed from all rows that have them; the result replaces theirs."""
     SUMS = "sums"
-    """As ``KEYS``, where what changed tells the keys' sums, counts and extremes: it is added to those that are there."""
+    """As ``KEYS``, if the changed rows determine the keys' new sums, counts and extremes: the change is
+    added."""
     FULL = "full"
     """The query runs over its whole inputs; the result replaces the table in one commit."""
     REPLAY = "replay"
-    """Rows are taken out of quarantine and judged again: good ones are appended, bad ones go back."""
+    """Rows of the quarantine are validated again: good ones are appended, bad ones return to it."""
     EXTERNAL = "external"
     """Nothing is ever done: the table is another's, and is read as it is."""
     ERASE = "erase"
-    """Rows of people who are to be forgotten are deleted, and known by hashes from then on."""
+    """Rows of the erased people are deleted; hashes of their keys are kept."""
     READMIT = "readmit"
-    """Hashes of people who were erased go: new rows of theirs are taken again."""
+    """Hashes of erased people are deleted: new rows of theirs are ingested again."""
     DROP = "drop"
-    """Rows are taken out of quarantine for good; the table's own rows stay as they are."""
+    """Rows of the quarantine are deleted for good; the table's own rows do not change."""
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether the changed rows of the inputs are read. Spark's plan decides between ``KEYS`` and ``SUMS``."""
+        """Whether the changed rows of the inputs are read. Spark's plan decides between the two."""
         return self in (Strategy.KEYS, Strategy.SUMS)
 
     @property
     def label(self) -> str:
-        """The name in a plan, for people. A plan has ``KEYS`` for both ``KEYS`` and ``SUMS``; the record says which."""
+        """The name in a plan, for people. ``KEYS`` represents ``SUMS`` too; the record says which it was."""
         return "incremental by key or aggregate" if self is Strategy.KEYS else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Where a batch begins: the table as it was planned against. All None: the table does not exist yet.
+    """The table's state that a batch was planned against. All None: the table does not exist yet.
 
-    ``snapshot`` is main's head. A publish is refused when the table's ``uuid`` or main's head is another by then.
+    ``snapshot`` is main's head. A publish is refused if ``uuid`` or main's head has changed.
     """
 
     uuid: str | None = None
@@ -66,18 +69,18 @@ class Base:
     record: Record | None = None
 
     def pin(self, sidecar: str) -> Pin | None:
-        """The version of a table beside the table that its record pins; None when it has none yet."""
+        """Returns the pinned version of a sidecar table; None if it has none yet."""
         return self.record.sidecars.get(sidecar) if self.record else None
 
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """What of an input is read: the rows that came in the snapshots after ``start`` up to ``end``.
+    """The part of an input that is read: rows of the snapshots after ``start`` up to ``end``.
 
-    ``start`` None: the whole table as it was at ``end``. ``end`` None: the input has never been written: no rows.
-    With strategies ``keys`` and ``sums`` both are positions: what changed between them is looked at, and of all rows at ``end`` some.
-    ``rows`` is how many rows that is by the snapshots' own summaries, None where they do not say. ``schema`` is the id of the schema
-    that the table has. ``lookup``: its rows are only joined to those of the other input.
+    ``start`` None: the whole table at ``end``. ``end`` None: the input was never written, so no rows. For
+    ``keys`` and ``sums`` both are positions: the changes between them are read, and some rows at ``end``.
+    ``rows``: the number of rows by the snapshots' summaries, None if unknown. ``schema``: id of the table's
+    schema. ``lookup``: its rows are only joined to those of the other input.
     """
 
     table: TableName
@@ -96,10 +99,11 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class FileIntake:
-    """The files one source gives to a batch. ``replace`` are changed files, whose earlier rows are deleted first.
+    """The files that one source gives to a batch.
 
-    ``skip`` and ``forget`` are not read: files to leave out from now on, and files to delete the rows of and take again.
-    ``unread`` are left out because they cannot be read. ``renewed`` are taken files whose content lakesmith itself has changed.
+    ``replace``: changed files, whose earlier rows are deleted first. ``skip`` and ``forget`` are not read:
+    files to leave out from now on, and files whose rows are deleted and that are ingested again. ``unread``:
+    files left out because they are unreadable. ``renewed``: ingested files whose content lakesmith changed.
     """
 
     source: Source
@@ -117,16 +121,16 @@ class FileIntake:
 
     @property
     def size(self) -> int:
-        """Their bytes; of slices of a topic, which say how many records they have, about that."""
+        """The total size in bytes, estimated for slices of a topic, which only count records."""
         return sum(file.size for file in self.files) * self.source.bytes_per_unit
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Which rows of a quarantine are meant; a part that is None leaves it open.
+    """A filter of quarantined rows; None leaves a part open.
 
-    ``batch`` is the batch that found the row; ``reason`` is contained in one of its reasons, whatever the case; ``file`` is
-    its landing file, or the end of that file's path.
+    ``batch`` found the row. ``reason`` is contained in one of its reasons, ignoring case. ``file`` is its
+    landing file, or the end of that file's path.
     """
 
     batch: int | None = None
@@ -146,14 +150,17 @@ class BadRows:
 class TableStep:
     """Work for one table: one batch, published by one commit.
 
-    ``row_wise``: each row of the input gives at most one row, so that every row read can be accounted for.
+    ``row_wise``: each input row gives at most one row, so every row read can be accounted for.
     ``refused``: by strategy, why the query does not allow it, for the record.
-    ``definition``: short hashes of the parts that ``fingerprint`` stands for; empty: those of the base's record stay.
-    ``idle``: inputs whose watermarks do not count; ``arrived``: when the rows of those with watermarks last changed, since the epoch.
-    ``persons``: whose rows are erased.
-    ``loses``: what the batch would take away for good, in words, as far as planning can tell; it fails unless that is ``approved``, and
-    names the ``readers`` of the table then. ``drops``: columns of a table of files that leave before the batch.
-    ``snapshot_ranges``: in place of ``inputs``, each read by itself, where not all rows were joined to the same version of a lookup.
+    ``definition``: short hashes of the parts of ``fingerprint``; empty: those of the base's record remain.
+    ``idle``: inputs whose watermarks are ignored.
+    ``arrived``: last change of the rows of inputs with watermarks, in ms since the epoch.
+    ``persons``: the filter of an erasure.
+    ``loses``: what the batch removes for good, in words; it fails unless ``approved``, naming the
+    ``readers``.
+    ``drops``: columns of a sourced table that are removed before the batch.
+    ``snapshot_ranges``: read one by one in place of ``inputs``, if rows were joined to several versions of a
+    lookup.
     """
 
     table: TableDefinition
@@ -179,7 +186,7 @@ class TableStep:
 
     @property
     def driving(self) -> tuple[InputRange, ...]:
-        """The inputs whose rows give the table's: all but those that are looked up."""
+        """The inputs whose rows produce the table's rows: all but lookups."""
         return tuple(item for item in self.inputs if not item.lookup)
 
     @property
@@ -189,13 +196,13 @@ class TableStep:
 
     @property
     def file_count(self) -> int:
-        """How many files the batch reads; slices of a topic are none."""
+        """How many files the batch reads, without slices of topics."""
         return sum(len(intake.files) for intake in self.intakes if intake.source.has_files)
 
 
 @dataclass(frozen=True, slots=True)
 class UpToDate:
-    """A table with nothing to do, and why that is known. ``held``: it may be behind, and is to stay where it is."""
+    """A table with nothing to do, and why. ``held``: frozen, so it may be behind."""
 
     table: TableDefinition
     reason: str
@@ -210,7 +217,7 @@ class UpToDate:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A table whose step is only known once the tables it reads have been brought up to date."""
+    """A table whose step is only known once its inputs are refreshed."""
 
     table: TableDefinition
     upstream: tuple[TableName, ...]
@@ -223,7 +230,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A table that cannot be brought up to date as things are, and the choices there are."""
+    """A table that cannot be refreshed, and the choices there are."""
 
     table: TableDefinition
     problem: Problem
@@ -235,4 +242,4 @@ class Refused:
 
 
 Decision = TableStep | UpToDate | Waiting | Refused
-"""What planning says of one table."""
+"""The plan of one table."""

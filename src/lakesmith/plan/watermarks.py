@@ -1,6 +1,6 @@
-"""What decides, beside rows, how far watermarks are: which inputs have gone quiet, and when the rows of each last changed. Pure.
+"""What moves watermarks besides rows: idle inputs, and when the rows of each input last changed. Pure.
 
-It is decided when a batch is planned, and kept in its record: so the same rows can be computed again at any time.
+It is decided when a batch is planned, and kept in its record, so the same rows can be computed again later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lakesmith.project.definitions import TableDefinition, TableName
 def idle_inputs(
     table: TableDefinition, inputs: Mapping[TableName, TableFacts], now_ms: int
 ) -> tuple[TableName, ...]:
-    """The inputs with watermarks to which nothing came for as long as the table waits for that."""
+    """Returns the inputs with watermarks that had no new rows for as long as the table waits."""
     emit = table.emit
     if emit is None or emit.idle_after_seconds is None:
         return ()
@@ -31,13 +31,14 @@ def _last(facts: TableFacts) -> float:
 
 
 def newly_idle(record: Record, idle: tuple[TableName, ...]) -> str | None:
-    """Why a table whose inputs have not changed has work all the same; None: it has none."""
+    """Returns why a table has work although its inputs did not change; None if it has none."""
     names = [str(name) for name in idle if str(name) not in record.idle]
     return f"{' and '.join(names)} went quiet, and holds no window open" if names else None
 
 
 def arrivals_of(table: TableDefinition, inputs: Mapping[TableName, TableFacts]) -> dict[str, int]:
-    """When the rows of the inputs with watermarks last changed, in milliseconds since the epoch: no row of them arrived later."""
+    """Returns when the rows of inputs with watermarks last changed, in ms since the epoch: no row arrived
+    later."""
     names = dict.fromkeys(mark.table for mark in table.emit.watermarks) if table.emit else {}
     states = {name: inputs[name].state for name in names}
     found = {str(name): last_change_ms(state) for name, state in states.items() if state}
@@ -45,9 +46,10 @@ def arrivals_of(table: TableDefinition, inputs: Mapping[TableName, TableFacts]) 
 
 
 def ahead_in_words(ahead: Mapping[str, tuple[int, str]]) -> tuple[str, ...]:
-    """Rows that move no watermark, as a table's record has them."""
+    """Describes rows that move no watermark, as the record has them."""
     return tuple(
-        f"{'1 row' if count == 1 else f'{count:,} rows'} of {mark.rpartition('.')[0]} with a time further ahead of arrival than max_ahead:"
+        f"{'1 row' if count == 1 else f'{count:,} rows'} of {mark.rpartition('.')[0]} with a time further"
+        " ahead of arrival than max_ahead:"
         f" {mark.rpartition('.')[2]} is up to {latest}, and moves no watermark"
         for mark, (count, latest) in ahead.items()
     )

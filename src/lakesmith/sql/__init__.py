@@ -1,1 +1,2 @@
-"""What the text of a query says by itself: its tables, columns, shape, keys and fingerprint. Nothing here knows a project's tables, or Spark."""
+"""What the text of a query says: tables, columns, shape, keys, fingerprint. It knows no project and no
+Spark."""

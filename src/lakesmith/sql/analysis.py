@@ -1,4 +1,4 @@
-"""What one query says of itself: the tables it names, the columns it gives, whether it is row-wise.
+"""The analysis of one query: the tables it names, its columns, whether it is row-wise.
 
 Pure: text in, frozen data out. sqlglot is imported when a text is really analysed (see ``cache``).
 """
@@ -44,7 +44,8 @@ __all__ = [
 ]
 
 ANALYSIS_VERSION = 14
-"""Raised whenever the same text would be analysed differently: cached analyses of other versions are not used."""
+"""Raised whenever the same text would be analysed differently: cached analyses of other versions are
+ignored."""
 
 _DEPTH = 20_000
 
@@ -56,13 +57,14 @@ def digest_of(sql: str) -> str:
 
 @lru_cache(maxsize=256)
 def analyse(sql: str) -> SqlAnalysis:
-    """Everything that can be told of the query ``sql`` from its text.
+    """Returns the analysis of the query ``sql``.
 
     Raises:
-        SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be followed.
+        SqlParseError: it is not one single SELECT, cannot be parsed, or names tables in ways that cannot be
+            followed.
     """
     limit = sys.getrecursionlimit()
-    # The parser takes some twenty calls of its own for one that is nested in the text.
+    # The parser takes some twenty calls for each level of nesting.
     sys.setrecursionlimit(max(limit, _DEPTH))
     try:
         return _analysed(sql)
@@ -99,7 +101,7 @@ def _analysed(sql: str) -> SqlAnalysis:
 
 
 def _has_pipe(parsed: Parsed) -> bool:
-    """sqlglot rewrites ``|>`` into CTEs of its own, which says nothing certain of the columns."""
+    """sqlglot rewrites ``|>`` into CTEs of its own, so the columns are uncertain."""
     return any(token.text == "|>" for token in parsed.tokens)
 
 

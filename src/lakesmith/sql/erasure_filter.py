@@ -1,4 +1,5 @@
-"""Whose rows are meant. Light to import: a plan may carry it."""
+"""The filter of an erasure: columns and the values of the people to erase. Light to import: a plan may carry
+it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from lakesmith.quoting import literal, quoted
 _PYTHON, _JAVA = r"[^\W_]", r"[\p{L}\p{N}]"
 """A letter or a digit, as the regular expressions of each language have it."""
 _FEWEST_DIGITS: Final = 4
-"""A number of fewer digits is the name of no one where it stands alone in a file's name: such numbers count files."""
+"""Shorter numbers alone in a file's name identify nobody: such numbers count files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class ErasureFilter:
     values: tuple[tuple[str, ...], ...]
 
     def condition(self) -> str:
-        """SQL that is true for their rows; values are compared in the types of the columns."""
+        """Returns SQL that is true for their rows; values are compared in the types of the columns."""
         return " OR ".join(f"({self._equal(each)})" for each in self.values)
 
     def _equal(self, values: tuple[str, ...]) -> str:
@@ -35,16 +36,18 @@ class ErasureFilter:
         return all(name.lower() in names for name in self.columns)
 
     def are_named_in(self, name: str, surely: bool = False) -> bool:
-        """Whether the name of a file or folder, or a text, tells one of them.
+        """Whether the name of a file or folder, or a text, names one of these people.
 
-        It does where it has an address (a value with ``@``), or all values of a person, with no letter or digit beside them. A number has to be the
-        value of a folder like ``customer=1002`` that is called as its column is, or to have four digits (``surely``: that does not do).
+        It does if it has an address (a value with ``@``), or all values of a person, with no letter or digit
+        beside them. A number must be the value of a folder named like its column (``customer=1002``), or have
+        four digits (not with ``surely``).
         """
         persons = self._patterns(_PYTHON, surely)
         return any(all(re.search(each, name) for each in person) for person in persons)
 
     def named_in(self, column: str) -> str:
-        """SQL that is true where the file name in ``column`` tells one of them, as ``are_named_in``."""
+        """Returns SQL that is true if the file name in ``column`` names one of these people, as
+        ``are_named_in``."""
         persons = [
             " AND ".join(f"{column} RLIKE {literal(pattern)}" for pattern in person)
             for person in self._patterns(_JAVA)
@@ -52,7 +55,7 @@ class ErasureFilter:
         return f"coalesce({' OR '.join(f'({each})' for each in persons)}, false)"
 
     def _patterns(self, character: str, surely: bool = False) -> list[list[str]]:
-        """Regular expressions by person, all of which have to be found."""
+        """Returns regular expressions by person, all of which must match."""
         found = []
         for values in self.values:
             pairs = list(zip(self.columns, values, strict=True))
@@ -73,14 +76,14 @@ def _pattern(column: str, value: str, character: str, surely: bool) -> str:
 
 
 def _folders(column: str) -> str:
-    """What folders of a column's values are called: as it is, or as a part of it."""
+    """Returns the names of folders for a column's values: its name, or a part of it."""
     name = column.lower()
     parts = {name, name.replace("_", ""), *(part for part in name.split("_") if part)}
     return "|".join(map(regex_of, sorted(parts)))
 
 
 def _spelt(value: str) -> list[str]:
-    """A value as it stands in names: plain, and as folders and URLs escape it."""
+    """Returns a value as it is written in names: plain, and escaped as in folders and URLs."""
     return list(dict.fromkeys((value, quote(value, safe=""), quote(value, safe="@"))))
 
 

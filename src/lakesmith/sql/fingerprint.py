@@ -1,8 +1,9 @@
-"""One hash per meaning of a query's text: what only looks different hashes the same, what differs never does.
+"""One hash per meaning of a query's text: differences of layout hash the same, differences of meaning never
+do.
 
-It works on tokens, not on a parser's normal form: a parser knows equivalences that Spark does not have (types, function
-names, implied aliases). Where a word could be a keyword or a name, it is taken as it is written: a needless difference
-costs a rebuild, a hidden one costs right results.
+It works on tokens, not on a parser's normal form: a parser knows equivalences that Spark does not have
+(types, function names, implied aliases). If a word could be a keyword or a name, it is used as written: a
+needless difference costs a rebuild, a missed one costs correct results.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from lakesmith.sql.words import (
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FUNCTIONS = AGGREGATES | GENERATORS | NONDETERMINISTIC | SCALARS | WINDOW_FUNCTIONS
-# Keywords wherever they stand, except right after AS or a dot, or alone as an item of a list.
+# Keywords anywhere, except right after AS or a dot, or alone as an item of a list.
 _KEYWORDS_ANYWHERE = words(
     """
-    SELECT DISTINCT FROM WHERE GROUP ORDER SORT DISTRIBUTE CLUSTER BY HAVING LIMIT OFFSET JOIN LEFT RIGHT INNER FULL
-    OUTER CROSS SEMI ANTI NATURAL ON USING UNION INTERSECT EXCEPT MINUS AND OR NOT IN IS LIKE ILIKE RLIKE REGEXP BETWEEN
-    CASE WHEN THEN ELSE AS WITH RECURSIVE LATERAL OVER PARTITION CAST TRY_CAST TABLESAMPLE PIVOT UNPIVOT DIV
+    SELECT DISTINCT FROM WHERE GROUP ORDER SORT DISTRIBUTE CLUSTER BY HAVING LIMIT OFFSET JOIN LEFT RIGHT
+    INNER FULL OUTER CROSS SEMI ANTI NATURAL ON USING UNION INTERSECT EXCEPT MINUS AND OR NOT IN IS LIKE
+    ILIKE RLIKE REGEXP BETWEEN CASE WHEN THEN ELSE AS WITH RECURSIVE LATERAL OVER PARTITION CAST TRY_CAST
+    TABLESAMPLE PIVOT UNPIVOT DIV
     """
 )
 _VALUES = frozenset({"NULL", "TRUE", "FALSE"})
@@ -43,7 +45,7 @@ _SET_OPERATORS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS"})
 
 @dataclass(slots=True)
 class _Frame:
-    """What one pair of parentheses is about: its clause, whether it is a CAST, how many CASEs are open in it."""
+    """The state of one pair of parentheses: its clause, whether it is a CAST, how many CASEs are open."""
 
     clause: str = ""
     is_cast: bool = False
@@ -53,7 +55,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Folder:
-    """Walks the tokens once and says of each how it counts."""
+    """Walks the tokens once and gives the form of each that counts."""
 
     tokens: tuple[Token, ...]
     frames: list[_Frame] = field(default_factory=lambda: [_Frame()])

@@ -35,13 +35,13 @@ _QUANTIFIERS = frozenset({"ANY", "SOME", "ALL"})
 
 
 def calls(tokens: tuple[Token, ...]) -> list[tuple[str, int]]:
-    """Every name with an argument list behind it, keywords apart: the name in lower case, the token's index."""
+    """Every name with an argument list, without keywords: the name in lower case, the token's index."""
     in_hint = _in_hints(tokens)
     return [(_plain(t), i) for i, t in enumerate(tokens) if i not in in_hint and _is_call(tokens, i)]
 
 
 def _in_hints(tokens: tuple[Token, ...]) -> set[int]:
-    """The indexes of the tokens in ``/*+ ... */``: what looks like a call there is none."""
+    """The indexes of the tokens in ``/*+ ... */``, which are no calls."""
     found: set[int] = set()
     inside = False
     for index, token in enumerate(tokens):
@@ -73,12 +73,12 @@ def _is_call(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def calls_code(sql: str, tokens: tuple[Token, ...]) -> FunctionUse | None:
-    """The first call of a function that does more than compute."""
+    """Returns the first call of a function that does more than compute."""
     return next((_use(sql, tokens[index]) for name, index in calls(tokens) if name in CALLS_CODE), None)
 
 
 def nondeterministic(sql: str, tokens: tuple[Token, ...]) -> tuple[FunctionUse, ...]:
-    """The calls whose value is not decided by the row alone, in the order of the text."""
+    """Returns the calls whose value does not depend on the row alone, in the order of the text."""
     found = [
         index
         for name, index in calls(tokens)
@@ -114,7 +114,7 @@ def _is_clock(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def is_clock_word(text: str) -> bool:
-    """Whether a text becomes the present where it becomes a date or a timestamp, as Spark reads them."""
+    """Whether Spark reads a text as the current time when it is cast to a date or a timestamp."""
     first = text.split()
     return bool(first) and first[0].upper() in _CLOCK_WORDS
 
@@ -128,12 +128,12 @@ _WHY = (
 
 
 def of_several_rows(tokens: tuple[Token, ...]) -> str | None:
-    """The first call whose value is made of several rows; None where there is none."""
+    """Returns the first call that aggregates rows; None if there is none."""
     return next((name for name, _ in calls(tokens) if name in AGGREGATES | WINDOW_FUNCTIONS), None)
 
 
 def not_scalar(sql: str, tokens: tuple[Token, ...]) -> str | None:
-    """The first call that is not certainly one value of one row, as a reason for a person; None if all are."""
+    """Returns the first call that is not certainly one value of one row, as a reason; None if all are."""
     for name, index in calls(tokens):
         line = position(sql, tokens[index].start)[0]
         why = next((text for names, text in _WHY if name in names), None)

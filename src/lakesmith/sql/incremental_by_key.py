@@ -1,7 +1,7 @@
-"""May a table be refreshed by the keys that changed rows have? What a query's text says against it.
+"""What a query's text says against an incremental refresh by key.
 
-A proposal only: Spark's analysed plan decides (see ``spark.catalyst.key_columns``). What is let through here and refused there costs a
-batch that is begun in vain; what is refused here is never tried.
+A proposal only: Spark's analysed plan decides (``spark.catalyst.key_columns``). A query let through here and
+refused there costs a batch begun in vain; one refused here is never tried.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CUT = {"limit": "LIMIT", "offset": "OFFSET", "sample": "TABLESAMPLE", "pivots":
 
 
 def why_not_by_keys(parsed: Parsed) -> str | None:
-    """The first thing in the text that stands against it, for people; None when nothing does."""
+    """Returns the first thing in the text that prevents it, for people; None if nothing does."""
     if any(token.text == "|>" for token in parsed.tokens):
         return "the pipe |>"
     if chance := nondeterministic(parsed.sql, parsed.tokens):
@@ -30,9 +30,9 @@ def why_not_by_keys(parsed: Parsed) -> str | None:
 
 
 def what_merges(node: exp.Expr) -> str | None:
-    """What makes one row of several on every way from the inputs to this query's, or table's, rows; None where nothing does.
+    """Returns what merges rows on every way from the inputs to the result; None if nothing does.
 
-    The text of ``spark.catalyst.arrival``, whose walk over Spark's plan decides.
+    It mirrors ``spark.catalyst.arrival``, whose walk over Spark's plan decides.
     """
     if isinstance(node, exp.Subquery):
         return what_merges(node.this)
@@ -91,13 +91,13 @@ def _select(select: exp.Select) -> Iterator[str]:
 
 
 def _aggregates(select: exp.Select, item: exp.Expr) -> bool:
-    """Whether there is an aggregate of the SELECT in its item that is no window function."""
+    """Whether the item has an aggregate of this SELECT that is not a window function."""
     found = (each for each in item.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is select)
     return any(not isinstance(each.parent, exp.Window | exp.IgnoreNulls) for each in found)
 
 
 def _is_value(node: exp.Expr) -> bool:
-    """A query that stands where a value does, and not in EXISTS or IN."""
+    """A query used as a value, not in EXISTS or IN."""
     outer = node.parent
     while isinstance(outer, exp.Subquery | exp.Paren):
         outer = outer.parent

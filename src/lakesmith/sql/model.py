@@ -1,4 +1,4 @@
-"""What is known of a query's text, as frozen data that goes to JSON and back."""
+"""The analysis of a query's text as frozen data that can be written as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class ShapeKind(StrEnum):
-    """What a query does to rows, as far as its text alone makes it certain."""
+    """What a query does to rows, as far as its text is certain."""
 
     ROW_WISE = "row_wise"
     ROW_WISE_UNION = "row_wise_union"
@@ -28,12 +28,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """One place where the query names a table that is no CTE.
+    """One place where the query names a table, not a CTE.
 
-    ``parts``: the name without its quotes (two parts for a logical table; others are for the caller to refuse).
-    ``start``, ``end``: the name's characters in the text, ``end`` excluded. ``line``, ``column``: counted from 1.
-    ``alias``: as the query gives it, without quotes. Without one, ``implied_alias`` is the quoted name that must be
-    inserted at ``alias_at`` when the name is replaced, so that the query's qualified columns still resolve.
+    ``parts``: the name without its quotes, two for a logical table; the caller refuses others.
+    ``start``, ``end``: the name's characters in the text, ``end`` excluded. ``line``, ``column``: from 1.
+    ``alias``: as the query gives it, without quotes. Without one, ``implied_alias`` is the quoted name to
+    insert at ``alias_at`` if the name is replaced, so that qualified columns still resolve.
     """
 
     parts: tuple[str, ...]
@@ -63,8 +63,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One item of the query's result: a column with a ``name``, or all columns of the table ``star_of`` but
-    ``excluded``, or (both None) something whose name only Spark can tell: an expression without an alias."""
+    """One item of the query's result.
+
+    A column with a ``name``; all columns of the table ``star_of`` but ``excluded``; or, if both are None, an
+    expression without an alias, whose name only Spark knows.
+    """
 
     name: str | None = None
     star_of: str | None = None
@@ -96,8 +99,8 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SelectList:
-    """A SELECT list on the way from an input to the result, where a column can be added at character ``at``. ``star``: it passes everything
-    on."""
+    """A SELECT list between an input and the result; a column can be added at character ``at``. ``star``: it
+    passes all on."""
 
     at: int
     star: bool = False
@@ -105,9 +108,9 @@ class SelectList:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A table that a query joins to the rows of another, and its columns (in lower case) that the join equates with columns of those.
+    """A table joined to the rows of another, and its columns (lower case) that the join equates with theirs.
 
-    ``level``: the place of the SELECT that joins it on the path of ``select_lists``; None where that is not told.
+    ``level``: the index of the SELECT that joins it in ``select_lists``; None if unknown.
     """
 
     table: str
@@ -117,9 +120,12 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """A query that is row-wise but for its joins: each row of its first table gives one row, or none, for each match in those that are
-    ``joined``. ``select_lists``: those on the way from that table to the result, the innermost first; None where a column cannot be added
-    safely."""
+    """A query that is row-wise except for its joins.
+
+    Each row of its first table gives at most one row for each match in the ``joined`` tables.
+    ``select_lists``: those from that table to the result, innermost first; None if a column cannot be added
+    safely.
+    """
 
     joined: tuple[Joined, ...]
     select_lists: tuple[SelectList, ...] | None = None
@@ -127,13 +133,15 @@ class Driven:
 
 @dataclass(frozen=True, slots=True)
 class SqlAnalysis:
-    """Everything known of one query. ``digest`` ties it to its text: offsets mean nothing in another.
+    """The analysis of one query. ``digest`` ties it to its text: offsets mean nothing in another.
 
-    ``qualifiers`` are the edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders`` is
-    replaced. ``computed``, ``named``: see ``used_columns``; None: any columns. ``not_by_keys``: what stands against
-    a refresh by keys, None when nothing does.
-    ``driven``: what its joins are, where those alone keep it from being row-wise. ``merges``: what makes one row of several on every way from
-    its inputs to its result, so that a row has no arrival of its own; None where nothing does.
+    ``qualifiers``: edits that turn ``bronze.orders.city`` into `````orders`.city```` once ``bronze.orders``
+    is replaced.
+    ``computed``, ``named``: see ``used_columns``; None: any columns.
+    ``not_by_keys``: what prevents an incremental refresh by key, None if nothing does.
+    ``driven``: its joins, if only those keep it from being row-wise.
+    ``merges``: what merges rows on every way from its inputs to its result, so that a row has no arrival of
+    its own; None if nothing does.
     """
 
     digest: str
@@ -151,7 +159,7 @@ class SqlAnalysis:
 
     @property
     def output_columns(self) -> tuple[str, ...] | None:
-        """The result's columns in order; None when a star or an unnamed expression leaves them open."""
+        """The result's columns in order; None if a star or an unnamed expression leaves them open."""
         return self.columns_given({})
 
     @property
@@ -160,9 +168,9 @@ class SqlAnalysis:
         return tuple(dict.fromkeys(output.star_of for output in self.outputs if output.star_of))
 
     def columns_given(self, schemas: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
-        """The result's columns in order, with the stars filled in from the tables' columns by name.
+        """Returns the result's columns in order, stars filled in from the tables' columns by name.
 
-        Returns None when a table is not in ``schemas`` or an expression has no alias.
+        None if a table is not in ``schemas`` or an expression has no alias.
         """
         known = {name.lower(): columns for name, columns in schemas.items()}
         found: list[str] = []
@@ -179,7 +187,8 @@ class SqlAnalysis:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
-        """The inverse of ``to_dict``, from JSON too. Raises KeyError, TypeError or ValueError on anything else."""
+        """Reads what ``to_dict`` gives, from JSON too. Raises KeyError, TypeError or ValueError on anything
+        else."""
         return cls(
             digest=str(data["digest"]),
             references=tuple(_made(TableReference, item) for item in data["references"]),

@@ -1,7 +1,7 @@
 """One query's text -> sqlglot's tree, read as Spark reads it. Importing this module imports sqlglot (0.3 s).
 
-sqlglot's Spark dialect differs from Spark in places; those that hide a query from us are mended here, and those that
-would make us read another query than Spark does are found by comparing its tokens with ``tokens``.
+sqlglot's Spark dialect differs from Spark in places. Differences that hide a query are corrected here; those
+that would make lakesmith read another query than Spark are found by comparing its tokens with ``tokens``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from lakesmith.sql.tokens import SqlParseError, Token, TokenKind, error_at, posi
 
 _STARTS = frozenset({"SELECT", "WITH", "FROM", "("})
 _SWALLOWED = frozenset({"DESCRIBE", "FROM", "JOIN", "LATERAL"})
-"""Names of layers that sqlglot takes for keywords, so that it reads another table, or none."""
+"""Names of layers that sqlglot reads as keywords."""
 _IN_PYTHON = "leave it out: what a table does beyond SQL belongs in a Python table"
 _ONE_SELECT = "write one SELECT (or WITH ... SELECT); a table's settings go into its .yaml file"
 
 
 class _Parser(SparkParser):
-    """The Spark parser with what Spark 4 has besides: ``variant:path``."""
+    """The Spark parser with Spark 4's ``variant:path``."""
 
     COLON_IS_VARIANT_EXTRACT = True
     COLON_CHAIN_IS_SINGLE_EXTRACT = False
@@ -48,24 +48,25 @@ class Parsed:
         return position(self.sql, at)[0]
 
     def keyword_before(self, node: exp.Expr, word: str) -> Token | None:
-        """The last token ``word`` before the first thing in ``node`` that has a place, else the last of all."""
+        """Returns the last token ``word`` before the first located part of ``node``, else the last of all."""
         first = min((start for start, _ in spans(node)), default=len(self.sql))
         found = [token for token in self.tokens if token.upper == word]
         return next((token for token in reversed(found) if token.start < first), found[-1] if found else None)
 
 
 def spans(node: exp.Expr) -> Iterator[tuple[int, int]]:
-    """The places (start, end excluded) of everything in ``node`` that sqlglot remembers the place of."""
+    """Returns the spans (start, end excluded) of all parts of ``node`` with a known position."""
     for part in node.walk():
         if "start" in part.meta:
             yield part.meta["start"], part.meta["end"] + 1
 
 
 def parse(sql: str) -> Parsed:
-    """The tree of the one SELECT in ``sql``.
+    """Returns the tree of the one SELECT in ``sql``.
 
     Raises:
-        SqlParseError: it is no SELECT, more than one statement, not to be parsed, or uses what a definition cannot.
+        SqlParseError: it is no SELECT, more than one statement, cannot be parsed, or uses what a definition
+            cannot.
     """
     tokens = tokenize(sql)
     _check_statement(sql, tokens)
@@ -88,7 +89,7 @@ def _check_statement(sql: str, tokens: tuple[Token, ...]) -> None:
 
 
 def _check_words(sql: str, tokens: tuple[Token, ...]) -> None:
-    """Refuses what names a table in ways that cannot be followed: TABLE t, TABLE(t), STREAM t, IDENTIFIER('t')."""
+    """Refuses names of tables that cannot be followed: TABLE t, TABLE(t), STREAM t, IDENTIFIER('t')."""
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         if token.kind is not TokenKind.WORD or after is None or (before and before.upper in (".", "AS")):
             continue
@@ -145,7 +146,7 @@ def _glot_tokens(sql: str, tokens: tuple[Token, ...]) -> list[GlotToken]:
 
 
 def _check_same(sql: str, ours: tuple[Token, ...], theirs: list[GlotToken]) -> None:
-    """Both must see the same names and strings, else a comment or a string hides something from one of them."""
+    """Both must see the same names and strings, or a comment or a string hides something from one."""
     spark_starts = {token.start for token in ours}
     text_starts = {t.start for t in ours if t.kind in (TokenKind.STRING, TokenKind.QUOTED)}
     glot_starts = {token.start for token in theirs}
@@ -170,7 +171,7 @@ def _tree(sql: str, ours: tuple[Token, ...], theirs: list[GlotToken]) -> exp.Que
 
 
 def _parse_error(sql: str, tokens: tuple[Token, ...], error: ParseError) -> SqlParseError:
-    """sqlglot counts columns at the end of the token that it stumbled over."""
+    """sqlglot counts columns at the end of the offending token."""
     first = error.errors[0] if error.errors else {}
     found = str(first.get("description") or "")
     return parse_error(sql, tokens, found, first.get("line") or 1, first.get("col") or 1)

@@ -1,5 +1,8 @@
-"""Whose rows are meant, from a text: ``email = 'a@b.c'``, ``customer_id IN (1, 2) AND region = 'N'``. Values that columns have, and nothing else:
-only so much can be kept as a hash, by which an old file that is taken again is known."""
+"""Parses the ``--where`` filter of ``erase``: ``customer_id IN (1, 2) AND region = 'N'``.
+
+Only columns and values: those can be kept as a hash, which identifies rows in an old file that is ingested
+again.
+"""
 
 from __future__ import annotations
 

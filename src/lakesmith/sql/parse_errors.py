@@ -1,8 +1,8 @@
-"""What is wrong with SQL that cannot be parsed, in words for whoever wrote it: a parser only says where it gave up.
+"""Explains SQL that cannot be parsed: a parser only says where it failed.
 
-The place it gives up at is often not that of the mistake (an open parenthesis is missed at the end of the text, a misspelt
-FROM is taken for an alias). So the mistakes that are made most are looked for in the tokens, and only what is none of them
-is told by the parser's own finding, without the names of its classes.
+That is often not the place of the mistake: an open parenthesis is missed at the end of the text, a misspelt
+FROM is read as an alias. So the most frequent mistakes are searched for in the tokens. For others the
+parser's own finding is given, without the names of its classes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLAUSES = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "JOIN", "OUTER", "INNER
 _NEED_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "DISTRIBUTE", "CLUSTER"})
 _LOOK_BEFORE = f"look for a comma, an operator or a keyword that is missing or too many; {SPARK_MAY}"
 
-# What the parser finds, as its messages begin or are, and what that means.
+# The parser's messages, or how they begin, and their meaning.
 _FINDINGS = (
     (r"Invalid expression", "this cannot stand here"),
     (r"Expecting \)", "a ) is missing before this"),
@@ -37,7 +37,7 @@ _FINDINGS = (
 
 
 def parse_error(sql: str, tokens: Sequence[Token], found: str, line: int, column: int) -> SqlParseError:
-    """The error for a text whose parser gave up with the message ``found`` at the token that ends at line and column.
+    """Returns the error for a text that the parser refused with the message ``found`` at a token's end.
 
     ``tokens`` are those of ``sql``, at least one.
     """
@@ -53,7 +53,7 @@ def parse_error(sql: str, tokens: Sequence[Token], found: str, line: int, column
 
 
 def check_commas(sql: str, tokens: Sequence[Token]) -> None:
-    """Raises SqlParseError for a comma with nothing behind it, which some parsers accept and Spark does not."""
+    """Raises SqlParseError for a comma with nothing behind it, which some parsers accept."""
     for index, token in enumerate(tokens):
         after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
         if token.text == "," and (after in ("", ")", ";") or _is_from(tokens, index + 1)):
@@ -85,7 +85,7 @@ def _missing_by(sql: str, tokens: Sequence[Token], at: int) -> SqlParseError | N
 
 
 def _misspelt(sql: str, tokens: Sequence[Token], at: int) -> SqlParseError | None:
-    """A word right at or before the place that is none of Spark's and much like one that a clause begins with."""
+    """Returns a word at or before the place, unknown to Spark, that resembles a clause's keyword."""
     for index in (at - 1, at):
         meant = _meant(tokens[index].text) if index > 0 and _may_be_clause(tokens, index) else None
         if meant is not None:
@@ -95,7 +95,7 @@ def _misspelt(sql: str, tokens: Sequence[Token], at: int) -> SqlParseError | Non
 
 
 def _meant(word: str) -> str | None:
-    """The keyword that a word was to be; None for names that only begin with one: ``orders``, ``group_id``."""
+    """Returns the intended keyword; None for names that only begin with one: ``orders``, ``group_id``."""
     meant = nearest(word, _CLAUSES)
     is_name = meant is None or word.upper().startswith(meant) or abs(len(word) - len(meant)) > 1
     return None if is_name else meant
@@ -120,7 +120,7 @@ def _keyword_as_name(sql: str, tokens: Sequence[Token], at: int, found: str) -> 
 
 
 def _dotted(tokens: Sequence[Token], at: int) -> Iterator[Token]:
-    """The words at the place or right beside it that are parts of a dotted name."""
+    """Returns the words at the place or beside it that are parts of a dotted name."""
     for index in range(max(0, at - 1), min(at + 2, len(tokens))):
         beside = (*tokens[max(0, index - 1) : index], *tokens[index + 1 : index + 2])
         if tokens[index].kind is TokenKind.WORD and any(token.text == "." for token in beside):
@@ -137,7 +137,7 @@ def _loose_comma(sql: str, comma: Token) -> SqlParseError:
 
 
 def _is_from(tokens: Sequence[Token], index: int) -> bool:
-    """Whether FROM is the clause here, and no column of that name: the clause comes only once in a SELECT."""
+    """Whether FROM is the clause, and not a column of that name: the clause is there once in a SELECT."""
     rest = tokens[index : index + 2]
     if len(rest) < 2 or rest[0].upper != "FROM" or rest[1].upper in ("FROM", "AS", ",", "."):
         return False

@@ -1,4 +1,4 @@
-"""Which columns a query gives, as far as its text tells."""
+"""The columns that a query gives, as far as its text shows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _of_item(select: exp.Select, item: exp.Expr) -> Sequence[Output]:
 
 
 def _name_of(item: exp.Expr) -> str | None:
-    """The name Spark gives an item; None for expressions, whose names only Spark can tell."""
+    """Returns the name Spark gives an item; None for expressions, whose names only Spark knows."""
     if isinstance(item, exp.Paren):
         return _name_of(item.this)
     if isinstance(item, exp.Alias):
@@ -63,7 +63,7 @@ def _without(columns: Sequence[Output], star: exp.Star) -> Sequence[Output]:
 
 
 def _sources(select: exp.Select) -> list[exp.Expr]:
-    """What a bare star spans: FROM, the joins that add columns, the lateral views."""
+    """Returns what a bare star covers: FROM, the joins that add columns, the lateral views."""
     from_ = select.args.get("from_")
     first = [from_.this] if from_ is not None else []
     nested = first[0].args.get("joins") or [] if first else []
@@ -80,7 +80,7 @@ def _all_columns(select: exp.Select) -> Sequence[Output]:
 
 
 def _columns_of(select: exp.Select, star: exp.Column) -> Sequence[Output]:
-    """``t.*``: the columns of the one source that is called so."""
+    """``t.*``: the columns of the one source with that name."""
     wanted = [part.name.lower() for part in star.parts[:-1]]
     found = [source for source in _sources(select) if _is_called(source, wanted)]
     return _of_source(found[0]) if len(found) == 1 else _UNKNOWN

@@ -1,7 +1,7 @@
-"""Is a query row-wise: does each row of its result come from one row of one input, and from nothing else?
+"""Whether a query is row-wise: each row of its result comes from one row of one input, and nothing else.
 
-Everything not known to be harmless makes it ``other``: a wrong "row-wise" would cost right results, a wrong "other"
-costs a full refresh. What is proposed here is still confirmed on Spark's analysed plan.
+Everything not known to be harmless makes it ``other``: a wrong "row-wise" would cost correct results, a wrong
+"other" costs a full refresh. Spark's analysed plan still has to confirm it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _KINDS = ("", "INNER", "OUTER")
 
 
 def joined_tables(select: exp.Expr) -> list[tuple[exp.Table, Joined]] | None:
-    """The tables that ``select`` joins; None where one of its joins is of another kind than JOIN and LEFT JOIN of a table by ON or USING.
+    """Returns the tables that ``select`` joins; None if one is not a JOIN or LEFT JOIN of a table by ON or
+    USING.
 
-    Only columns that are qualified say to which table they belong.
+    Only qualified columns say to which table they belong.
     """
     found = [_joined(join) for join in select.args.get("joins") or ()]
     known = [each for each in found if each is not None]
@@ -45,7 +46,7 @@ def _joined(join: exp.Join) -> tuple[exp.Table, Joined] | None:
 
 
 def _equated(condition: exp.Expr, table: exp.Table) -> Iterator[str]:
-    """The table's columns that have to be equal to something of other tables for the condition to hold."""
+    """Returns the table's columns that the condition equates with something of other tables."""
     if isinstance(condition, exp.Paren):
         yield from _equated(condition.this, table)
     elif isinstance(condition, exp.And):
@@ -91,7 +92,7 @@ _HARMLESS: dict[type[exp.Expr], set[str]] = {
     exp.Subquery: {"this", "alias", "with_"},
     exp.Table: {"this", "db", "alias"},
 }
-# What a clause is called, and the keyword its line is found by.
+# The name of each clause, and the keyword of its line.
 _CLAUSES = {
     "group": ("GROUP BY", "GROUP"),
     "having": ("HAVING", "HAVING"),
@@ -124,7 +125,7 @@ class _NotRowWiseError(Exception):
 
 @dataclass(slots=True)
 class _QueryPaths:
-    """One pass from the outermost SELECT down to the inputs, and what it met on the way."""
+    """One pass from the outermost SELECT down to the inputs, and its findings."""
 
     parsed: Parsed
     with_joins: bool = False
@@ -133,7 +134,7 @@ class _QueryPaths:
     ctes: list[exp.CTE] = field(default_factory=list)
 
     def paths(self, query: exp.Expr) -> list[_Path | None]:
-        """One path for each part of a union; None in place of one where no column can be added."""
+        """One path for each part of a union; None if no column can be added."""
         if isinstance(query, exp.Union):
             return self._of_union(query)
         if isinstance(query, exp.SetOperation):
@@ -224,7 +225,7 @@ class _QueryPaths:
 
 
 def _clause(parsed: Parsed, opening: Token) -> str:
-    """The clause that begins with ``opening``, as the query writes it, cut short."""
+    """Returns the clause that begins with ``opening``, as the query writes it, shortened."""
     depth, end = 0, opening.end
     for token in (token for token in parsed.tokens if token.start > opening.start):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -247,7 +248,7 @@ def shape_of(parsed: Parsed) -> Shape:
 
 
 def driven_by_one(parsed: Parsed) -> Driven | None:
-    """What a query joins to the rows of its first table, where it is row-wise but for that; None where it is not."""
+    """Returns the tables joined to the rows of the first, if the query is row-wise otherwise; else None."""
     walk = _QueryPaths(parsed, with_joins=True)
     try:
         paths = walk.paths(parsed.tree)
@@ -260,7 +261,7 @@ def driven_by_one(parsed: Parsed) -> Driven | None:
 
 
 def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
-    """What is wrong wherever it stands, in parts the walk did not enter too."""
+    """What is never allowed, also in parts that the walk did not enter."""
     pipe = next((token for token in parsed.tokens if token.text == "|>"), None)
     if pipe:
         raise _NotRowWiseError(f"the pipe |> at line {parsed.line(pipe.start)}")
@@ -280,7 +281,7 @@ def _check_text(parsed: Parsed, walk: _QueryPaths) -> None:
 
 
 def _select_list(parsed: Parsed, select: exp.Select) -> SelectList | None:
-    """Where this SELECT's list ends, if that can be told from the text."""
+    """Where this SELECT's list ends, if the text shows it."""
     at = _list_end(parsed, select)
     return None if at is None else SelectList(at, any(item.is_star for item in select.expressions))
 
@@ -303,7 +304,7 @@ def _list_end(parsed: Parsed, select: exp.Select) -> int | None:
 
 
 def _closing_from(tokens: tuple[Token, ...], opening: int) -> int | None:
-    """The index of the FROM of the SELECT at ``opening``; ``IS DISTINCT FROM`` is none."""
+    """The index of the FROM of the SELECT at ``opening``, not of ``IS DISTINCT FROM``."""
     depth = 0
     for index in range(opening + 1, len(tokens)):
         depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)

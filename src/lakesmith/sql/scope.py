@@ -1,4 +1,4 @@
-"""Which names of a query's tree are tables, which are CTEs, and what its qualified columns belong to."""
+"""Resolves a query's names: tables, CTEs, and the tables of qualified columns."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def is_function(table: exp.Table) -> bool:
 
 
 def relations(node: exp.Expr) -> Iterator[exp.Table]:
-    """Every FROM or JOIN item in ``node`` that is written as a name or a function call; names in hints are none."""
+    """Every FROM or JOIN item in ``node`` that is a name or a function call, without names in hints."""
     for table in node.find_all(exp.Table):
         if not isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint):
             yield table
 
 
 def cte_of(table: exp.Table) -> exp.CTE | None:
-    """The CTE that this name means, None if it means a table: one part, defined in a WITH around it and before it
-    (a recursive one also within itself)."""
+    """Returns the CTE that this name means, None for a table.
+
+    It has one part, and is defined in a WITH around it and before it (a recursive one also within itself).
+    """
     if is_function(table) or table.args.get("db"):
         return None
     name, inside, node = table.name.lower(), table, table.parent
@@ -40,7 +42,7 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
 
 
 def _visible_ctes(node: exp.Expr, inside: exp.Expr) -> list[exp.CTE]:
-    """The CTEs that ``node`` lends to its child ``inside``: a body sees all, a CTE those before it."""
+    """The CTEs of ``node`` visible in its child ``inside``: a body sees all, a CTE those before it."""
     if isinstance(node, exp.With):
         ctes = list(node.expressions)
         at = next(index for index, cte in enumerate(ctes) if cte is inside)
@@ -83,7 +85,7 @@ def _reference(parsed: Parsed, table: exp.Table, scopes: _Scopes) -> TableRefere
 
 
 def _span(parsed: Parsed, parts: list[exp.Expr]) -> tuple[int, int]:
-    """From the first character of a dotted name to behind its last. Each part must be where sqlglot says it is."""
+    """The span of a dotted name. Each part must be where sqlglot says it is."""
     places = [(part.meta.get("start", -1), part.meta.get("end", -2) + 1) for part in parts]
     for part, (start, end) in zip(parts, places, strict=True):
         if parsed.sql[max(start, 0) : end].strip("`").replace("``", "`") != part.name:
@@ -98,8 +100,10 @@ def _alias(table: exp.Table) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """The table without an alias that a column names by its first ``parts`` names. ``hidden``: on the way out to it, a SELECT has
-    something else that is called as its last part."""
+    """Returns the table without an alias that a column's first ``parts`` name.
+
+    ``hidden``: between the two, a SELECT has something else with the name of its last part.
+    """
 
     table: exp.Table
     parts: int
@@ -107,7 +111,7 @@ class _Owner:
 
 
 class _Scopes:
-    """What the SELECTs of a query read, and what its columns belong to by that."""
+    """What the SELECTs of a query read, and the tables of its columns."""
 
     def __init__(self, tree: exp.Expr) -> None:
         self._relations: dict[int, list[exp.Expr]] = {}
@@ -121,15 +125,18 @@ class _Scopes:
         self._hidden = {id(owner.table) for owner in owners if owner is not None and owner.hidden}
 
     def implied_alias(self, table: exp.Table) -> str:
-        """What columns call a table without an alias: its last part, or all parts where something else of the same SELECT is called
-        so (``bronze.orders`` beside ``silver.orders``), or of a SELECT inside it that names columns of the table."""
+        """Returns the name by which columns can refer to a table without an alias.
+
+        Its last part; all parts if something else has that name in the same SELECT (``bronze.orders`` beside
+        ``silver.orders``), or in a SELECT inside it that names columns of the table.
+        """
         select = table.find_ancestor(exp.Select)
         others = [node for node in self._read_by(select) if node is not table]
         taken = id(table) in self._hidden or table.name.lower() in map(_called, others)
         return ".".join(part.name for part in table.parts) if taken else table.name
 
     def owner(self, column: exp.Column) -> _Owner | None:
-        """The table that has to be named otherwise for the column; None where the column may stay as it is."""
+        """Returns the table that the column must name differently; None if the column may stay."""
         found = self._by_all_parts(column) or (self._by_last_part(column) if self._hidden else None)
         return None if found is None or (found.parts == 1 and id(found.table) not in self._hidden) else found
 
@@ -164,13 +171,13 @@ def _is_called_in_full(table: exp.Table, name: tuple[str, ...]) -> bool:
 
 
 def _called(relation: exp.Expr) -> str:
-    """What columns call it, in lower case; empty when they cannot."""
+    """The names by which columns refer to it, in lower case; empty if they cannot."""
     name: str = relation.alias_or_name
     return name.lower()
 
 
 def _alias_at(parsed: Parsed, end: int) -> int:
-    """Where an alias goes: behind the name and what Spark wants between name and alias (time travel, sampling)."""
+    """Where an alias goes: behind the name and its time travel or sampling."""
     following = [index for index, token in enumerate(parsed.tokens) if token.start >= end]
     at = following[0] if following else len(parsed.tokens)
     while at < len(parsed.tokens):
@@ -182,7 +189,8 @@ def _alias_at(parsed: Parsed, end: int) -> int:
 
 
 def _behind_clause(tokens: tuple[Token, ...], at: int) -> int:
-    """The index behind the TABLESAMPLE (..), REPEATABLE (..) or .. AS OF .. that begins at ``at``, else ``at``."""
+    """The index behind the TABLESAMPLE (..), REPEATABLE (..) or .. AS OF .. that begins at ``at``, else
+    ``at``."""
     word = tokens[at].upper
     if word in ("TABLESAMPLE", "REPEATABLE") and at + 1 < len(tokens) and tokens[at + 1].text == "(":
         return matching(tokens, at + 1) + 1
@@ -194,8 +202,10 @@ def _behind_clause(tokens: tuple[Token, ...], at: int) -> int:
 
 
 def qualifiers(parsed: Parsed) -> tuple[Edit, ...]:
-    """The edits from ``layer.name.column`` to ``alias.column``, for columns of tables that have no alias; from ``name.column`` too
-    where that is not what the table is called."""
+    """The edits from ``layer.name.column`` to ``alias.column``, for columns of tables without an alias.
+
+    Also from ``name.column`` if the table has another alias then.
+    """
     scopes = _Scopes(parsed.tree)
     found = (_qualifier(parsed, column, scopes) for column in parsed.tree.find_all(exp.Column))
     return tuple(sorted((edit for edit in found if edit), key=lambda edit: edit.start))

@@ -1,4 +1,4 @@
-"""Puts other table names into a query by replacing exactly those characters: Spark reads the user's own text."""
+"""Replaces the table names of a query, and only their characters: Spark reads the user's own text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from lakesmith.sql.model import Edit, SelectList, SqlAnalysis
 from lakesmith.sql.tokens import SqlParseError
 
 Replacements = Mapping[str, str | tuple[str, ...]]
-"""By a table's name (in any case) what stands for it; a tuple has one for each reference to it, in the order of the text."""
+"""By a table's name (in any case) its replacement; a tuple has one for each reference, in the order of the
+text."""
 
 
 def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements, more: Iterable[Edit] = ()) -> str:
-    """``sql`` with each table reference replaced by what ``replacements`` says for it.
+    """Returns ``sql`` with each table reference replaced.
 
-    A replacement is put in as it is: a view's name, or a table's with ``VERSION AS OF n`` behind it. Where a reference
-    has no alias, its own name becomes one, so that ``orders.city`` and ``bronze.orders.city`` still resolve. ``more``: other edits.
+    A replacement is a view's name, or a table's with ``VERSION AS OF n`` behind it. A reference without an
+    alias gets its own name as one, so that ``orders.city`` and ``bronze.orders.city`` still resolve.
+    ``more``: other edits.
 
     Raises:
         KeyError: a table has no replacement.
@@ -28,9 +30,10 @@ def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements, more: It
 
 
 def mark_projection(analysis: SqlAnalysis, joined: Mapping[str, str], prefix: str) -> tuple[Edit, ...]:
-    """The edits that have the query give a column of tables that it joins: by the table's name the column, which no other table has.
+    """Returns the edits that add a column of joined tables to the result, as ``prefix`` + its name.
 
-    In the result it is called ``prefix`` + its name. A table that is joined twice, or at a place that is not told, has none.
+    ``columns``: by the table's name a column that no other table has. A table that is joined twice, or at an
+    unknown place, adds none.
     """
     driven = analysis.driven
     if driven is None or driven.select_lists is None:
@@ -46,7 +49,7 @@ def mark_projection(analysis: SqlAnalysis, joined: Mapping[str, str], prefix: st
 
 def _marked(path: Sequence[SelectList], column: str, prefix: str) -> Iterator[Edit]:
     for number, select in enumerate(path):
-        # A star above passes on what the list below it was given.
+        # A star above passes on the columns of the list below it.
         if number == 0 or not select.star:
             read = quoted(column) if number == 0 else quoted(prefix + column)
             yield Edit(select.at, select.at, f", {read} AS {quoted(prefix + column)}")
@@ -68,7 +71,7 @@ def _table_edits(analysis: SqlAnalysis, replacements: Replacements) -> Iterator[
 
 
 def _apply(sql: str, analysis: SqlAnalysis, edits: Iterable[Edit]) -> str:
-    """The text with the edits made. Edits at one place keep their order: a name before the alias behind it."""
+    """Returns the text with the edits made. Edits at one place keep their order: a name before its alias."""
     from lakesmith.sql.analysis import digest_of
 
     if analysis.digest != digest_of(sql):

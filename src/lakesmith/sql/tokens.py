@@ -1,7 +1,8 @@
-"""Cuts a text of Spark SQL into tokens exactly as Spark's own lexer does, without any parser's dialect in between.
+"""Cuts a text of Spark SQL into tokens exactly as Spark's lexer does, without a parser's dialect.
 
-Source of the rules: Spark's ``SqlBaseLexer``: comments nest, a line comment that ends in a backslash goes on in the
-next line, a quote that is doubled stands for one, ``r'..'`` knows no escapes, ``/*+`` opens a hint, a name may begin with a digit.
+Source of the rules: Spark's ``SqlBaseLexer``. Comments nest; a line comment that ends in a backslash
+continues in the next line; a doubled quote is one quote; ``r'..'`` has no escapes; ``/*+`` opens a hint; a
+name may begin with a digit.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from enum import StrEnum
 
 
 class TokenKind(StrEnum):
-    """What a token is. A word is a keyword or an unquoted name: Spark's lexer alone cannot tell them apart."""
+    """The kind of a token. A word is a keyword or an unquoted name: Spark's lexer cannot distinguish them."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -32,7 +33,7 @@ class Token:
 
     @property
     def upper(self) -> str:
-        """The text in upper case if it is a word, else as written: for comparing with keywords and symbols."""
+        """The text in upper case if it is a word, else as written: to compare with keywords and symbols."""
         return self.text.upper() if self.kind is TokenKind.WORD else self.text
 
 
@@ -44,7 +45,7 @@ class SqlParseError(ValueError):
         column: counted from 1, in characters.
         message: what is wrong, one sentence without a full stop.
         near: the text at that place, at most a few words.
-        hint: what to do about it, when there is something better to say than to mend the SQL.
+        hint: what to do, if there is something better to say than to correct the SQL.
     """
 
     def __init__(self, line: int, column: int, message: str, near: str, hint: str | None = None) -> None:
@@ -92,7 +93,7 @@ def _token(sql: str, kind: TokenKind, start: int, end: int) -> Token:
 
 
 def _end_of_comment(sql: str, start: int) -> int:
-    """Where the bracketed comment that opens at ``start`` ends; comments in it nest, hints in it do not."""
+    """Where the bracketed comment at ``start`` ends; comments in it nest, hints in it do not."""
     depth = 0
     for edge in _COMMENT_EDGE.finditer(sql, start):
         depth += 1 if edge.group() == "/*" else -1
@@ -107,7 +108,7 @@ def position(sql: str, at: int) -> tuple[int, int]:
 
 
 def error_at(sql: str, at: int, message: str, hint: str | None = None) -> SqlParseError:
-    """The error for the character ``at`` of ``sql``, with the rest of that line as what is near."""
+    """Returns the error for the character ``at`` of ``sql``, with the rest of that line."""
     line, column = position(sql, at)
     return SqlParseError(
         line, column, message, sql[at : at + 30].splitlines()[0] if sql[at:].strip() else "", hint
@@ -115,7 +116,7 @@ def error_at(sql: str, at: int, message: str, hint: str | None = None) -> SqlPar
 
 
 def matching(tokens: tuple[Token, ...], opening: int) -> int:
-    """The index of the parenthesis that closes the one at index ``opening`` (the last index if none does)."""
+    """Returns the index of the parenthesis that closes the one at ``opening``, else the last index."""
     depth = 0
     for index in range(opening, len(tokens)):
         depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)

@@ -1,4 +1,4 @@
-"""Which columns a query does something with, beyond passing them on as they are; and which it names at all."""
+"""The columns that a query computes with, beyond passing them on, and the columns that it names."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 WHOLE_ROW = "*"
-"""Stands for a star inside an expression, ``struct(*)``: what it gives depends on which columns there are."""
+"""A star inside an expression, ``struct(*)``: its value depends on the table's columns."""
 
 
 def computed_columns(tree: exp.Query) -> tuple[str, ...]:
-    """The columns in expressions, conditions and the like, in lower case and sorted.
+    """Returns the columns in expressions, conditions and the like, in lower case and sorted.
 
-    A name in a path (``address.city``) may be a table's alias, a column's or a field's: all of its parts are given. With
-    several SELECTs a column may be passed on under another name first: then it is all that are named.
+    A name in a path (``address.city``) may be a table's alias, a column's or a field's: all parts are given.
+    With several SELECTs a column may be renamed before it is used: then all named columns are given.
 
     >>> from sqlglot import parse_one
-    >>> computed_columns(parse_one("SELECT a, b AS c, o.*, upper(d), x.y + 1 FROM o WHERE e > 0", read="spark"))
+    >>> sql = "SELECT a, b AS c, o.*, upper(d), x.y + 1 FROM o WHERE e > 0"
+    >>> computed_columns(parse_one(sql, read="spark"))
     ('d', 'e', 'x', 'y')
     >>> computed_columns(parse_one("SELECT to_json(struct(*)) FROM o", read="spark"))
     ('*',)
@@ -38,7 +39,7 @@ def computed_columns(tree: exp.Query) -> tuple[str, ...]:
 
 
 def named_columns(tree: exp.Query) -> tuple[str, ...]:
-    """All columns that are named anywhere, in lower case and sorted; with ``*`` where it matters which columns there are besides.
+    """Returns all columns named anywhere, in lower case and sorted, with ``*`` if other columns matter, too.
 
     >>> from sqlglot import parse_one
     >>> named_columns(parse_one("SELECT a, o.b AS c FROM o JOIN p USING (d)", read="spark"))
@@ -57,7 +58,7 @@ def named_columns(tree: exp.Query) -> tuple[str, ...]:
 
 
 def _names_by_place(tree: exp.Query) -> bool:
-    """Whether columns of a table get their names by where they stand there, or are those that a PIVOT does not name."""
+    """Whether columns get their names by their position, or are those that a PIVOT does not name."""
     from sqlglot import exp
 
     tables = tree.find_all(exp.Table, exp.Subquery)

@@ -1,9 +1,7 @@
 """The words of Spark SQL 4.1: its keywords, and its built-in functions by what they do to rows.
 
-Source: the vocabulary of Spark's ``SqlBaseLexer`` and the names and groups in its ``FunctionRegistry``.
-    A test on a
-real Spark compares these sets with what that Spark says of itself, so that a new version cannot drift
-    away unseen.
+Source: the vocabulary of Spark's ``SqlBaseLexer`` and the names and groups in its ``FunctionRegistry``. A
+test on a real Spark compares these sets with Spark's own.
 """
 
 from __future__ import annotations
@@ -66,14 +64,14 @@ AGGREGATES = words(
     theta_sketch_agg theta_union_agg try_avg try_sum var_pop var_samp variance
     """
 )
-"""Functions that make one row of many."""
+"""Functions that aggregate rows."""
 
 WINDOW_FUNCTIONS = words(
     """
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     """
 )
-"""Functions that look at neighbouring rows."""
+"""Functions that read neighbouring rows."""
 
 GENERATORS = words(
     """
@@ -98,7 +96,7 @@ NONDETERMINISTIC = words(
     reflect session_user shuffle spark_partition_id try_reflect uniform user uuid version
     """
 )
-"""Functions whose value depends on the moment, the machine, the session or chance, not on the row alone."""
+"""Functions whose value depends on the time, the machine, the session or chance, not on the row alone."""
 
 CALLS_CODE = words("from_protobuf java_method reflect to_protobuf try_reflect")
 """Functions that call any method of Java, or read a file by its path. No query may."""
@@ -150,4 +148,4 @@ SCALARS = words(
     xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """
 )
-"""Functions that make one value of one row, always the same."""
+"""Functions that compute one value of one row, always the same."""

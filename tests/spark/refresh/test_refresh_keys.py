@@ -248,13 +248,13 @@ def test_what_the_plan_refuses_is_found_out_once(shop: ProjectHarness) -> None:
 
 
 TOO_MUCH = {
-    "keys": (limits, "COMPUTED_WHOLE_ABOVE_KEYS", 1, " keys of it are touched, so it is computed as a whole"),
-    "rows": (limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0, " come, so it is computed as a whole"),
+    "keys": (limits, "COMPUTED_WHOLE_ABOVE_KEYS", 1, " keys of it are touched, so it is refreshed in full"),
+    "rows": (limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0, " come, so it is refreshed in full"),
     "files": (
         limits,
         "DATA_FILES_REPLACED_IN_UP_TO",
         0,
-        "it has too many files to replace rows in, so it is computed as a whole",
+        "it has too many files to replace rows in, so it is refreshed in full",
     ),
 }
 

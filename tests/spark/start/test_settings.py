@@ -80,7 +80,7 @@ def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarne
         "with its next batch, doc of column city 'where it goes' becomes (none)",
         "with its next batch, partition_by [days(at)] becomes [bucket(4, id), city], for rows written from"
         " then on"
-        " (`lakesmith rewrite` takes the others along)",
+        " (`lakesmith rewrite` rewrites the others)",
     ]
 
 

@@ -251,7 +251,7 @@ def test_what_spark_does_not_confirm_is_done_in_full_with_the_reason(shop: Shop)
     found = {str(step.name): (step.strategy, step.reason) for step in steps}
     assert found["silver.orders"] == (
         Strategy.FULL,
-        "it calls rand; its inputs are small (0.0 MB), so it is computed as a whole",
+        "it calls rand; its inputs are small (0.0 MB), so it is refreshed in full",
     )
 
 

@@ -43,7 +43,7 @@ def test_what_is_declared_and_there_is_no_change(of_two: TableState) -> None:
 def test_a_table_of_version_2_is_raised(of_two: TableState) -> None:
     (change,) = changed_settings(THREE, of_two)
     assert change == FormatUpgrade(2, 3)
-    assert str(change) == "format_version 2 becomes 3, for good (files that are there stay as they are)"
+    assert str(change) == "format_version 2 becomes 3, for good (existing files stay as they are)"
     assert format_problem(THREE, of_two) is None
 
 
@@ -56,7 +56,7 @@ def test_a_table_of_version_3_is_refused_and_told_how(of_two: TableState) -> Non
         "LS516 lakesmith.yaml:7: bronze.orders is an Iceberg table of format version 3, which cannot go back to 2",
         "    expected: format_version: 3",
         "    found: format_version: 2",
-        "    to do: keep 3; or `lakesmith drop bronze.orders`, then `lakesmith run`: it is built anew",
+        "    to do: keep 3; or `lakesmith drop bronze.orders`, then `lakesmith run`: it is built again",
     ]
 
 
@@ -65,7 +65,7 @@ def test_of_a_table_of_files_it_is_said_that_those_have_to_be_there(orders: Tabl
     decision = plan_sourced(replace(TWO, sources=(source,)), "v1", orders.facts(), SourceFacts(()))
     assert isinstance(decision, Refused)
     assert decision.problem.code == "LS516"
-    assert "files are taken anew, those of them that are still in their folder" in str(decision.problem.hint)
+    assert "files that are still in their folder are ingested again" in str(decision.problem.hint)
 
 
 def test_only_tables_of_version_2_say_which_deletes_a_file_has() -> None:

@@ -36,7 +36,7 @@ KEYED = TableDefinition(PLAIN.name, PLACE, query=PLAIN.query, key=("id",))
 ROW_WISE = Query((ORDERS,), True, "v1")
 GROUPED = Query((ORDERS,), False, "v1", "GROUP BY city at line 3")
 JOINED = Query((ORDERS, CITIES), False, "v1", "it joins")
-SMALL = "; its inputs are small (0.0 MB), so it is computed as a whole"
+SMALL = "; its inputs are small (0.0 MB), so it is refreshed in full"
 PYTHON = Query((ORDERS,), None, "v1")
 
 
@@ -324,15 +324,15 @@ def test_files_that_replace_others_are_taken(orders: Table) -> None:
     [
         (False, SourceFacts(), "no file has arrived yet"),
         (False, SourceFacts(waiting=2), "no file has arrived yet (2 too young)"),
-        (True, SourceFacts(known=3), "all 3 files were taken already"),
-        (True, SourceFacts(known=1), "the only file was taken already"),
+        (True, SourceFacts(known=3), "all 3 files were ingested already"),
+        (True, SourceFacts(known=1), "the only file was ingested already"),
         (True, SourceFacts(), "no file is there"),
-        (True, SourceFacts(waiting=2), "no file is there, 2 too young to be taken"),
-        (True, SourceFacts(known=3, skipped=1), "2 files were taken already, 1 skipped"),
-        (True, SourceFacts(known=3, skipped=2), "1 file was taken already, 2 skipped"),
+        (True, SourceFacts(waiting=2), "no file is there, 2 too young"),
+        (True, SourceFacts(known=3, skipped=1), "2 files were ingested already, 1 skipped"),
+        (True, SourceFacts(known=3, skipped=2), "1 file was ingested already, 2 skipped"),
         (True, SourceFacts(known=2, skipped=2), "all 2 files were skipped"),
         (True, SourceFacts(known=1, skipped=1), "the only file was skipped"),
-        (True, SourceFacts(known=3, waiting=1), "all 3 files were taken already, 1 too young to be taken"),
+        (True, SourceFacts(known=3, waiting=1), "all 3 files were ingested already, 1 too young"),
     ],
 )
 def test_no_new_file_is_nothing_to_do(orders: Table, there: bool, sources: SourceFacts, reason: str) -> None:

@@ -85,7 +85,7 @@ def test_small_inputs_are_computed_as_a_whole(
     found = step(customers, orders)
     assert found.strategy is Strategy.FULL
     assert found.reason == (
-        "GROUP BY city at line 3; its inputs are small (0.0 MB), so it is computed as a whole"
+        "GROUP BY city at line 3; its inputs are small (0.0 MB), so it is refreshed in full"
     )
 
 
@@ -119,7 +119,7 @@ def _after_refusal(customers: Table, orders: Table, rules: str) -> TableStep:
 def test_what_the_last_batch_found_out_is_not_tried_again(customers: Table, orders: Table) -> None:
     found = _after_refusal(customers, orders, RULES)
     assert (found.strategy, found.refused) == (Strategy.FULL, {"keys": HIDDEN})
-    assert found.reason == f"GROUP BY city at line 3; not by keys: {HIDDEN}"
+    assert found.reason == f"GROUP BY city at line 3; not incremental by key: {HIDDEN}"
 
 
 def test_what_older_rules_refused_is_tried_again(customers: Table, orders: Table) -> None:

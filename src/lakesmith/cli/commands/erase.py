@@ -146,7 +146,7 @@ def _lines(work: Work) -> Iterator[str]:
         yield f"{name}: {'no such columns' if rows is None else count(rows, 'row')}{bad} ({how})"
     for name in erasure.tables:
         if lookups := work.opened.graph.node(name).definition.lookups:
-            yield f"{name}: its rows look {listed(map(str, lookups))} up anew where it is computed as a whole"
+            yield f"{name}: its rows look {listed(map(str, lookups))} up anew where it is refreshed in full"
     for name in erasure.skipped:
         yield f"{name}: not looked into, it has no {' and '.join(erasure.persons.columns)}"
     for name in erasure.others:

@@ -1,6 +1,6 @@
 """Kinds of joins: which rows a join of each kind is made of, what tells its changes, and what it becomes over changed rows alone.
 
-A kind of join that is not in ``ROW_SIDES`` is not known here: a table that has one is computed as a whole.
+A kind of join that is not in ``ROW_SIDES`` is not known here: a table that has one is refreshed in full.
 """
 
 from __future__ import annotations

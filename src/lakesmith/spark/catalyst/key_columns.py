@@ -16,7 +16,7 @@ others can differ. It holds node by node of Spark's analysed plan, with C the co
   and INTERSECT: the same; relaxed, they are a UNION ALL
 - explode and the like of C: C, and what they make
 
-Whatever is not listed has no such columns here: the table is then computed as a whole. On the way it is also found out which
+Whatever is not listed has no such columns here: the table is then refreshed in full. On the way it is also found out which
 column of which input alone decides the value of a column in C (its ``Origin``).
 """
 

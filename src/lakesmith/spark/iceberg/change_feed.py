@@ -94,13 +94,13 @@ def changed_rows(
     table = JavaTables(spark).load(name)
     then, now = (SnapshotFiles(table, snapshot, spark._jvm) for snapshot in (start, end))
     if then.has_doubles or now.has_doubles:
-        raise NotIncremental(f"{name} names one of its data files twice, so it is computed as a whole")
+        raise NotIncremental(f"{name} names one of its data files twice, so it is refreshed in full")
     differing = compare(then.files, now.files)
     if bound is not None and (said := too_dear(differing, then.files, now.files, bound)):
-        raise NotIncremental(f"the changes of {name} are in {said}, so it is computed as a whole")
+        raise NotIncremental(f"the changes of {name} are in {said}, so it is refreshed in full")
     if differing.masked and place_of(spark, name) is not None:
         # To read just the rows that differ takes a file beside the table's, which is another's.
-        raise NotIncremental(f"rows of {name}, a table of others, were deleted, so it is computed as a whole")
+        raise NotIncremental(f"rows of {name}, a table of others, were deleted, so it is refreshed in full")
     touched = _touched(then, now, differing)
     with ExitStack() as stack:
         reader = _Reader(spark, table, stack)

@@ -67,12 +67,12 @@ def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
     query = _by_keys(batch, rows, keys)
     _require_comparable(query)
     if not can_replace(batch.state(), batch.step.base.snapshot, 0):
-        raise NotIncremental("it has too many files to replace rows in, so it is computed as a whole")
+        raise NotIncremental("it has too many files to replace rows in, so it is refreshed in full")
     with Kept() as kept:
         batch.say("finding the keys that changed rows have")
         sums, touched = _find(batch, query, keys, kept)
         if touched.count > limits.COMPUTED_WHOLE_ABOVE_KEYS:
-            raise NotIncremental(f"{touched.count} keys of it are touched, so it is computed as a whole")
+            raise NotIncremental(f"{touched.count} keys of it are touched, so it is refreshed in full")
         draft = _bring(batch, query, sums, touched, kept)
     return replace(draft, done=Strategy.KEYS if sums is None else Strategy.SUMS)
 

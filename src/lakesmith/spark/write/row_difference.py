@@ -110,7 +110,7 @@ def replace_differing(batch: Batch, differing: Difference) -> None:
     """
     came, went = differing.came, differing.went
     if not can_replace(batch.state(), batch.step.base.snapshot, max(came, went)):
-        raise NotIncremental(f"{went} of its rows go and {came} come, so it is computed as a whole")
+        raise NotIncremental(f"{went} of its rows go and {came} come, so it is refreshed in full")
     if not came and not went:
         return
     batch.say(f"replacing {went} rows by {came}")

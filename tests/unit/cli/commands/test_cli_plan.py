@@ -168,7 +168,7 @@ def test_of_a_project_whose_query_was_edited(cli: Cli, shop: Shop) -> None:
     assert lines == [
         "table                         how                     reads          replaces          why",
         "bronze.orders                 up to date                                               "
-        "the only file was taken already",
+        "the only file was ingested already",
         "silver.customers              full                  20 rows  2.0 KB   18 rows  1.8 KB  its query has changed",
         "gold.customers_by_city_month  follows (full)  about 18 rows  1.8 KB                    "
         "the table is built for the first time",

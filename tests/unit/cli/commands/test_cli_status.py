@@ -66,7 +66,7 @@ def test_up_to_date_and_why(cli: Cli, shop: Shop) -> None:
     assert lines[0].split() == ["table", "state", "batch", "published", "rows", "quarantined", "why"]
     assert lines[1].startswith("bronze.orders     up to date")
     assert lines[1].split()[4] == "2"
-    assert lines[1].endswith("20            0  all 2 files were taken already")
+    assert lines[1].endswith("20            0  all 2 files were ingested already")
     assert lines[2].endswith("18            1  its inputs have not changed")
     assert lines[-1] == "everything is up to date"
 
@@ -77,7 +77,7 @@ def test_a_file_that_was_skipped_was_not_taken(cli: Cli, shop: Shop) -> None:
     shop.batch("bronze.orders", 1, 10, files=1, sidecars={"files": pin})
     (bronze,) = cli("status", "bronze.*", "--project", shop.root, "--json").data["tables"]
     assert bronze["status"] == "up_to_date"
-    assert bronze["why"] == "1 file was taken already, 1 skipped"
+    assert bronze["why"] == "1 file was ingested already, 1 skipped"
 
 
 def test_a_waiting_file_makes_everything_below_it_behind(cli: Cli, shop: Shop) -> None:
@@ -182,7 +182,10 @@ def test_explain_what_is_recomputed(cli: Cli, shop: Shop) -> None:
     (shop.root / "tables/gold/all.sql").write_text("SELECT count(*) AS customers FROM silver.customers")
     refresh = cli("explain", "gold.all", "--project", shop.root, "--json").data["refresh"]
     assert refresh["strategy"] == "full"
-    assert refresh["why"] == "the aggregate count at line 1; not by keys: one row for all rows of the input"
+    assert (
+        refresh["why"]
+        == "the aggregate count at line 1; not incremental by key: one row for all rows of the input"
+    )
     assert refresh["better"]
 
 
@@ -229,7 +232,9 @@ def test_explain_says_what_the_last_batch_found_out(cli: Cli, shop: Shop) -> Non
     shop.batch("gold.counts", 1, 3, fingerprint=fingerprint(shop, "gold.counts"), refused=refused)
     refresh = cli("explain", "gold.counts", "--project", shop.root, "--json").data["refresh"]
     assert refresh["strategy"] == "full"
-    assert refresh["why"].endswith("not by keys: no column of its result tells which rows a change reaches")
+    assert refresh["why"].endswith(
+        "not incremental by key: no column of its result tells which rows a change reaches"
+    )
     assert refresh["better"] == "the columns that it groups by, or is joined by, in its result"
 
 

@@ -57,14 +57,14 @@ def test_a_run_as_plain_lines(step: TableStep) -> None:
     account = Account(read=10, inserted=6, updated=1, superseded=1, quarantined=2, rows_after=1234)
     assert text_of(
         RunStarted((BRONZE, SILVER)),
-        TableCurrent(BRONZE, "all 2 files were taken already"),
+        TableCurrent(BRONZE, "all 2 files were ingested already"),
         EngineStarted(2.0, ("the archive was not used",)),
         TableStarted(step),
         PhaseStarted(SILVER, "merging"),
         published(step, account, "column x was added"),
         RunFinished(5.0, 0),
     ) == [
-        "bronze.orders: up to date, all 2 files were taken already",
+        "bronze.orders: up to date, all 2 files were ingested already",
         "Spark is ready after 2.0 s",
         "  the archive was not used",
         "silver.customers: merging by key, because",
