@@ -23,6 +23,7 @@ from killed_shop import (
     silver_order_versions,
     silver_orders,
 )
+from read_elsewhere import catalog_of
 
 RECORD = "lakesmith.record"
 TABLES = ("bronze.orders", "silver.orders", "silver.order_log", "gold.by_customer")
@@ -78,15 +79,7 @@ class Audit:
     @cached_property
     def catalog(self) -> Any:
         """PyIceberg's catalog over the same file."""
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        state = self.shop.root / ".lakesmith"
-        return SqlCatalog(
-            "lake",
-            uri=f"sqlite:///{state}/catalog.db",
-            warehouse=f"file://{state}/warehouse",
-            init_catalog_tables="false",
-        )
+        return catalog_of(self.shop.root)
 
     def table(self, name: str) -> Any:
         """A table, None when there is none."""

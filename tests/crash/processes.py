@@ -93,6 +93,24 @@ def run(root: Path, fault: str | None = None, command: Sequence[str] = ("run",))
         return process.end()
 
 
+def must(root: Path, *command: str) -> str:
+    """Runs the project, or another command, which has to end well. Returns its output."""
+    ended = run(root, command=command or ("run",))
+    assert ended.code == 0, ended.output
+    return ended.output
+
+
+def run_killed(root: Path, fault: str, command: Sequence[str] = ("run",)) -> Ended:
+    """Runs a command that is killed at ``fault``, and waits until its JVM has ended too."""
+    with RunProcess.start(root, fault, command) as killed:
+        jvm = killed.wait_for_jvm()
+        ended = killed.end()
+    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
+    if jvm is not None:
+        wait_until(lambda: is_gone(jvm), "the JVM of what was killed ends", patience=30)
+    return ended
+
+
 def holder_of(root: Path) -> dict[str, object] | None:
     """Who holds the project's lock, or held it when it was killed; None when nobody does."""
     try:

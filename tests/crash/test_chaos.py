@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,10 +19,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from processes import kill
-from pyiceberg.catalog.sql import SqlCatalog
+from read_elsewhere import catalog_of
 from soak import SOAK
 
 from postgres_server import Server
+from server_process import started
 
 pytestmark = pytest.mark.in_turn
 
@@ -36,12 +36,8 @@ RATE = 100
 
 @pytest.fixture
 def postgres() -> Iterator[Server]:
-    # Not below pytest's folder: names of sockets have to be short.
-    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder))
-        server.start()
+    with started(Server) as server:
         yield server
-        server.end()
 
 
 class Shop:
@@ -104,11 +100,7 @@ class Shop:
             self.start()
 
     def rows(self, table: str) -> int:
-        state = self.root / ".lakesmith"
-        catalog = SqlCatalog(
-            "lake", uri=f"sqlite:///{state}/catalog.db", warehouse=f"file://{state}/warehouse"
-        )
-        return int(catalog.load_table(table).scan().count())
+        return int(catalog_of(self.root).load_table(table).scan().count())
 
 
 @pytest.fixture

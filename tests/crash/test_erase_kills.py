@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import RunProcess, is_gone, run, wait_until
+from processes import must, run_killed
+from read_elsewhere import catalog_of
 
 sys.path.append(str(Path(__file__).parents[1] / "conformance"))
 
@@ -62,32 +63,16 @@ def land(root: Path, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def must(root: Path, *words: str) -> str:
-    ended = run(root, command=words)
-    assert ended.code == 0, ended.output
-    return ended.output
-
-
 def rows(root: Path, name: str) -> list[tuple[Any, ...]]:
     """A table's rows as PyIceberg reads them, without the columns that lakesmith adds."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = root / ".lakesmith"
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{state}/catalog.db", warehouse=f"file://{state}/warehouse")
-    table = catalog.load_table(name).scan().to_arrow()
+    table = catalog_of(root).load_table(name).scan().to_arrow()
     kept = [column for column in table.column_names if not column.startswith("_")]
     return sorted(tuple(row.values()) for row in table.select(kept).to_pylist())
 
 
 @pytest.mark.parametrize("fault", KILLS)
 def test_the_same_call_again_ends_it(root: Path, fault: str) -> None:
-    with RunProcess.start(root, fault, ERASE) as killed:
-        jvm = killed.wait_for_jvm()
-        ended = killed.end()
-    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
-    if jvm is not None:
-        wait_until(lambda: is_gone(jvm), "the JVM of what was killed ends", patience=30)
-
+    run_killed(root, fault, ERASE)
     assert "1 erasure begun and not ended" in must(root, "status")
     land(root, "2.csv", csv(*MEANWHILE))
     must(root, "run")

@@ -9,7 +9,7 @@ everything must be there. One death is there at each commit, the others take tur
 import pytest
 from audit import Audit
 from killed_shop import FILES, VERSIONS, Shop
-from processes import RunProcess, is_gone, run, wait_until
+from processes import must, run_killed
 
 KILLS = (
     "after-lock:kill",
@@ -48,29 +48,21 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 def test_what_is_published_is_right_whenever_a_run_is_killed(shop: Shop, fault: str) -> None:
     shop.land()
     if fault not in FIRST and not shop.is_grown:
-        assert run(shop.root).code == 0
+        must(shop.root)
         shop.is_grown = True
         shop.land()
     if "after-delete" in fault:
         shop.replace()
-    with RunProcess.start(shop.root, fault) as killed:
-        jvm = killed.wait_for_jvm()
-        ended = killed.end()
-    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
+    ended = run_killed(shop.root, fault)
     if "killjvm" in fault:
         assert "LS604" in ended.output
-    if jvm is not None:
-        wait_until(lambda: is_gone(jvm), "the JVM of a run that was killed ends", patience=30)
     Audit(shop).check()
 
 
 def test_a_run_that_is_left_alone_makes_everything_right(shop: Shop) -> None:
     """Rows and their multiplicities are those of the landing files; nothing of a dead attempt is left."""
     shop.land()
-    ended = run(shop.root)
-    assert ended.code == 0, ended.output
+    must(shop.root)
     Audit(shop).check_complete()
     assert {"append", "upsert", "sums"} <= set(Audit(shop).kinds())
-    again = run(shop.root)
-    assert again.code == 0, again.output
-    assert "Spark" not in again.output, "there was nothing left to do"
+    assert "Spark" not in must(shop.root), "there was nothing left to do"

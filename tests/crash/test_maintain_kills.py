@@ -8,7 +8,7 @@ import signal
 import pytest
 from audit import Audit
 from killed_shop import Shop
-from processes import RunProcess, holder_of, is_gone, kill, run, wait_until
+from processes import RunProcess, holder_of, kill, must, run, run_killed, wait_until
 
 pytestmark = pytest.mark.in_turn("file")
 
@@ -26,7 +26,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shop = Shop(tmp_path_factory.mktemp("maintained") / "shop", seed=23)
     for _ in range(2):
         shop.land()
-        assert run(shop.root).code == 0
+        must(shop.root)
     return shop
 
 
@@ -38,19 +38,14 @@ def audit(shop: Shop) -> Audit:
 @pytest.mark.parametrize("fault", KILLS)
 def test_tables_are_right_wherever_maintenance_is_killed(shop: Shop, fault: str) -> None:
     shop.land()
-    assert run(shop.root).code == 0
-    with RunProcess.start(shop.root, fault, ("maintain",)) as killed:
-        jvm = killed.wait_for_jvm()
-        ended = killed.end()
-    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
-    if jvm is not None:
-        wait_until(lambda: is_gone(jvm), "the JVM of what was killed ends", patience=30)
+    must(shop.root)
+    run_killed(shop.root, fault, ("maintain",))
     audit(shop).check_complete()
 
 
 def test_maintenance_that_is_told_to_end_says_so_and_the_next_call_goes_on(shop: Shop) -> None:
     shop.land()
-    assert run(shop.root).code == 0
+    must(shop.root)
     with RunProcess.start(shop.root, None, ("maintain",)) as process:
         wait_until(lambda: holder_of(shop.root) is not None, "it has begun a piece")
         kill(process.pid, signal.SIGTERM)
@@ -58,10 +53,9 @@ def test_maintenance_that_is_told_to_end_says_so_and_the_next_call_goes_on(shop:
     assert ended.code == 130, ended.output
     assert "stopped: what was done stays, and the next call goes on" in ended.output
     audit(shop).check_complete()
-    again = run(shop.root, command=("maintain", "--json"))
-    assert again.code == 0, again.output
+    must(shop.root, "maintain", "--json")
     shop.land()
-    assert run(shop.root).code == 0
+    must(shop.root)
     audit(shop).check_complete()
     needs = json.loads(run(shop.root, command=("maintain", "bronze.orders", "--dry-run", "--json")).output)
     assert needs["tables"][0]["health"]["data_files"] <= 2

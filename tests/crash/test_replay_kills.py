@@ -5,7 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import RunProcess, run
+from processes import must, run_killed
+from read_elsewhere import catalog_of
 from soak import chosen
 
 pytestmark = pytest.mark.in_turn("file")
@@ -38,8 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "lakesmith.yaml").write_text("name: shop\ntargets: {local: {}}\n")
     (root / "tables/bronze/orders.yaml").write_text(TABLE.format(limit=60))
     (root / "landing/orders.csv").write_text(FILE)
-    first = run(root)
-    assert first.code == 0, first.output
+    must(root)
     assert whereabouts(root) == (ids(1, 7), ids(7, 11))
     (root / "tables/bronze/orders.yaml").write_text(TABLE.format(limit=90))
     return root
@@ -52,11 +52,7 @@ def ids(start: int, end: int) -> Counter[int]:
 
 def whereabouts(root: Path) -> tuple[Counter[int], Counter[int]]:
     """The orders in the table and those in quarantine, as PyIceberg reads what is published."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = root / ".lakesmith"
-    where = {"uri": f"sqlite:///{state}/catalog.db", "warehouse": f"file://{state}/warehouse"}
-    catalog = SqlCatalog("lake", **where)
+    catalog = catalog_of(root)
     table = catalog.load_table("bronze.orders")
     head = table.metadata.snapshot_by_id(table.metadata.refs["main"].snapshot_id)
     assert head is not None and head.summary is not None
@@ -69,17 +65,13 @@ def whereabouts(root: Path) -> tuple[Counter[int], Counter[int]]:
 @pytest.mark.parametrize("fault", chosen(POINTS, "after-data:killjvm", "after-publish:kill"))
 def test_no_row_is_lost_or_doubled_by_a_replay_that_is_killed(root: Path, fault: str) -> None:
     before = whereabouts(root)
-    with RunProcess.start(root, fault, REPLAY) as killed:
-        ended = killed.end()
-    assert ended.code == (1 if "killjvm" in fault else -9), ended.output
+    run_killed(root, fault, REPLAY)
     published = fault.startswith("after-publish")
     assert whereabouts(root) == ((ids(1, 10), ids(10, 11)) if published else before)
 
 
 def test_a_replay_after_those_that_died_has_nothing_left_to_do(root: Path) -> None:
     """The last killed replay had published its batch: nine rows are in the table, the tenth stays bad."""
-    again = run(root, None, REPLAY)
-    assert again.code == 0, again.output
+    must(root, *REPLAY)
     assert whereabouts(root) == (ids(1, 10), ids(10, 11))
-    idle = run(root)
-    assert idle.code == 0 and "up to date" in idle.output, idle.output
+    assert "up to date" in must(root)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import run
+from processes import must, run
+from read_elsewhere import catalog_of
 
 pytestmark = pytest.mark.in_turn("file")
 
@@ -23,8 +24,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "lakesmith.yaml").write_text("name: shop\ntargets: {local: {}}\n")
     (root / "tables/bronze/orders.yaml").write_text(TABLE)
     (root / "landing/good.csv").write_text("id\n1\n2\n")
-    first = run(root)
-    assert first.code == 0, first.output
+    must(root)
     for point in POINTS:
         (root / f"landing/{point}.csv").write_text("other\n1\n")
     return root
@@ -32,11 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def head(root: Path) -> Any:
     """Main's head as PyIceberg reads it."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = root / ".lakesmith"
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{state}/catalog.db", warehouse=f"file://{state}/warehouse")
-    return catalog.load_table(("bronze", "orders")).current_snapshot()
+    return catalog_of(root).load_table(("bronze", "orders")).current_snapshot()
 
 
 def states(root: Path) -> dict[str, str]:
@@ -53,10 +49,9 @@ def test_a_killed_skip_is_whole_or_nothing(root: Path, point: str) -> None:
     done = POINTS[point]
     assert (head(root).snapshot_id != before.snapshot_id) is done
     assert states(root)[point] == ("skipped" if done else "waiting")
-    again = run(root, command=skip)
-    assert again.code == 0, again.output
+    again = must(root, *skip)
     after = head(root)
     assert after.sequence_number == before.sequence_number + (2 if done else 1)
     assert after.summary["total-records"] == before.summary["total-records"] == "2"
     assert states(root)[point] == "skipped"
-    assert "Spark is ready" not in again.output
+    assert "Spark is ready" not in again

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from audit import TABLES, Audit
 from killed_shop import Shop
-from processes import RunProcess, holder_of, is_gone, kill, run, status, wait_until
+from processes import RunProcess, holder_of, is_gone, kill, must, run, status, wait_until
 
 pytestmark = pytest.mark.in_turn("file")
 
@@ -49,15 +49,13 @@ def test_a_writer_that_goes_on_after_another_has_published_changes_nothing(shop:
         kill(stopped.pid)
         stopped.end()
     shop.land()
-    other = run(shop.root)
-    assert other.code == 0, other.output
+    must(shop.root)
     published = heads(shop)
     kill(jvm, signal.SIGCONT)
     wait_until(lambda: is_gone(jvm), "the JVM that goes on ends by itself", patience=60)
     assert heads(shop) == published
     Audit(shop).check()
-    again = run(shop.root)
-    assert again.code == 0, again.output
+    must(shop.root)
     assert heads(shop) == published, "there was nothing left to do"
     Audit(shop).check_complete()
 

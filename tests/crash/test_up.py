@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
+from read_elsewhere import catalog_of
+
+from server_process import free_port
 
 FILES = {
     "lakesmith.yaml": "name: shop\ntargets: {local: {}}\n",
@@ -39,9 +40,7 @@ class Kept:
         for name, text in FILES.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.acknowledged: Counter[int] = Counter()
         self.process: subprocess.Popen[str] | None = None
 
@@ -122,11 +121,7 @@ class Kept:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The table's rows, read by PyIceberg."""
-        state = self.root / ".lakesmith"
-        catalog = SqlCatalog(
-            "lake", uri=f"sqlite:///{state}/catalog.db", warehouse=f"file://{state}/warehouse"
-        )
-        return list(catalog.load_table(table).scan().to_arrow().to_pylist())
+        return list(catalog_of(self.root).load_table(table).scan().to_arrow().to_pylist())
 
     def is_complete(self) -> bool:
         """Whether gold counts all that was acknowledged."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from processes import Ended, is_gone, kill, wait_until
-from pyiceberg.catalog.sql import SqlCatalog
+from read_elsewhere import catalog_of
 
 from lakesmith.spark.start.resident import socket_of
 from lakesmith.spark.start.session_folder import living_folders
@@ -77,11 +77,7 @@ class Shop:
         return found
 
     def rows(self, table: str) -> list[int]:
-        where = {
-            "uri": f"sqlite:///{self.root}/.lakesmith/catalog.db",
-            "warehouse": f"file://{self.root}/.lakesmith/warehouse",
-        }
-        found = SqlCatalog("lake", **where).load_table(table).scan().to_arrow()
+        found = catalog_of(self.root).load_table(table).scan().to_arrow()
         return sorted(found.column("id").to_pylist())
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 from harness import PROJECT_FILE, ProjectHarness, RunResult
 from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
+from read_elsewhere import catalog_of
 from shape import APPEND, UPSERT, Shape
 from shapes import with_inputs
 
@@ -271,7 +272,7 @@ class Lake:
     def found(self, table: str) -> Rows:
         """The table's rows, read by PyIceberg."""
         own = OWN_COLUMNS.split(", ") if table.startswith("bronze") else []
-        rows = _catalog(self.project.root).load_table(table).scan().to_arrow()
+        rows = catalog_of(self.project.root).load_table(table).scan().to_arrow()
         rows = rows.drop_columns(own) if own else rows
         if table in self.edited:
             rows = rows.select(self._in_order(table, rows.column_names))
@@ -349,15 +350,6 @@ def _close(one: Row, other: Row) -> bool:
         elif not math.isclose(left, right, rel_tol=1e-6, abs_tol=2e-6):
             return False
     return True
-
-
-def _catalog(root: Path) -> Any:
-    """PyIceberg's catalog over the project's file."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = root / ".lakesmith"
-    uri, warehouse = f"sqlite:///{state}/catalog.db", f"file://{state}/warehouse"
-    return SqlCatalog("lake", uri=uri, warehouse=warehouse, init_catalog_tables="false")
 
 
 def _files() -> list[tuple[str, str]]:

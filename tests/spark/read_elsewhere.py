@@ -1,6 +1,7 @@
 """A project's tables read by engines that know nothing of lakesmith, in this process."""
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -11,15 +12,21 @@ from lakesmith.project.definitions import ADDED_COLUMNS
 Rows = list[tuple[Any, ...]]
 
 
+def catalog_of(root: Path) -> Any:
+    """PyIceberg's catalog over the embedded catalog of the project in ``root``."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    state = root / ".lakesmith"
+    where = {"uri": f"sqlite:///{state}/catalog.db", "warehouse": f"file://{state}/warehouse"}
+    return SqlCatalog("lake", **where, init_catalog_tables="false")
+
+
 def names_of(shop: ProjectHarness, table: str) -> list[str]:
     return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
 
 
 def by_pyiceberg(shop: ProjectHarness, table: str, *columns: str) -> Rows:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = shop.root / ".lakesmith"
-    found = SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table(table).scan().to_arrow()
+    found = catalog_of(shop.root).load_table(table).scan().to_arrow()
     return in_order(
         tuple(row[name] for name in columns or names_of(shop, table)) for row in found.to_pylist()
     )

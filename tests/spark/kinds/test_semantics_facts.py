@@ -1,11 +1,11 @@
 """What is declared reaches the Iceberg tables, and other engines read the same rows from them."""
 
 from importlib import resources
-from typing import Any
 
 import duckdb
 import pytest
 from harness import MakeShop, ProjectHarness, in_order
+from read_elsewhere import catalog_of
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.project.definitions import TableName
@@ -50,15 +50,20 @@ def test_what_is_declared_is_there_and_what_others_read(shop: ProjectHarness) ->
     assert len(shop.quarantine("bronze.orders")) == 1
     assert len(shop.quarantine("silver.orders")) == 1
     _is_declared(shop)
-    table = _pyiceberg_table(shop, "silver", "orders")
+    table = catalog_of(shop.root).load_table(("silver", "orders"))
     assert in_order(tuple(row.values()) for row in table.scan().to_arrow().to_pylist()) == expected
     tombstones = sidecar_of(TableName.parse("silver.orders"), SidecarKind.TOMBSTONES)
-    buried = _pyiceberg_table(shop, tombstones.layer, tombstones.name).scan().to_arrow().to_pylist()
+    buried = (
+        catalog_of(shop.root).load_table((tombstones.layer, tombstones.name)).scan().to_arrow().to_pylist()
+    )
     assert buried == [{"id": 2}]
 
 
 def _is_declared(shop: ProjectHarness) -> None:
-    bronze, silver = _pyiceberg_table(shop, "bronze", "orders"), _pyiceberg_table(shop, "silver", "orders")
+    bronze, silver = (
+        catalog_of(shop.root).load_table(("bronze", "orders")),
+        catalog_of(shop.root).load_table(("silver", "orders")),
+    )
     assert {field.name: field.doc for field in bronze.schema().fields}["city"] == 'Where "it" was'
     assert {field.name: field.doc for field in silver.schema().fields}["id"] == "The number"
     assert [str(field.transform) for field in bronze.spec().fields] == ["identity"]
@@ -69,13 +74,6 @@ def _is_declared(shop: ProjectHarness) -> None:
     assert bronze.properties["lakesmith.owner"] == "sales"
     assert bronze.properties["lakesmith.tags"] == "raw,orders"
     assert silver.properties["lakesmith.project"] == "shop"
-
-
-def _pyiceberg_table(shop: ProjectHarness, layer: str, name: str) -> Any:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    state = shop.root / ".lakesmith"
-    return SqlCatalog("lake", uri=f"sqlite:///{state / 'catalog.db'}").load_table((layer, name))
 
 
 @pytest.mark.in_turn
