@@ -23,7 +23,7 @@ from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 if TYPE_CHECKING:
-    from harness import MakeShop, ProjectHarness
+    from harness import Harness, MakeShop
     from pyspark.sql import SparkSession
 
     import postgres_server
@@ -191,13 +191,13 @@ def jdbc() -> Iterator[postgres_server.Server]:
 @pytest.fixture
 def make_shop(tmp_path: Path, session: SessionHandle) -> MakeShop:
     """Makes the test's project: the folder ``shop`` in its temporary folder, on the shared session."""
-    from harness import ProjectHarness
+    from harness import Harness
 
-    return partial(ProjectHarness, tmp_path / "shop", session)
+    return partial(Harness, tmp_path / "shop", session)
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, request: pytest.FixtureRequest) -> ProjectHarness:
+def shop(make_shop: MakeShop, request: pytest.FixtureRequest) -> Harness:
     """The test's project, made of the ``FILES`` of its module."""
     return make_shop(request.module.FILES)
 

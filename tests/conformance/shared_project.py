@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import INTERPRETED, ProjectHarness, RunResult
+from harness import INTERPRETED, Harness, RunResult
 from places import Place, project_file
 from small_shop import Order, csv
 
@@ -37,7 +37,7 @@ class Said(NamedTuple):
 
 
 @dataclass
-class SharedProject(ProjectHarness):
+class SharedProject(Harness):
     """A project on ``place``; ``call`` runs a command here. Landing files are named below ``landing/``."""
 
     place: Place = field(default_factory=lambda: Place("embedded", {}))
@@ -69,7 +69,7 @@ class SharedProject(ProjectHarness):
         return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
 
     def run(self, *patterns: str, **asked: Any) -> RunResult:
-        """See ``ProjectHarness.run``."""
+        """See ``Harness.run``."""
         use_naming(self.load()[0].target.naming)
         return super().run(*patterns, **asked)
 

@@ -8,7 +8,7 @@ definition.
 
 import pytest
 from audit import VERSIONS, Audit
-from harness import ProjectHarness
+from harness import Harness
 from killed_shop import FILES, Shop
 from killed_shop import VERSIONS as VERSION_FILES
 
@@ -38,15 +38,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def project(shop: Shop, session: SessionHandle) -> ProjectHarness:
-    return ProjectHarness(shop.root, session, {**FILES, **VERSION_FILES})
+def project(shop: Shop, session: SessionHandle) -> Harness:
+    return Harness(shop.root, session, {**FILES, **VERSION_FILES})
 
 
 def _fail() -> None:
     raise OSError("arranged by a test")
 
 
-def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: ProjectHarness) -> None:
+def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: Harness) -> None:
     for stage in STAGES:
         shop.land()
         for table in stage:
@@ -59,7 +59,7 @@ def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: P
 
 
 @pytest.mark.parametrize("point", CASES)
-def test_a_batch_that_fails(shop: Shop, project: ProjectHarness, point: str) -> None:
+def test_a_batch_that_fails(shop: Shop, project: Harness, point: str) -> None:
     shop.land()
     if point == "after-delete":
         project.must_run()
@@ -80,7 +80,7 @@ def test_a_batch_that_fails(shop: Shop, project: ProjectHarness, point: str) -> 
         shop.land()
 
 
-def test_a_run_that_does_not_fail_makes_everything_right(shop: Shop, project: ProjectHarness) -> None:
+def test_a_run_that_does_not_fail_makes_everything_right(shop: Shop, project: Harness) -> None:
     project.must_run()
     Audit(shop).check_complete()
     kinds = Audit(shop).kinds()
@@ -90,7 +90,7 @@ def test_a_run_that_does_not_fail_makes_everything_right(shop: Shop, project: Pr
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["after-lock", "after-listing"])
-def test_a_run_that_fails_before_any_batch(shop: Shop, project: ProjectHarness, point: str) -> None:
+def test_a_run_that_fails_before_any_batch(shop: Shop, project: Harness, point: str) -> None:
     shop.land()
     faults.arrange(point, _fail)
     if point == "after-lock":
@@ -105,7 +105,7 @@ def test_a_run_that_fails_before_any_batch(shop: Shop, project: ProjectHarness, 
     Audit(shop).check_complete()
 
 
-def _failed(project: ProjectHarness) -> set[str]:
+def _failed(project: Harness) -> set[str]:
     """Runs, and gives the tables whose batch failed, each because of what the test arranged."""
     result = project.run()
     assert result.code == 1

@@ -1,7 +1,7 @@
 """A rebuild killed after its rows are written: readers have the old rows, the next run publishes the new."""
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 from processes import run
 
 pytestmark = pytest.mark.in_turn
@@ -18,7 +18,7 @@ FILES = {
 }
 
 
-def test_a_rebuild_that_is_killed_before_its_publish(shop: ProjectHarness) -> None:
+def test_a_rebuild_that_is_killed_before_its_publish(shop: Harness) -> None:
     shop.take("landing/orders/1.csv", "id,amount\n1,5\n2,7\n")
     before = shop.state("silver.orders")
     held = before.refs["main"]

@@ -3,7 +3,7 @@
 import gzip
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.execute import faults
 
@@ -26,7 +26,7 @@ BIG = "id,city\n" + "".join(f"{number},Oslo{number * 7919}\n" for number in rang
 
 
 @pytest.mark.parametrize("point", ["after-listing", "after-intent", "after-data"])
-def test_a_file_that_changes_after_it_was_listed(shop: ProjectHarness, point: str) -> None:
+def test_a_file_that_changes_after_it_was_listed(shop: Harness, point: str) -> None:
     """What is taken is one version of the file, whole, and it is the one that is there."""
     shop.land("landing/orders/1.csv", ONE)
     left = ["id,city\n1,Oslo\n2,Paris\n3,Bonn\n"]
@@ -43,7 +43,7 @@ def test_a_file_that_changes_after_it_was_listed(shop: ProjectHarness, point: st
 
 
 @pytest.mark.parametrize("point", ["after-listing", "after-intent", "after-data"])
-def test_a_file_that_goes_after_it_was_listed(shop: ProjectHarness, point: str) -> None:
+def test_a_file_that_goes_after_it_was_listed(shop: Harness, point: str) -> None:
     shop.land("landing/orders/1.csv", ONE)
     gone = shop.land("landing/orders/2.csv", "id,city\n3,Bonn\n")
     faults.arrange(point, lambda: gone.unlink(missing_ok=True), "bronze.orders")
@@ -57,7 +57,7 @@ def test_a_file_that_goes_after_it_was_listed(shop: ProjectHarness, point: str) 
     assert shop.rows("silver.orders") == [(1, "Oslo"), (2, "Rome"), (3, "Bonn")]
 
 
-def test_a_file_that_changes_all_the_time(shop: ProjectHarness) -> None:
+def test_a_file_that_changes_all_the_time(shop: Harness) -> None:
     """It is given up after a few tries, with nothing taken; once it stands still it is taken."""
     shop.land("landing/orders/1.csv", ONE)
     count = iter(range(3, 100))
@@ -87,7 +87,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_file_is_named_and_nothing_is_taken(shop: ProjectHarness, case: str) -> None:
+def test_a_broken_file_is_named_and_nothing_is_taken(shop: Harness, case: str) -> None:
     """Tables that do not read it are brought up to date all the same."""
     path, content, table = BROKEN[case]
     good = shop.spark.createDataFrame([(1, "home")], "id bigint, page string")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from audit import Audit
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from killed_shop import FILES, Shop
 from processes import RunProcess
 
@@ -58,7 +58,7 @@ def fill(folder: Path) -> Path:
     return path
 
 
-def codes(project: ProjectHarness) -> set[str]:
+def codes(project: Harness) -> set[str]:
     """Runs, which has to fail, and gives the codes of the problems."""
     try:
         result = project.run()
@@ -72,7 +72,7 @@ def codes(project: ProjectHarness) -> set[str]:
 def test_a_full_disk(tmp_path: Path, session: SessionHandle, where: str) -> None:
     shop = Shop(tmp_path / "shop", seed=17)
     with disk(shop.root / where, SMALL):
-        project = ProjectHarness(shop.root, session, FILES)
+        project = Harness(shop.root, session, FILES)
         shop.land()
         project.must_run()
         shop.land()
@@ -92,7 +92,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_batch(
     shop = Shop(tmp_path / "shop", seed=19)
     warehouse = shop.root / ".lakesmith/warehouse"
     with disk(warehouse, SMALL):
-        project = ProjectHarness(shop.root, session, FILES)
+        project = Harness(shop.root, session, FILES)
         shop.land()
         project.must_run()
         shop.land()
@@ -110,7 +110,7 @@ def test_a_warehouse_that_may_not_be_written(tmp_path: Path, session: SessionHan
     where = ".lakesmith/warehouse"
     shop = Shop(tmp_path / "shop", seed=23)
     with disk(shop.root / where, SMALL):
-        project = ProjectHarness(shop.root, session, FILES)
+        project = Harness(shop.root, session, FILES)
         shop.land()
         project.must_run()
         shop.land()
@@ -146,7 +146,7 @@ def locked_catalog(root: Path, seconds: float) -> Iterator[None]:
 
 def test_a_catalog_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path, session: SessionHandle) -> None:
     shop = Shop(tmp_path / "shop", seed=29)
-    project = ProjectHarness(shop.root, session, FILES)
+    project = Harness(shop.root, session, FILES)
     shop.land()
     project.must_run()
     shop.land()
@@ -174,7 +174,7 @@ def test_a_catalog_that_stays_locked(
     """The error names who is in the way, not Spark; nothing counts. (With little patience.)"""
     shop = Shop(tmp_path / "shop", seed=31)
     shop.land()
-    project = impatient(ProjectHarness(shop.root, session, FILES), monkeypatch)
+    project = impatient(Harness(shop.root, session, FILES), monkeypatch)
     project.must_run()
     shop.land()
     with locked_catalog_at(project, point):
@@ -186,7 +186,7 @@ def test_a_catalog_that_stays_locked(
     Audit(shop).check_complete()
 
 
-def impatient(project: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def impatient(project: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     """Lets the project's catalog wait for a fifth of a second only."""
     state = project.root / ".lakesmith"
     for key, value in local_catalog_conf(state / "catalog.db", state / "warehouse").items():
@@ -202,7 +202,7 @@ def impatient(project: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> Proje
 
 
 @contextmanager
-def locked_catalog_at(project: ProjectHarness, point: str) -> Iterator[None]:
+def locked_catalog_at(project: Harness, point: str) -> Iterator[None]:
     """Locks the catalog when bronze comes by ``point``, until the end of the block."""
     held = locked_catalog(project.root, 120)
     entered: list[bool] = []

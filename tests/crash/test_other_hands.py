@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from audit import Audit
-from harness import ProjectHarness, RunResult, refresh_by_keys
+from harness import Harness, RunResult, refresh_by_keys
 from killed_shop import FILES, Shop
 
 from lakesmith.execute import faults
@@ -22,7 +22,7 @@ class Lake:
 
     def __init__(self, root: Path, session: SessionHandle) -> None:
         self.shop = Shop(root, seed=7)
-        self.project = ProjectHarness(root, session, FILES)
+        self.project = Harness(root, session, FILES)
         self.expired = False
         self.rewritten: set[str] = set()
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 
 
-def delete_equal(shop: ProjectHarness, table: str, city: str) -> None:
+def delete_equal(shop: Harness, table: str, city: str) -> None:
     """Deletes the rows of a ``city`` as a streaming engine does: by an equality delete."""
     iceberg = JavaTables(shop.spark).load(TableName.parse(table))
     jvm: Any = shop.spark._jvm

@@ -1,7 +1,7 @@
 """Whole projects in tests: folders made by the test, run in-process on the shared JVM, each with a lake of
 its own.
 
-    project = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": "..."})
+    project = Harness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": "..."})
     project.land("landing/orders/1.csv", "id,city\\n1,Oslo\\n")
     assert project.run().code == 0
     assert project.rows("bronze.orders", "id", "city") == [(1, "Oslo")]
@@ -90,7 +90,7 @@ def _table_of(event: Event) -> object:
 
 
 @dataclass
-class ProjectHarness:
+class Harness:
     """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if
     there is none.
 
@@ -273,12 +273,12 @@ class ProjectHarness:
         computed = self.spark.sql(re.sub(r"(?<!lake\.)\b(bronze|silver|gold)\.", r"lake.\1.", query))
         return _texts(computed) == _texts(self.spark.table(f"lake.{table}"))
 
-    def copy(self, root: Path, only: Callable[[str], bool] = lambda _name: True) -> ProjectHarness:
+    def copy(self, root: Path, only: Callable[[str], bool] = lambda _name: True) -> Harness:
         """A second project with the same files (``only`` chooses by name) and a lake that is empty."""
         files = [path for path in sorted(self.root.rglob("*")) if path.is_file()]
         names = [str(path.relative_to(self.root)) for path in files]
         kept = [name for name in names if not name.startswith(".lakesmith/") and only(name)]
-        other = ProjectHarness(
+        other = Harness(
             root,
             self.session,
             {"lakesmith.yaml": (self.root / "lakesmith.yaml").read_text()},
@@ -290,8 +290,8 @@ class ProjectHarness:
         return other
 
 
-MakeShop = Callable[..., ProjectHarness]
-"""Type of the fixture ``make_shop``: called with files and options of a ``ProjectHarness``, it makes one."""
+MakeShop = Callable[..., Harness]
+"""Type of the fixture ``make_shop``: called with files and options of a ``Harness``, it makes one."""
 
 
 def _texts(frame: DataFrame) -> Counter[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from harness import PROJECT_FILE, ProjectHarness, RunResult
+from harness import PROJECT_FILE, Harness, RunResult
 from history_rows import COLUMNS, OWN_COLUMNS, Bronze, Newest, Row
 from read_elsewhere import catalog_of
 from shape import APPEND, UPSERT, Shape
@@ -45,7 +45,7 @@ class Lake:
         self.shapes = with_inputs(tuple(shapes))
         settings = f"defaults: {{format_version: {format_version}}}\n"
         project_file = ("lakesmith.yaml", PROJECT_FILE.format(name=root.name) + settings)
-        self.project = ProjectHarness(
+        self.project = Harness(
             root,
             session,
             dict([project_file, *_files(), *(file for shape in self.shapes for file in shape.files.items())]),

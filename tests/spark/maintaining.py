@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith import limits
 from lakesmith.execute.locking import Turns
@@ -32,7 +32,7 @@ def soon() -> Iterator[None]:
         yield
 
 
-def found_in(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str, Verdict]:
+def found_in(shop: Harness, orders: Orders = NOTHING_MORE) -> dict[str, Verdict]:
     """What each table needs."""
     lake = shop.lake()
     names = [table.name for table in lake.project.tables]
@@ -40,7 +40,7 @@ def found_in(shop: ProjectHarness, orders: Orders = NOTHING_MORE) -> dict[str, V
 
 
 def maintained(
-    shop: ProjectHarness, orders: Orders = NOTHING_MORE, only: str | None = None
+    shop: Harness, orders: Orders = NOTHING_MORE, only: str | None = None
 ) -> dict[str, Maintained | NotMaintained]:
     """What ``lakesmith maintain`` does, but for the start of the JVM; ``only``: of this table alone."""
     lake = shop.lake()
@@ -52,7 +52,7 @@ def maintained(
 
 
 def must_maintain(
-    shop: ProjectHarness, orders: Orders = NOTHING_MORE, only: str | None = None
+    shop: Harness, orders: Orders = NOTHING_MORE, only: str | None = None
 ) -> dict[str, Maintained]:
     """The same, and it has to end well."""
     done = maintained(shop, orders, only)
@@ -60,6 +60,6 @@ def must_maintain(
     return {name: each for name, each in done.items() if isinstance(each, Maintained)}
 
 
-def data_files(shop: ProjectHarness, table: str) -> int:
+def data_files(shop: Harness, table: str) -> int:
     """How many data files the table has, as Iceberg itself counts them."""
     return int(shop.spark.sql(f"SELECT count(*) FROM lake.{table}.data_files").collect()[0][0])

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness import ProjectHarness, RunResult
+from harness import Harness, RunResult
 
 _SOURCE = """
     source:
@@ -36,7 +36,7 @@ def json_lines(*rows: Any) -> str:
     )
 
 
-def land_parquet(shop: ProjectHarness, name: str, rows: list[dict[str, Any]], schema: Any = None) -> None:
+def land_parquet(shop: Harness, name: str, rows: list[dict[str, Any]], schema: Any = None) -> None:
     """Lands ``landing/NAME.parquet``, written by Arrow, of inferred types if there is no ``schema``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -44,16 +44,14 @@ def land_parquet(shop: ProjectHarness, name: str, rows: list[dict[str, Any]], sc
     pq.write_table(pa.Table.from_pylist(rows, schema), shop.land(f"landing/{name}.parquet", b""))
 
 
-def made(shop: ProjectHarness, format_: str, sql: str) -> bytes:
+def made(shop: Harness, format_: str, sql: str) -> bytes:
     """A file of Spark's making with the rows of ``sql``."""
     folder = shop.root / "made" / format_
     shop.spark.sql(sql).coalesce(1).write.format(format_).mode("overwrite").save(str(folder))
     return next(folder.glob(f"part-*.{format_}")).read_bytes()
 
 
-def land_as(
-    shop: ProjectHarness, format_: str, name: str, columns: dict[str, str], *rows: dict[str, Any]
-) -> None:
+def land_as(shop: Harness, format_: str, name: str, columns: dict[str, str], *rows: dict[str, Any]) -> None:
     """A file ``landing/NAME`` of the rows: JSON lines, or of the types in ``columns`` besides an ``id``."""
     if format_ == "json":
         shop.land(f"landing/{name}.json", json_lines(*rows))
@@ -77,7 +75,7 @@ def notes(result: RunResult, table: str) -> list[str]:
     return [re.sub(r" \((among )?landing/[^()]*\)$", "", note) for note in result.published[table].notes]
 
 
-def types(shop: ProjectHarness, table: str) -> dict[str, str]:
+def types(shop: Harness, table: str) -> dict[str, str]:
     """The types of a table's columns, but for those that lakesmith adds and the ``id``."""
     columns = shop.state(table).columns
     return {
@@ -87,6 +85,6 @@ def types(shop: ProjectHarness, table: str) -> dict[str, str]:
     }
 
 
-def reasons(shop: ProjectHarness, table: str) -> dict[Any, list[str]]:
+def reasons(shop: Harness, table: str) -> dict[Any, list[str]]:
     """What is in quarantine: the row's ``id`` -> the reasons."""
     return {json.loads(row["raw"])["id"]: list(row["reasons"]) for row in shop.quarantine(table)}

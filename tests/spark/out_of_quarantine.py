@@ -1,6 +1,6 @@
 """Takes rows out of a table's quarantine, as the commands do."""
 
-from harness import ProjectHarness, RunResult
+from harness import Harness, RunResult
 
 from lakesmith.execute.events import Event
 from lakesmith.execute.lake import Lake
@@ -13,7 +13,7 @@ from lakesmith.spark.engine import SparkEngine
 ALL = BadRows()
 
 
-def out_of_quarantine(shop: ProjectHarness, table: str, strategy: Strategy, rows: BadRows = ALL) -> RunResult:
+def out_of_quarantine(shop: Harness, table: str, strategy: Strategy, rows: BadRows = ALL) -> RunResult:
     project, graph = shop.load()
     lake = Lake.open(project)
     decider = QuarantineDecider(graph, lake, strategy=strategy, bad_rows=rows)
@@ -22,13 +22,13 @@ def out_of_quarantine(shop: ProjectHarness, table: str, strategy: Strategy, rows
     return RunResult(run.run(), tuple(events))
 
 
-def replay(shop: ProjectHarness, rows: BadRows = ALL, table: str = "bronze.orders") -> RunResult:
+def replay(shop: Harness, rows: BadRows = ALL, table: str = "bronze.orders") -> RunResult:
     result = out_of_quarantine(shop, table, Strategy.REPLAY, rows)
     assert result.code == 0, result.problems
     return result
 
 
-def drop(shop: ProjectHarness, rows: BadRows = ALL, table: str = "bronze.orders") -> RunResult:
+def drop(shop: Harness, rows: BadRows = ALL, table: str = "bronze.orders") -> RunResult:
     result = out_of_quarantine(shop, table, Strategy.DROP, rows)
     assert result.code == 0, result.problems
     return result

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from harness import ProjectHarness, in_order
+from harness import Harness, in_order
 
 from lakesmith.project.definitions import ADDED_COLUMNS
 
@@ -21,18 +21,18 @@ def catalog_of(root: Path) -> Any:
     return SqlCatalog("lake", **where, init_catalog_tables="false")
 
 
-def names_of(shop: ProjectHarness, table: str) -> list[str]:
+def names_of(shop: Harness, table: str) -> list[str]:
     return [name for name in shop.frame(table).columns if name not in ADDED_COLUMNS]
 
 
-def by_pyiceberg(shop: ProjectHarness, table: str, *columns: str) -> Rows:
+def by_pyiceberg(shop: Harness, table: str, *columns: str) -> Rows:
     found = catalog_of(shop.root).load_table(table).scan().to_arrow()
     return in_order(
         tuple(row[name] for name in columns or names_of(shop, table)) for row in found.to_pylist()
     )
 
 
-def by_duckdb(shop: ProjectHarness, table: str, *columns: str) -> Rows:
+def by_duckdb(shop: Harness, table: str, *columns: str) -> Rows:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "iceberg"):
         package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 import lakesmith
 from lakesmith.catalog.lock import ProjectLock
@@ -41,7 +41,7 @@ SOON = 40.0
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
     """A project whose first table is there, on the session that all tests share."""
-    project = ProjectHarness(tmp_path / "shop", session, FILES)
+    project = Harness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
     shop = lakesmith.open(tmp_path / "shop")

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 import lakesmith
 from lakesmith import limits
@@ -27,7 +27,7 @@ FILES = {
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
     """A project with one file landed, on the session that all tests share."""
-    project = ProjectHarness(tmp_path / "shop", session, FILES)
+    project = Harness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
     return lakesmith.open(tmp_path / "shop")

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 import lakesmith
 from lakesmith.execute.status import Standing
@@ -59,7 +59,7 @@ def example(title: str) -> dict[str, Any]:
 @pytest.fixture
 def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
     """The project ``shop`` in the working folder, with one file landed, on the shared session."""
-    project = ProjectHarness(tmp_path / "shop", session, FILES)
+    project = Harness(tmp_path / "shop", session, FILES)
     project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n3,Oslo\n")
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
     monkeypatch.chdir(tmp_path)

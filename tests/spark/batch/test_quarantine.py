@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.catalog.record import Account
 from lakesmith.execute import faults
@@ -37,15 +37,15 @@ def no_faults() -> Iterator[None]:
     faults.clear()
 
 
-def project(make_shop: MakeShop, files: dict[str, str]) -> ProjectHarness:
+def project(make_shop: MakeShop, files: dict[str, str]) -> Harness:
     return make_shop(files)
 
 
-def land(shop: ProjectHarness, number: int, *lines: str) -> None:
+def land(shop: Harness, number: int, *lines: str) -> None:
     shop.land(f"landing/orders/{number}.csv", "id,email,price,op\n" + "".join(f"{line}\n" for line in lines))
 
 
-def bad(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+def bad(shop: Harness, table: str) -> list[tuple[Any, ...]]:
     return [
         (row["batch"], row["source_position"], row["raw"] or row["row"], row["reasons"])
         for row in shop.quarantine(table)

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 
 
-def project(make_shop: MakeShop, files: str) -> ProjectHarness:
+def project(make_shop: MakeShop, files: str) -> Harness:
     table = f"source:\n  files: {{path: landing/orders/, {files}}}\ncolumns: {{id: int, name: string}}\n"
     return make_shop({"tables/bronze/orders.yaml": table})
 

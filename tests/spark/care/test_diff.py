@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
@@ -29,7 +29,7 @@ FIRST = "id,city,amount\n1,Oslo,5\n2,Bergen,7\n3,Moss,1\n"
 SECOND = "id,city,amount\n1,Oslo,6\n3,Moss,-1\n4,Oslo,2\n2,Bergen,7\n"
 
 
-def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[ProjectHarness, int]:
+def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[Harness, int]:
     """A project with two batches, and the table's head before the second."""
     shop = make_shop(files)
     shop.take("landing/1.csv", FIRST)
@@ -39,7 +39,7 @@ def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[Proj
 
 
 def found(
-    shop: ProjectHarness, table: str, begin: int, key: tuple[str, ...] = ()
+    shop: Harness, table: str, begin: int, key: tuple[str, ...] = ()
 ) -> tuple[Counts, list[tuple[object, ...]]]:
     span = Span(TableName.parse(table), begin, shop.state(table).refs["main"], key)
     with difference(shop.handle, span, ()) as it:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.catalog.family import hold_of
 from lakesmith.errors import StateError
@@ -31,7 +31,7 @@ TABLES = ("bronze.orders", "silver.newest", "gold.by_city")
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> Iterator[ProjectHarness]:
+def shop(make_shop: MakeShop) -> Iterator[Harness]:
     project = make_shop(FILES)
     project.take("landing/orders/1.csv", FIRST)
     project.take("landing/orders/2.csv", BAD)
@@ -39,20 +39,18 @@ def shop(make_shop: MakeShop) -> Iterator[ProjectHarness]:
     faults.clear()
 
 
-def prepared(shop: ProjectHarness, table: str, to: str, *, downstream: bool = False) -> Prepared:
+def prepared(shop: Harness, table: str, to: str, *, downstream: bool = False) -> Prepared:
     _, graph = shop.load()
     return prepare(shop.lake(), graph, TableName.parse(table), to, datetime.now(UTC), downstream=downstream)
 
 
-def back(
-    shop: ProjectHarness, table: str, to: str, *, downstream: bool = False, hold: bool = False
-) -> Prepared:
+def back(shop: Harness, table: str, to: str, *, downstream: bool = False, hold: bool = False) -> Prepared:
     plan = prepared(shop, table, to, downstream=downstream)
     roll_back(shop.handle, shop.lake(), plan.rollback, hold=hold)
     return plan
 
 
-def first_batch(shop: ProjectHarness, table: str) -> str:
+def first_batch(shop: Harness, table: str) -> str:
     """The snapshot of the table's batch 1."""
     state = shop.state(table)
     return next(
@@ -60,7 +58,7 @@ def first_batch(shop: ProjectHarness, table: str) -> str:
     )
 
 
-def test_the_next_run_takes_again_what_was_undone(shop: ProjectHarness) -> None:
+def test_the_next_run_takes_again_what_was_undone(shop: Harness) -> None:
     plan = back(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     assert plan.files.again == ("landing/orders/2.csv",)
     assert [record.batch for record in plan.first.undone] == [2]
@@ -74,7 +72,7 @@ def test_the_next_run_takes_again_what_was_undone(shop: ProjectHarness) -> None:
 
 
 @pytest.mark.in_turn
-def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: ProjectHarness) -> None:
+def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: Harness) -> None:
     back(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     (shop.root / "landing/orders/2.csv").unlink()
     shop.must_run()
@@ -83,7 +81,7 @@ def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: ProjectH
     shop.must_verify(*TABLES[1:])
 
 
-def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: ProjectHarness) -> None:
+def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: Harness) -> None:
     back(shop, "bronze.orders", first_batch(shop, "bronze.orders"), hold=True)
     shop.land("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n")
     for _ in range(2):
@@ -96,7 +94,7 @@ def test_a_table_that_is_held_stays_and_those_below_follow_it(shop: ProjectHarne
     shop.must_verify(*TABLES[1:])
 
 
-def test_tables_below_go_back_with_it_and_forward_again(shop: ProjectHarness) -> None:
+def test_tables_below_go_back_with_it_and_forward_again(shop: Harness) -> None:
     newest = str(shop.state("bronze.orders").refs["main"])
     plan = back(shop, "bronze.orders", first_batch(shop, "bronze.orders"), downstream=True, hold=True)
     assert [str(move.name) for move in plan.rollback.moves] == list(TABLES)
@@ -113,7 +111,7 @@ def test_tables_below_go_back_with_it_and_forward_again(shop: ProjectHarness) ->
 
 
 @pytest.mark.in_turn
-def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: ProjectHarness) -> None:
+def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Harness) -> None:
     shop.write({"tables/gold/new.sql": "SELECT count(*) AS n FROM silver.newest\n"})
     shop.must_run()
     plan = back(shop, "silver.newest", first_batch(shop, "silver.newest"), downstream=True, hold=True)
@@ -123,7 +121,7 @@ def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Pro
 
 
 @pytest.mark.in_turn
-def test_a_rollback_is_undone_by_another(shop: ProjectHarness) -> None:
+def test_a_rollback_is_undone_by_another(shop: Harness) -> None:
     now = str(shop.state("silver.newest").refs["main"])
     back(shop, "silver.newest", first_batch(shop, "silver.newest"), hold=True)
     assert len(shop.rows("silver.newest")) == 2
@@ -132,13 +130,13 @@ def test_a_rollback_is_undone_by_another(shop: ProjectHarness) -> None:
     assert hold_of(shop.state("silver.newest")) is not None
 
 
-def test_what_a_file_gave_that_is_gone_is_not_given_up_unasked(shop: ProjectHarness) -> None:
+def test_what_a_file_gave_that_is_gone_is_not_given_up_unasked(shop: Harness) -> None:
     (shop.root / "landing/orders/2.csv").unlink()
     plan = prepared(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     assert plan.files.gone == ("landing/orders/2.csv",)
 
 
-def test_the_middle_of_a_batch_is_no_point_to_go_back_to(shop: ProjectHarness) -> None:
+def test_the_middle_of_a_batch_is_no_point_to_go_back_to(shop: Harness) -> None:
     state = shop.state("bronze.orders")
     middle = next(each for each in state.snapshots.values() if not each.record)
     with pytest.raises(StateError) as refused:
@@ -146,7 +144,7 @@ def test_the_middle_of_a_batch_is_no_point_to_go_back_to(shop: ProjectHarness) -
     assert refused.value.problems[0].code == "LS518"
 
 
-def test_who_moves_the_table_meanwhile_is_not_undone(shop: ProjectHarness) -> None:
+def test_who_moves_the_table_meanwhile_is_not_undone(shop: Harness) -> None:
     plan = prepared(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     shop.take("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n")
     with pytest.raises(StateError) as refused:
@@ -158,9 +156,7 @@ def test_who_moves_the_table_meanwhile_is_not_undone(shop: ProjectHarness) -> No
 @pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["before-swap", "after-publish"])
 @pytest.mark.parametrize("table", TABLES)
-def test_one_that_dies_half_way_is_made_good_by_the_next_run(
-    shop: ProjectHarness, point: str, table: str
-) -> None:
+def test_one_that_dies_half_way_is_made_good_by_the_next_run(shop: Harness, point: str, table: str) -> None:
     def die() -> None:
         raise OSError("died")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.metadata import local_path
@@ -46,7 +46,7 @@ class Said:
 class Shop:
     """The project, and the command line called on it."""
 
-    harness: ProjectHarness
+    harness: Harness
     call: Callable[..., Said]
 
     @property
@@ -85,7 +85,7 @@ def shop(
     left_out = shutil.ignore_patterns(".mypy_cache", ".lakesmith", "customer_history.*")
     shutil.copytree(EXAMPLE, root, ignore=left_out)
     files = {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()}
-    harness = ProjectHarness(root, session, files)
+    harness = Harness(root, session, files)
 
     def open_engine(
         lake: Lake, _lock: ProjectLock, _listener: Listener, _little: bool, _keep: object = None

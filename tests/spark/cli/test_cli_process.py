@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from read_only import python_held_to_modes, read_only
 
@@ -63,7 +63,7 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
 
 
 @pytest.mark.in_turn
-def test_a_query_on_a_project_that_cannot_be_written(shop: ProjectHarness) -> None:
+def test_a_query_on_a_project_that_cannot_be_written(shop: Harness) -> None:
     shop.take("landing/1.csv", "id,name,amount,at\n1,Ann,1.50,2024-01-01 00:00:00\n")
     words = ["query", "SELECT id, name FROM bronze.orders", "--json", "--project", str(shop.root)]
     script = f"import sys; sys.argv[1:] = {words!r}; from lakesmith.cli.main import main; main()"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 from other_engines import Rows, by_duckdb, by_pyiceberg, by_spark, in_order, told
 
 from lakesmith.cli.guard import guarded
@@ -25,7 +25,7 @@ LANDING = {"customer-orders": "landing/orders", "invoices": "landing/invoices"}
 class Lake:
     """An example after real runs, and the command line called on it."""
 
-    harness: ProjectHarness
+    harness: Harness
     call: Callable[..., str]
 
     @property
@@ -52,7 +52,7 @@ def lake(
         EXAMPLES / request.param, root, ignore=shutil.ignore_patterns(".lakesmith", ".mypy_cache")
     )
     files = {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()}
-    harness = ProjectHarness(root, session, files)
+    harness = Harness(root, session, files)
     landing = root / LANDING[request.param]
     waiting = [*sorted(landing.glob("[!.]*.*sv")), *sorted((root / "arrivals").iterdir())]
     arrivals = [(path.name, path.read_bytes(), path.unlink()) for path in waiting]

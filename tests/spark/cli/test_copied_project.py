@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fastavro
-from harness import ProjectHarness, in_order
+from harness import Harness, in_order
 
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.spark.start.session import SessionHandle
@@ -48,11 +48,11 @@ def texts_in(root: Path) -> Iterator[str]:
             yield path.read_bytes().decode("latin-1")
 
 
-def rows_of(shop: ProjectHarness) -> dict[str, list[tuple[object, ...]]]:
+def rows_of(shop: Harness) -> dict[str, list[tuple[object, ...]]]:
     return {table: shop.rows(table) for table in TABLES}
 
 
-def rows_by_pyiceberg(shop: ProjectHarness, table: str) -> list[tuple[object, ...]]:
+def rows_by_pyiceberg(shop: Harness, table: str) -> list[tuple[object, ...]]:
     """By another reader, which finds deletion vectors by the paths that are in them."""
     found = shop.lake().catalog.reader().load_table(table).scan().to_arrow()  # type: ignore[attr-defined]
     return in_order(tuple(row.values()) for row in found.to_pylist())
@@ -78,7 +78,7 @@ WRITES = (
 
 
 def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: SessionHandle, cli: Cli) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = Harness(tmp_path / "shop", session, FILES)
     shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n4,1,I\n5,1,I\n")
     shop.take("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,I\n")
     before, expected = files_of(shop.root), rows_of(shop)
@@ -112,7 +112,7 @@ def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: Ses
     assert files_of(shop.root) == before
     assert not [text for text in texts_in(copy) if str(shop.root) in text]
     shop.root.rename(tmp_path / "put away")
-    other = ProjectHarness(copy, session, {"lakesmith.yaml": FILES["lakesmith.yaml"]})
+    other = Harness(copy, session, {"lakesmith.yaml": FILES["lakesmith.yaml"]})
     assert rows_of(other) == expected
     for table in ("silver.vectors", "silver.positions"):
         assert rows_by_pyiceberg(other, table) == [
@@ -131,14 +131,14 @@ def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: Ses
     assert code == 1 and "LS525 this project was moved" in out and "lakesmith relocate" in out
     assert "LS525 this project was moved" in cli("run", "--project", moved)[2]
     assert cli("relocate", "--yes", "--project", moved)[0] == 0
-    again = ProjectHarness(moved, session, {"lakesmith.yaml": FILES["lakesmith.yaml"]})
+    again = Harness(moved, session, {"lakesmith.yaml": FILES["lakesmith.yaml"]})
     assert rows_of(again) == expected
     again.take("landing/orders/3.csv", "id,at,op\n2,9,D\n")
     assert again.rows("silver.vectors", "id") == [(4,), (5,)]
 
 
 def test_a_torn_copy_is_not_relocated(tmp_path: Path, session: SessionHandle, cli: Cli) -> None:
-    shop = ProjectHarness(tmp_path / "shop", session, FILES)
+    shop = Harness(tmp_path / "shop", session, FILES)
     shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n", "bronze.orders")
     copy = tmp_path / "copy"
     shutil.copytree(shop.root, copy)

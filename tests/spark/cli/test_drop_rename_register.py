@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
@@ -35,7 +35,7 @@ FILES = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     """Two batches: rows in quarantine, a deleted key, a file ledger."""
     shop = make_shop(FILES)
     shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n")
@@ -44,7 +44,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
 
 
 def test_a_renamed_table_goes_on_where_it_was(
-    shop: ProjectHarness, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = shop.record("bronze.orders")
     moved: list[Path] = []
@@ -98,19 +98,19 @@ def test_a_renamed_table_goes_on_where_it_was(
     assert catalog.names("bronze") == ("sales",)
 
 
-def _entries(shop: ProjectHarness) -> dict[tuple[str, str], str]:
+def _entries(shop: Harness) -> dict[tuple[str, str], str]:
     with closing(sqlite3.connect(shop.root / ".lakesmith/catalog.db")) as db:
         found = db.execute("SELECT table_namespace, table_name, metadata_location FROM iceberg_tables")
         return {(layer, name): str(local_path(location)) for layer, name, location in found}
 
 
-def _forget(shop: ProjectHarness, *names: str) -> None:
+def _forget(shop: Harness, *names: str) -> None:
     with closing(sqlite3.connect(shop.root / ".lakesmith/catalog.db")) as db, db:
         for name in names:
             db.execute("DELETE FROM iceberg_tables WHERE table_namespace || '.' || table_name = ?", (name,))
 
 
-def test_a_lost_catalog_is_filled_again(shop: ProjectHarness, cli: Cli) -> None:
+def test_a_lost_catalog_is_filled_again(shop: Harness, cli: Cli) -> None:
     # Attempts that never became a table's state: one that failed right before its swap, and one that lost it.
     assert cli("rename", "gold.number", "gold.figures", "--yes", "--project", shop.root)[0] == 0
     shop.land("landing/orders/3.csv", "id,at,op\n4,3,I\n")
@@ -149,7 +149,7 @@ def _lose_a_swap(location: Path) -> None:
     other.write_text(json.dumps({**data, "last-updated-ms": data["last-updated-ms"] - 1}))
 
 
-def _goes_on(shop: ProjectHarness) -> None:
+def _goes_on(shop: Harness) -> None:
     """The file that waits is taken, and no other once more."""
     result = shop.must_run()
     assert result.published["bronze.orders"].account.read == 1
@@ -158,7 +158,7 @@ def _goes_on(shop: ProjectHarness) -> None:
     assert len(shop.quarantine("bronze.orders")) == 1
 
 
-def test_single_entries_that_are_lost(shop: ProjectHarness, cli: Cli) -> None:
+def test_single_entries_that_are_lost(shop: Harness, cli: Cli) -> None:
     shop.land("landing/orders/3.csv", "id,at,op\n4,3,I\n")
     shutil.rmtree(shop.root / ".lakesmith/cache", ignore_errors=True)
     lost = ("bronze.orders", "lakesmith.bronze__orders__files", "lakesmith.silver__orders__tombstones")
@@ -174,7 +174,7 @@ def test_single_entries_that_are_lost(shop: ProjectHarness, cli: Cli) -> None:
     _goes_on(shop)
 
 
-def test_a_dropped_table_is_built_anew(shop: ProjectHarness, cli: Cli) -> None:
+def test_a_dropped_table_is_built_anew(shop: Harness, cli: Cli) -> None:
     folder = shop.root / ".lakesmith/warehouse/silver/orders"
     code, out, _ = cli("drop", "silver.orders", "--yes", "--project", shop.root)
     assert code == 0
@@ -203,7 +203,7 @@ def test_a_dropped_table_is_built_anew(shop: ProjectHarness, cli: Cli) -> None:
     assert catalog.table(*_parts("bronze.orders")) is not None
 
 
-def test_silver_and_gold_are_made_of_bronze_alone(shop: ProjectHarness, cli: Cli) -> None:
+def test_silver_and_gold_are_made_of_bronze_alone(shop: Harness, cli: Cli) -> None:
     before = {name: shop.rows(name) for name in ("silver.orders", "gold.number")}
     shutil.rmtree(shop.root / "landing")
     for name in before:

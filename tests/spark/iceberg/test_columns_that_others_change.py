@@ -1,7 +1,7 @@
 """Columns that another engine drops, adds again or renames: a name may stand for other values now."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
@@ -23,7 +23,7 @@ ALTER = "ALTER TABLE lake.bronze"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     return make_shop({"tables/bronze/p.yaml": BRONZE}, approves=True)
 
 
@@ -35,7 +35,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     ],
     ids=["dropped and added again", "swapped"],
 )
-def test_a_name_that_stands_for_another_column_now(shop: ProjectHarness, changes: list[str]) -> None:
+def test_a_name_that_stands_for_another_column_now(shop: Harness, changes: list[str]) -> None:
     shop.define(QUERIES)
     shop.write({"tables/silver/keyed.yaml": KEYED})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -55,7 +55,7 @@ def test_a_name_that_stands_for_another_column_now(shop: ProjectHarness, changes
     ],
     ids=["dropped and added again", "renamed"],
 )
-def test_a_field_that_is_another_now(shop: ProjectHarness, changes: list[str], query: str) -> None:
+def test_a_field_that_is_another_now(shop: Harness, changes: list[str], query: str) -> None:
     """Nothing was committed since: the rows are as they were, and read by the fields' ids."""
     shop.write({"tables/bronze/n.yaml": NESTED, "tables/silver/some.sql": query})
     shop.take("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n', "bronze.n", "silver.some")
@@ -66,7 +66,7 @@ def test_a_field_that_is_another_now(shop: ProjectHarness, changes: list[str], q
     assert shop.must_run("silver.some").published == {}
 
 
-def test_a_column_of_an_input_that_changes_while_another_input_moves(shop: ProjectHarness) -> None:
+def test_a_column_of_an_input_that_changes_while_another_input_moves(shop: Harness) -> None:
     query = "SELECT p.id, p.x, o.x AS other FROM bronze.p p LEFT JOIN bronze.o o ON p.id = o.id"
     shop.write({"tables/bronze/o.yaml": BRONZE.replace("/p/", "/o/"), "tables/gold/both.sql": query})
     shop.land("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -78,7 +78,7 @@ def test_a_column_of_an_input_that_changes_while_another_input_moves(shop: Proje
 
 
 @pytest.mark.parametrize("change", ["DROP COLUMN z", "RENAME COLUMN z TO w"])
-def test_a_derived_tables_own_column_is_made_again(shop: ProjectHarness, change: str) -> None:
+def test_a_derived_tables_own_column_is_made_again(shop: Harness, change: str) -> None:
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
     shop.spark.sql(f"ALTER TABLE lake.silver.some {change}")
@@ -89,7 +89,7 @@ def test_a_derived_tables_own_column_is_made_again(shop: ProjectHarness, change:
     assert shop.must_run().published == {}
 
 
-def test_a_table_that_is_rolled_back_over_a_change_of_its_columns(shop: ProjectHarness) -> None:
+def test_a_table_that_is_rolled_back_over_a_change_of_its_columns(shop: Harness) -> None:
     """The column of before is gone with the rebuild: its values are not there any more."""
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -103,7 +103,7 @@ def test_a_table_that_is_rolled_back_over_a_change_of_its_columns(shop: ProjectH
 
 
 def test_a_rebuild_that_failed_leaves_the_table_wider_and_the_definition_of_before_fits(
-    shop: ProjectHarness,
+    shop: Harness,
 ) -> None:
     shop.write({"tables/silver/some.sql": QUERIES["silver.some"]})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n")
@@ -112,7 +112,7 @@ def test_a_rebuild_that_failed_leaves_the_table_wider_and_the_definition_of_befo
     assert shop.rows("silver.some") == [(1, 10), (2, 20)]
 
 
-def test_an_input_whose_type_changed_by_a_rebuild_is_read_anew(shop: ProjectHarness) -> None:
+def test_an_input_whose_type_changed_by_a_rebuild_is_read_anew(shop: Harness) -> None:
     first = {
         "tables/silver/some.sql": QUERIES["silver.some"],
         "tables/gold/copy.sql": "SELECT id, z FROM silver.some",
@@ -128,7 +128,7 @@ DELETES = "source:\n  files: {path: landing/d/, format: csv}\ncolumns: {id: int,
 NEWEST = "key: [id]\nlatest_by: [day]\ndelete_when: op = 'D'\nquery: SELECT id, {day}, op FROM bronze.d\n"
 
 
-def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: ProjectHarness) -> None:
+def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: Harness) -> None:
     """The sidecar has them under columns of the same names and types, which are not the earlier columns."""
     shop.write({"tables/bronze/d.yaml": DELETES, "tables/silver/now.yaml": NEWEST.format(day="day")})
     names = ("bronze.d", "silver.now")
@@ -143,7 +143,7 @@ def test_tombstones_keep_their_times_over_a_change_of_type_and_a_rollback(shop: 
     assert shop.rows("silver.now", "id", "day") == [(1, 1)], "an older version of a deleted key comes back"
 
 
-def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness) -> None:
+def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: Harness) -> None:
     evolving = (
         "source:\n  files: {path: landing/e/, format: csv, on_new_column: evolve}\n"
         "columns: {id: int, x: int}\n"
@@ -156,7 +156,7 @@ def test_a_column_that_comes_takes_over_a_name_of_the_query(shop: ProjectHarness
     assert shop.differing({"silver.more": query}) == []
 
 
-def test_a_column_that_no_grouping_names_comes_at_no_cost(shop: ProjectHarness, by_keys: None) -> None:
+def test_a_column_that_no_grouping_names_comes_at_no_cost(shop: Harness, by_keys: None) -> None:
     query = QUERIES["silver.summed"]
     shop.write({"tables/silver/summed.sql": query})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -165,7 +165,7 @@ def test_a_column_that_no_grouping_names_comes_at_no_cost(shop: ProjectHarness, 
     assert shop.differing({"silver.summed": query}) == []
 
 
-def test_columns_in_another_order(shop: ProjectHarness) -> None:
+def test_columns_in_another_order(shop: Harness) -> None:
     queries = {
         "silver.joined": f"SELECT id, concat_ws('-', *) AS all FROM (SELECT * EXCEPT ({OWN}) FROM bronze.p)",
         "silver.both": f"SELECT * EXCEPT ({OWN}) FROM bronze.p UNION ALL SELECT * EXCEPT ({OWN})"
@@ -182,7 +182,7 @@ def test_columns_in_another_order(shop: ProjectHarness) -> None:
     assert shop.differing(queries) == []
 
 
-def test_a_column_with_a_default_for_rows_from_before_it(shop: ProjectHarness) -> None:
+def test_a_column_with_a_default_for_rows_from_before_it(shop: Harness) -> None:
     query = f"SELECT * EXCEPT ({OWN}) FROM bronze.p"
     shop.write({"tables/silver/all.sql": query})
     shop.take("landing/p/1.csv", "id,x,y\n1,10,100\n2,20,200\n")
@@ -196,7 +196,7 @@ def test_a_column_with_a_default_for_rows_from_before_it(shop: ProjectHarness) -
     assert shop.rows("silver.all", "id", "z") == [(1, 5), (2, 5)]
 
 
-def test_a_field_that_is_dropped_inside_a_column_that_is_passed_on(shop: ProjectHarness) -> None:
+def test_a_field_that_is_dropped_inside_a_column_that_is_passed_on(shop: Harness) -> None:
     query = "SELECT id, s FROM bronze.n"
     shop.write({"tables/bronze/n.yaml": NESTED, "tables/silver/some.sql": query})
     shop.take("landing/n/1.json", '{"id": 1, "s": {"x": 7, "y": 8}}\n', "bronze.n", "silver.some")
@@ -208,7 +208,7 @@ def test_a_field_that_is_dropped_inside_a_column_that_is_passed_on(shop: Project
 
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
-def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHarness, history: str) -> None:
+def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: Harness, history: str) -> None:
     keyed = f"key: [id]\nlatest_by: [x]\nhistory: {history}\nquery: SELECT * EXCEPT ({OWN}) FROM bronze.p\n"
     shop.write({"tables/silver/keyed.yaml": keyed})
     shop.take("landing/p/1.csv", "id,x,y\n1,1,100\n1,2,200\n2,1,100\n")
@@ -222,7 +222,7 @@ def test_a_column_that_goes_where_versions_were_told_apart_by_it(shop: ProjectHa
 
 
 def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_is_read(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Iceberg knows a file's columns by their present names, and would skip files by others' values."""
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 0)
@@ -242,7 +242,7 @@ def test_conditions_on_columns_that_have_other_names_than_in_the_snapshot_that_i
     assert shop.differing(queries) == []
 
 
-def test_a_column_of_another_type_since_its_last_batch(shop: ProjectHarness, by_keys: None) -> None:
+def test_a_column_of_another_type_since_its_last_batch(shop: Harness, by_keys: None) -> None:
     """The batch that brings it is written beside the old column, which goes with the publish."""
     first = {
         "silver.s": "SELECT id, CAST(x AS string) AS a FROM bronze.p",

@@ -2,7 +2,7 @@
 
 import pytest
 from equality_delete import delete_equal
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.catalog.progress import live_rows
 
@@ -16,7 +16,7 @@ ORDERS = """
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     files = {
         "tables/bronze/orders.yaml": ORDERS,
         "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\n",
@@ -27,7 +27,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return shop
 
 
-def test_a_sourced_table_takes_its_next_files(shop: ProjectHarness) -> None:
+def test_a_sourced_table_takes_its_next_files(shop: Harness) -> None:
     delete_equal(shop, "bronze.orders", "Rome")
     assert shop.rows("bronze.orders") == [(1, "Oslo"), (3, "Bonn")]
     head = shop.head("bronze.orders")
@@ -39,7 +39,7 @@ def test_a_sourced_table_takes_its_next_files(shop: ProjectHarness) -> None:
     assert shop.rows("silver.orders") == shop.rows("bronze.orders")
 
 
-def test_a_derived_table_is_made_anew(shop: ProjectHarness) -> None:
+def test_a_derived_table_is_made_anew(shop: Harness) -> None:
     delete_equal(shop, "silver.orders", "Rome")
     assert shop.rows("silver.orders") == [(1, "Oslo"), (3, "Bonn")]
     assert shop.must_run().published["silver.orders"].kind == "full"

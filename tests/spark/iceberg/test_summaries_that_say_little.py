@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from foreign_rows import insertion
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith import limits
 
@@ -22,7 +22,7 @@ FILES = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_BELOW_BYTES", 1)
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
     shop = make_shop(FILES)
@@ -31,11 +31,11 @@ def shop(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness
     return shop
 
 
-def land(shop: ProjectHarness, number: int, *rows: str) -> None:
+def land(shop: Harness, number: int, *rows: str) -> None:
     shop.land(f"landing/{number}.csv", "\n".join(["id,k", *rows, ""]))
 
 
-def shorten(shop: ProjectHarness, table: str, is_kept: Callable[[str], bool]) -> None:
+def shorten(shop: Harness, table: str, is_kept: Callable[[str], bool]) -> None:
     """Leaves of the summary of the table's head what is kept."""
     path = Path(shop.state(table).metadata_location.removeprefix("file:"))
     metadata = json.loads(path.read_text())
@@ -56,9 +56,7 @@ def shorten(shop: ProjectHarness, table: str, is_kept: Callable[[str], bool]) ->
     ],
     ids=["the operation", "totals", "some of each"],
 )
-def test_rows_of_such_commits_are_read_and_counted(
-    shop: ProjectHarness, is_kept: Callable[[str], bool]
-) -> None:
+def test_rows_of_such_commits_are_read_and_counted(shop: Harness, is_kept: Callable[[str], bool]) -> None:
     for statement in (
         insertion(shop.spark, "lake.bronze.a", "id, k, _batch", "(3, 'x', 1), (4, 'z', 1)"),
         "DELETE FROM lake.bronze.a WHERE id = 1",
@@ -75,7 +73,7 @@ def test_rows_of_such_commits_are_read_and_counted(
     assert shop.rows("gold.groups") == [("x", 2), ("y", 1), ("z", 1)]
 
 
-def test_a_derived_table_that_such_a_commit_changed_is_made_anew(shop: ProjectHarness) -> None:
+def test_a_derived_table_that_such_a_commit_changed_is_made_anew(shop: Harness) -> None:
     shop.spark.sql("INSERT INTO lake.gold.rows VALUES (9, 'q')").collect()
     shorten(shop, "gold.rows", lambda key: key == "operation")
     for number in (2, 3):

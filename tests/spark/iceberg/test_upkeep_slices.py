@@ -1,7 +1,7 @@
 """A slice of upkeep: the same rows in fewer files and snapshots, and every consumer goes on as before."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 import lakesmith
 from lakesmith import limits
@@ -43,7 +43,7 @@ TABLES = (
 LOOKUP_CHANGES = {0: "1,pen,1\n2,ink,1\n", 3: "1,quill,2\n"}
 
 
-def land(shop: ProjectHarness, batch: int) -> None:
+def land(shop: Harness, batch: int) -> None:
     if batch in LOOKUP_CHANGES:
         shop.land(f"landing/products/{batch}.csv", "product,name,seq\n" + LOOKUP_CHANGES[batch])
     shop.land(
@@ -91,7 +91,7 @@ def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyP
     require_right(shop, 6)
 
 
-def require_right(shop: ProjectHarness, batches: int) -> None:
+def require_right(shop: Harness, batches: int) -> None:
     assert shop.rows("silver.enriched", "sale", "name") == expected(batches)
     assert shop.rows("silver.newest", "product", "sale") == [(1, 2 * batches - 2), (2, 2 * batches - 1)]
     assert shop.rows("gold.by_name", "name", "sales") == sorted(
@@ -104,7 +104,7 @@ def require_right(shop: ProjectHarness, batches: int) -> None:
         assert_every_snapshot_can_be_read(shop, name)
 
 
-def assert_every_snapshot_can_be_read(shop: ProjectHarness, name: str) -> None:
+def assert_every_snapshot_can_be_read(shop: Harness, name: str) -> None:
     """Expiry has deleted no file that a snapshot which is left still has."""
     spark = shop.handle.spark
     for row in spark.sql(f"SELECT snapshot_id FROM lake.{name}.snapshots").collect():

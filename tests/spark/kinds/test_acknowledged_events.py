@@ -1,6 +1,6 @@
 """An acknowledged event is a row or in quarantine, whatever it holds and the definition became."""
 
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from out_of_quarantine import replay
 
 from lakesmith import Lakehouse
@@ -37,7 +37,7 @@ def tables(fields: str = "a:int", who: str = "who: string") -> dict[str, str]:
     }
 
 
-def acknowledge(shop: ProjectHarness, *events: str) -> None:
+def acknowledge(shop: Harness, *events: str) -> None:
     """Writes a segment of these events for each table, as the intake, or an earlier release, would have."""
     for name in POLICIES:
         segments = Segments(shop.root / f".lakesmith/intake/bronze.{name}/http")
@@ -121,7 +121,7 @@ def test_an_event_that_is_put_right_is_no_duplicate(make_shop: MakeShop) -> None
     assert [id_ for id_, _ in shop.rows("bronze.a", "id", "n")] == ["2", "3", "4", "4.0"]
 
 
-def sent(shop: ProjectHarness, *events: str) -> int:
+def sent(shop: Harness, *events: str) -> int:
     """How many events count as duplicates; the intake begins and ends."""
     (source,) = event_sources(shop.load()[0])
     reader, writer = (
@@ -135,7 +135,7 @@ def sent(shop: ProjectHarness, *events: str) -> int:
     return answer.result(0).duplicates
 
 
-def tidy(shop: ProjectHarness) -> None:
+def tidy(shop: Harness) -> None:
     """What ``up`` does after a run."""
     around = _Around(
         UpOptions(shop.root), Arrivals(), Watcher(print, print), TopicWatcher(lambda _table: None), Lakehouse

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from harness import MakeShop, ProjectHarness, in_order
+from harness import Harness, MakeShop, in_order
 from nested import land_parquet, made, notes
 from out_of_quarantine import replay
 
@@ -33,7 +33,7 @@ WRONG = [
 TOO_WIDE = ["station: not an int: '3000000000'"]
 
 
-def land(shop: ProjectHarness, name: str, folder: str, id_: int) -> None:
+def land(shop: Harness, name: str, folder: str, id_: int) -> None:
     path = f"{name}/{folder}/{id_}"
     match name:
         case "csv":

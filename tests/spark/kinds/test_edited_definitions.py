@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from harness import ProjectHarness, in_order
+from harness import Harness, in_order
 
 from lakesmith.execute import faults
 from lakesmith.execute.decide import Decider
@@ -95,9 +95,9 @@ BEGIN = Settings()
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> ProjectHarness:
+def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Harness:
     """One project, built once, that is edited test by test."""
-    shop = ProjectHarness(
+    shop = Harness(
         tmp_path_factory.mktemp("edited") / "shop", session, {**FILES, **BEGIN.files()}, approves=True
     )
     lines = (",".join("" if value is None else str(value) for value in row) for row in ROWS)
@@ -105,7 +105,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Pr
     return shop
 
 
-def planned(shop: ProjectHarness) -> dict[str, Forecast]:
+def planned(shop: Harness) -> dict[str, Forecast]:
     graph = shop.load()[1]
     decider = Decider(graph, shop.lake())
     return {str(item.decision.name): item for item in forecasts(decider, decider.decide_all(graph.order))}
@@ -147,7 +147,7 @@ def by_city(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     ],
     ids=["layout", "comment", "settings", "python", "module"],
 )
-def test_what_only_looks_different_makes_no_work(shop: ProjectHarness, file: str, text: str) -> None:
+def test_what_only_looks_different_makes_no_work(shop: Harness, file: str, text: str) -> None:
     before = (shop.root / file).read_text()
     shop.write({file: text})
     result = shop.must_run()
@@ -165,7 +165,7 @@ EDITED = replace(BEGIN, times=5, dead="U")
 class Reader:
     """Reads the table over and over in a thread of its own, until it is told to end."""
 
-    shop: ProjectHarness
+    shop: Harness
     seen: list[list[tuple[Any, ...]]]
     stop: threading.Event
 
@@ -174,7 +174,7 @@ class Reader:
             self.seen.append(self.shop.rows(ORDERS))
 
 
-def test_readers_have_the_old_rows_whole_until_the_publish(shop: ProjectHarness) -> None:
+def test_readers_have_the_old_rows_whole_until_the_publish(shop: Harness) -> None:
     old, held, at = shop.rows(ORDERS), shop.state(ORDERS).refs["main"], {}
     new = EDITED.oracle()
     assert old == BEGIN.oracle() and old != new
@@ -198,12 +198,12 @@ def test_readers_have_the_old_rows_whole_until_the_publish(shop: ProjectHarness)
     assert reader.seen == [old] * turned + [new] * (len(reader.seen) - turned)
 
 
-def _held(shop: ProjectHarness, snapshot: int) -> list[tuple[Any, ...]]:
+def _held(shop: Harness, snapshot: int) -> list[tuple[Any, ...]]:
     return in_order(tuple(row) for row in shop.frame(ORDERS, as_of=snapshot).select(*COLUMNS).collect())
 
 
 @pytest.mark.parametrize("point", BEFORE_PUBLISH)
-def test_a_rebuild_that_fails_leaves_the_old_rows(shop: ProjectHarness, point: str) -> None:
+def test_a_rebuild_that_fails_leaves_the_old_rows(shop: Harness, point: str) -> None:
     def fail() -> None:
         raise OSError("arranged by a test")
 
@@ -231,7 +231,7 @@ EDITS: dict[str, tuple[Callable[[Settings], Settings], str]] = {
 }
 
 
-def test_each_part_that_is_edited_is_named_and_rebuilds(shop: ProjectHarness) -> None:
+def test_each_part_that_is_edited_is_named_and_rebuilds(shop: Harness) -> None:
     now = BEGIN
     shop.write(now.files())
     shop.must_run()
@@ -252,7 +252,7 @@ def test_each_part_that_is_edited_is_named_and_rebuilds(shop: ProjectHarness) ->
         assert shop.rows(BY_CITY) == by_city(now.oracle())
 
 
-def test_an_imported_module_that_is_edited_is_named(shop: ProjectHarness) -> None:
+def test_an_imported_module_that_is_edited_is_named(shop: Harness) -> None:
     shop.write({MODULE: FILES[MODULE].replace("!", "?")})
     result = shop.must_run()
     assert [str(event.step.name) for event in result.events if isinstance(event, TableStarted)] == [NAMES]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from harness import ProjectHarness, in_order
+from harness import Harness, in_order
 
 Exports = Mapping[int, Mapping[int, str]]
 """By the day of May 2024 the names by their ids."""
@@ -51,7 +51,7 @@ def past_of(exports: Exports) -> Iterator[tuple[Any, ...]]:
             yield key, *now, None, True
 
 
-def check(shop: ProjectHarness, exports: Exports) -> None:
+def check(shop: Harness, exports: Exports) -> None:
     newest = in_order(exports[max(exports)].items())
     assert shop.rows("silver.now", "id", "name") == newest
     columns = ("id", "name", "valid_from", "valid_to", "is_current")
@@ -61,12 +61,12 @@ def check(shop: ProjectHarness, exports: Exports) -> None:
     assert shop.rows("gold.names") == in_order(counted.items())
 
 
-def land(shop: ProjectHarness, day: int, names: Mapping[int, str]) -> None:
+def land(shop: Harness, day: int, names: Mapping[int, str]) -> None:
     lines = [f"{key},{name},2024-05-{day:02}" for key, name in names.items()]
     shop.land(f"landing/c/c_202405{day:02}.csv", "\n".join(["id,name,day", *lines, ""]))
 
 
-def test_what_each_export_changed(shop: ProjectHarness) -> None:
+def test_what_each_export_changed(shop: Harness) -> None:
     exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c", 5: "e"}, 2: {1: "a", 2: "B", 5: "e"}}
     for day, names in exports.items():
         land(shop, day, names)
@@ -94,7 +94,7 @@ def test_what_each_export_changed(shop: ProjectHarness) -> None:
 
 
 @pytest.mark.in_turn
-def test_an_export_that_is_empty_cut_short_or_bad_deletes_nothing_by_itself(shop: ProjectHarness) -> None:
+def test_an_export_that_is_empty_cut_short_or_bad_deletes_nothing_by_itself(shop: Harness) -> None:
     exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c"}}
     land(shop, 1, exports[1])
     shop.must_run()

@@ -1,7 +1,7 @@
 """Law 1 over an input whose columns change: rows that were read before are what they would be read as now."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 pytestmark = pytest.mark.in_turn
 
@@ -21,14 +21,14 @@ FILES = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     """One order of 0.1, which no float and no double is exactly."""
     shop = make_shop(FILES, approves=True)
     shop.take("landing/1.csv", "id,price\n1,0.1\n")
     return shop
 
 
-def rebuilt(shop: ProjectHarness, table: str) -> list[tuple[object, ...]]:
+def rebuilt(shop: Harness, table: str) -> list[tuple[object, ...]]:
     """The rows of the table, and after a full refresh: they have to be the same."""
     found = sorted(map(tuple, shop.spark.table(f"lake.{table}").collect()))
     shop.must_run(table, full=[table])
@@ -36,7 +36,7 @@ def rebuilt(shop: ProjectHarness, table: str) -> list[tuple[object, ...]]:
     return found
 
 
-def test_a_wider_type_reaches_the_rows_it_was_computed_from(shop: ProjectHarness) -> None:
+def test_a_wider_type_reaches_the_rows_it_was_computed_from(shop: Harness) -> None:
     shop.write({"tables/bronze/orders.yaml": BRONZE.format(price="double")})
     shop.land("landing/2.csv", "id,price\n2,0.1\n")
     kinds = {table: record.kind for table, record in shop.must_run().published.items()}
@@ -45,7 +45,7 @@ def test_a_wider_type_reaches_the_rows_it_was_computed_from(shop: ProjectHarness
     assert [row[0] for row in rebuilt(shop, "silver.copy")] == [1, 2]
 
 
-def test_a_new_column_reaches_what_was_made_of_all_columns(shop: ProjectHarness) -> None:
+def test_a_new_column_reaches_what_was_made_of_all_columns(shop: Harness) -> None:
     shop.land("landing/2.csv", "id,price,tip\n2,0.2,1\n")
     kinds = {table: record.kind for table, record in shop.must_run().published.items()}
     assert kinds["silver.whole"] == "full"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from harness import ProjectHarness
+from harness import Harness
 from out_of_quarantine import replay
 
 from kafka_server import PASSWORD, Server, running
@@ -74,18 +74,18 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def shop(
     tmp_path_factory: pytest.TempPathFactory, session: SessionHandle, server: Server
-) -> Iterator[ProjectHarness]:
+) -> Iterator[Harness]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP_KAFKA", server.connection)
-        yield ProjectHarness(tmp_path_factory.mktemp("kafka") / "shop", session, FILES)
+        yield Harness(tmp_path_factory.mktemp("kafka") / "shop", session, FILES)
 
 
-def decided(shop: ProjectHarness, name: str) -> object:
+def decided(shop: Harness, name: str) -> object:
     """What a run would do with the table."""
     return Decider(shop.load()[1], shop.lake()).decide(TableName.parse(name))
 
 
-def test_json(shop: ProjectHarness, server: Server) -> None:
+def test_json(shop: Harness, server: Server) -> None:
     """Values are as exact as in files; what does not parse is in quarantine as it came; tombstones delete."""
     for topic in ("clicks", "bare", "framed"):
         server.make(topic, 2)
@@ -118,7 +118,7 @@ def test_json(shop: ProjectHarness, server: Server) -> None:
     assert shop.rows("bronze.clicks", "_source_position", "id", "_tombstone")[-1] == (5, 1, True)
 
 
-def test_json_behind_the_number_of_a_schema(shop: ProjectHarness, server: Server) -> None:
+def test_json_behind_the_number_of_a_schema(shop: Harness, server: Server) -> None:
     """A registry's prefix is no part of a value; with `schema_ids`, other and missing numbers are refused."""
     server.make("tagged")
     values = [
@@ -145,7 +145,7 @@ def test_json_behind_the_number_of_a_schema(shop: ProjectHarness, server: Server
     }
 
 
-def test_killed_between_intent_and_publishing(shop: ProjectHarness, server: Server) -> None:
+def test_killed_between_intent_and_publishing(shop: Harness, server: Server) -> None:
     """What a batch that died had taken is taken again, with what came since; each record is there once."""
     server.make("killed", 3)
     shop.write({"tables/bronze/killed.yaml": table("killed")})
@@ -165,7 +165,7 @@ def test_killed_between_intent_and_publishing(shop: ProjectHarness, server: Serv
     assert shop.record("bronze.killed").account.read == 5
 
 
-def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
+def test_a_topic_that_changes(shop: Harness, server: Server) -> None:
     """New partitions are reported; lost records and a recreated topic stop the table until a choice."""
     server.make("moving", 1)
     server.send("moving", [(None, '{"id": 1}')])
@@ -200,7 +200,7 @@ def test_a_topic_that_changes(shop: ProjectHarness, server: Server) -> None:
 
 
 @pytest.mark.in_turn
-def test_transactions(shop: ProjectHarness, server: Server) -> None:
+def test_transactions(shop: Harness, server: Server) -> None:
     """Abandoned records are not ingested; missing offsets, and a start at the end, are reported."""
     server.make("paid", 1)
     shop.write({"tables/bronze/paid.yaml": table("paid", "start: latest")})
@@ -235,7 +235,7 @@ def avro(order: int, name: str | None, sold: int, cents: int) -> bytes:
     return zigzag(order) + text + zigzag(sold) + zigzag(len(price)) + price + zigzag(2) + b"\xff\x00"
 
 
-def test_avro(shop: ProjectHarness, server: Server) -> None:
+def test_avro(shop: Harness, server: Server) -> None:
     """Bare, and behind a schema's number; other bytes go to quarantine, none are read as something else."""
     sold = 1_700_000_000_123_456
     good, plain = avro(2**62, "né\u2028", sold, -(10**19)), avro(1, None, 0, 5)
@@ -266,9 +266,7 @@ def test_avro(shop: ProjectHarness, server: Server) -> None:
 
 
 @pytest.mark.in_turn
-def test_what_is_kept_of_a_topic(
-    shop: ProjectHarness, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_kept_of_a_topic(shop: Harness, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that are away fail their table alone; nothing that is kept or said has the password."""
     server.make("away")
     server.send("away", [(None, '{"id": 1}'), (None, '{"id": 2, "price": "x"}')])
@@ -294,7 +292,7 @@ def test_what_is_kept_of_a_topic(
 
 
 @pytest.mark.in_turn
-def test_ways_back(shop: ProjectHarness, server: Server) -> None:
+def test_ways_back(shop: Harness, server: Server) -> None:
     """Replayed without the topic, key and headers too; a rolled-back table ingests again what it lost."""
     server.make("back")
     server.send("back", [("k", '{"page": "a"}'), (None, "{}")], headers=[("h", b"1")])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 from landing_files import avro_file
 
 from lakesmith import limits
@@ -38,11 +38,9 @@ def reached(s3: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 def shop_on(
     landing: Landing, root: Path, session: SessionHandle, more: str = "", table: str = BRONZE
-) -> ProjectHarness:
+) -> Harness:
     """A project with one table of what lands there."""
-    shop = ProjectHarness(
-        root, session, {"tables/bronze/orders.yaml": table.format(path=landing.path, more=more)}
-    )
+    shop = Harness(root, session, {"tables/bronze/orders.yaml": table.format(path=landing.path, more=more)})
     if isinstance(landing, BucketLanding):
         for key, value in objects_conf(store_of(landing.server)).items():
             shop.spark.conf.set(key.removeprefix("spark.hadoop."), value)

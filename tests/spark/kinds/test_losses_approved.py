@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.api.planning import forecast_to_dict
 from lakesmith.execute.decide import Decider
@@ -24,23 +24,23 @@ FILES = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     shop = make_shop(FILES)
     shop.take("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n")
     return shop
 
 
-def planned(shop: ProjectHarness) -> dict[str, dict[str, Any]]:
+def planned(shop: Harness) -> dict[str, dict[str, Any]]:
     graph = shop.load()[1]
     told = forecast(Decider(graph, shop.lake()), graph.order)
     return {str(item.decision.name): forecast_to_dict(item) for item in told}
 
 
-def columns(shop: ProjectHarness, table: str) -> list[tuple[str, str]]:
+def columns(shop: Harness, table: str) -> list[tuple[str, str]]:
     return [(each.name, each.type) for each in shop.state(table).columns if not each.name.startswith("_")]
 
 
-def test_a_column_that_a_query_gives_no_more_waits_for_approval(shop: ProjectHarness) -> None:
+def test_a_column_that_a_query_gives_no_more_waits_for_approval(shop: Harness) -> None:
     before = shop.rows("silver.orders")
     shop.write({SILVER: "SELECT id, city FROM bronze.orders\n"})
     plan = planned(shop)["silver.orders"]
@@ -60,7 +60,7 @@ def test_a_column_that_a_query_gives_no_more_waits_for_approval(shop: ProjectHar
     assert shop.must_run().published == {}
 
 
-def test_what_only_spark_knows_waits_as_well(shop: ProjectHarness) -> None:
+def test_what_only_spark_knows_waits_as_well(shop: Harness) -> None:
     (shop.root / SILVER).unlink()
     shop.write(
         {
@@ -79,7 +79,7 @@ def test_what_only_spark_knows_waits_as_well(shop: ProjectHarness) -> None:
     assert columns(shop, "silver.orders") == [("id", "bigint"), ("city", "string")]
 
 
-def test_a_narrower_type_waits_and_text_does_not(shop: ProjectHarness) -> None:
+def test_a_narrower_type_waits_and_text_does_not(shop: Harness) -> None:
     shop.write({SILVER: "SELECT id, city, CAST(amount AS string) AS amount FROM bronze.orders\n"})
     shop.must_run()
     shop.write({SILVER: "SELECT id, city, CAST(amount AS int) AS amount FROM bronze.orders\n"})
@@ -90,7 +90,7 @@ def test_a_narrower_type_waits_and_text_does_not(shop: ProjectHarness) -> None:
     assert [row[2] for row in shop.rows("silver.orders")] == [1, 2]
 
 
-def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: ProjectHarness) -> None:
+def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: Harness) -> None:
     shop.write(
         {
             SILVER: "SELECT CAST(amount AS string) AS amount, upper(city) AS town, city, id"
@@ -103,7 +103,7 @@ def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: Project
     assert shop.rows("silver.orders") == [("1.50", "OSLO", "Oslo", 1), ("2.25", "ROME", "Rome", 2)]
 
 
-def test_a_column_that_is_not_declared_any_more_stays_until_it_is_approved(shop: ProjectHarness) -> None:
+def test_a_column_that_is_not_declared_any_more_stays_until_it_is_approved(shop: Harness) -> None:
     fewer = DECLARED.replace(", amount: 'decimal(10,2)'", "")
     shop.write({BRONZE: fewer, SILVER: "SELECT id, city FROM bronze.orders\n"})
     shop.must_run("bronze.orders")
@@ -128,7 +128,7 @@ def test_one_that_partitions_the_table_cannot_go(make_shop: MakeShop) -> None:
     assert "city" in {name for name, _ in columns(shop, "bronze.orders")}
 
 
-def test_columns_of_files_stand_as_they_are_declared(shop: ProjectHarness) -> None:
+def test_columns_of_files_stand_as_they_are_declared(shop: Harness) -> None:
     other = "{note: string, amount: 'decimal(12,2)', id: bigint, city: string}"
     shop.write({BRONZE: DECLARED.replace("{id: bigint, city: string, amount: 'decimal(10,2)'}", other)})
     costs = {change["what"]: change["cost"] for change in planned(shop)["bronze.orders"]["changes"]}

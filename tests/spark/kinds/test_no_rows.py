@@ -1,6 +1,6 @@
 """Where Spark knows that no rows come it leaves the counting out of its plan: the account is zeros."""
 
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 FILES = {
     "tables/bronze/orders.yaml": "source:\n  files: {path: landing/orders/, format: csv}\n"
@@ -11,7 +11,7 @@ FILES = {
 }
 
 
-def test_queries_that_can_give_no_row(shop: ProjectHarness) -> None:
+def test_queries_that_can_give_no_row(shop: Harness) -> None:
     published = shop.take("landing/orders/1.csv", "id,price\n1,2\n3,4\n").published
     for table in ("silver.none", "silver.keyed"):
         account = published[table].account

@@ -4,7 +4,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from nested import notes
 from out_of_quarantine import drop, out_of_quarantine, replay
 
@@ -28,18 +28,18 @@ FILE = "id,price\n1,1.50\nx,2.00\n3,-1.00\n4,-20.00\n5,1.2345\n"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     files = {"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY}
     shop = make_shop(files)
     shop.take("landing/orders/1.csv", FILE)
     return shop
 
 
-def positions(shop: ProjectHarness, table: str = "bronze.orders") -> list[int]:
+def positions(shop: Harness, table: str = "bronze.orders") -> list[int]:
     return [row["source_position"] for row in shop.quarantine(table)]
 
 
-def test_a_corrected_rule_lets_its_rows_in_once(shop: ProjectHarness) -> None:
+def test_a_corrected_rule_lets_its_rows_in_once(shop: Harness) -> None:
     assert positions(shop) == [2, 3, 4, 5]
     modified = shop.rows("bronze.orders", "_source_modified_at")
     shop.write({"tables/bronze/orders.yaml": LENIENT})
@@ -72,13 +72,13 @@ def test_a_corrected_rule_lets_its_rows_in_once(shop: ProjectHarness) -> None:
     assert [row[0] for row in shop.rows("silver.orders", "id")] == [1, 3, 6]
 
 
-def test_a_corrected_type_lets_texts_be_parsed_again(shop: ProjectHarness) -> None:
+def test_a_corrected_type_lets_texts_be_parsed_again(shop: Harness) -> None:
     shop.write({"tables/bronze/orders.yaml": STRICT.replace("decimal(10,2)", "decimal(12,2)")})
     account = replay(shop).published["bronze.orders"].account
     assert (account.read, account.inserted, account.quarantined) == (4, 0, 4)
 
 
-def test_only_the_rows_that_are_meant(shop: ProjectHarness) -> None:
+def test_only_the_rows_that_are_meant(shop: Harness) -> None:
     shop.take("landing/orders/2.csv", "id,price\n7,-2\n")
     shop.write({"tables/bronze/orders.yaml": LENIENT})
     account = replay(shop, BadRows(batch=2)).published["bronze.orders"].account
@@ -89,7 +89,7 @@ def test_only_the_rows_that_are_meant(shop: ProjectHarness) -> None:
     assert (result.code, [problem.code for problem in result.problems]) == (2, ["LS225"])
 
 
-def test_dropped_rows_are_gone_and_on_record(shop: ProjectHarness) -> None:
+def test_dropped_rows_are_gone_and_on_record(shop: Harness) -> None:
     before = shop.rows("bronze.orders", "id", "_batch")
     record = drop(shop, BadRows(reason="decimal")).published["bronze.orders"]
     assert (record.kind, record.account.read, record.account.rows_after) == ("drop", 0, 1)
@@ -104,7 +104,7 @@ def test_dropped_rows_are_gone_and_on_record(shop: ProjectHarness) -> None:
     assert shop.must_run("bronze.orders").published == {}
 
 
-def test_a_drop_does_not_pass_for_a_changed_definition(shop: ProjectHarness) -> None:
+def test_a_drop_does_not_pass_for_a_changed_definition(shop: Harness) -> None:
     shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
     shop.must_run()
     assert shop.rows("silver.orders", "id") == []
@@ -115,7 +115,7 @@ def test_a_drop_does_not_pass_for_a_changed_definition(shop: ProjectHarness) -> 
     assert shop.rows("silver.orders", "id") == [(1,)]
 
 
-def test_what_another_engine_did_is_not_hidden_by_a_drop(shop: ProjectHarness) -> None:
+def test_what_another_engine_did_is_not_hidden_by_a_drop(shop: Harness) -> None:
     """The record of a drop would stand behind the foreign change, which no run would see any more."""
     shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
     shop.take("landing/orders/2.csv", "id,price\n7,1.00\n")
@@ -178,7 +178,7 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS)
 def test_texts_are_read_as_at_intake(tmp_path: Path, session: SessionHandle, case: str) -> None:
     file, text, wrong, right = TEXTS[case]
-    replayed = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
+    replayed = Harness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
     replayed.take(f"landing/orders/{file}", text)
     assert replayed.quarantine("bronze.orders")
     direct = replayed.copy(tmp_path / "direct")
@@ -193,7 +193,7 @@ def test_rows_with_types_come_back_exactly(tmp_path: Path, session: SessionHandl
     )
     wrong = source("parquet", columns.format(id="int"), rules=RULE.replace("5000000000", "1"))
     right = source("parquet", columns.format(id="bigint"), rules=RULE)
-    replayed = ProjectHarness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
+    replayed = Harness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": wrong})
     write_parquet(replayed)
     replayed.must_run()
     kept = [row["raw"] is not None for row in replayed.quarantine("bronze.orders")]
@@ -203,7 +203,7 @@ def test_rows_with_types_come_back_exactly(tmp_path: Path, session: SessionHandl
     assert replayed.count("bronze.orders") == 4
 
 
-def write_parquet(shop: ProjectHarness) -> None:
+def write_parquet(shop: Harness) -> None:
     nested = (
         "array(named_struct('at', timestamp'2024-01-02 03:04:05.000001', 'sums', map(7, 1.234BD, 8,"
         " NULL)), NULL)"
@@ -226,7 +226,7 @@ def write_parquet(shop: ProjectHarness) -> None:
     shop.land("landing/orders/1.parquet", file.read_bytes())
 
 
-def require_same(replayed: ProjectHarness, direct: ProjectHarness, right: str) -> None:
+def require_same(replayed: Harness, direct: Harness, right: str) -> None:
     """``replayed`` took its files as they were declared before; ``direct`` has taken none of them yet."""
     for shop in (replayed, direct):
         shop.write({"tables/bronze/orders.yaml": right})
@@ -238,7 +238,7 @@ def require_same(replayed: ProjectHarness, direct: ProjectHarness, right: str) -
     assert still_bad(replayed) == still_bad(direct)
 
 
-def still_bad(shop: ProjectHarness) -> list[tuple[int, list[str]]]:
+def still_bad(shop: Harness) -> list[tuple[int, list[str]]]:
     return [(row["source_position"], row["reasons"]) for row in shop.quarantine("bronze.orders")]
 
 
@@ -276,7 +276,7 @@ def test_rows_of_two_sources_are_read_by_their_own(make_shop: MakeShop) -> None:
     ]
 
 
-def test_a_renamed_column_is_said(shop: ProjectHarness) -> None:
+def test_a_renamed_column_is_said(shop: Harness) -> None:
     shop.write({"tables/bronze/orders.yaml": STRICT.replace("price", "cost")})
     record = replay(shop).published["bronze.orders"]
     assert "not in the files, null in their rows: cost" in record.notes
@@ -285,7 +285,7 @@ def test_a_renamed_column_is_said(shop: ProjectHarness) -> None:
 @pytest.mark.parametrize(
     "point", ["after-delete", "after-data", "after-quarantine", "before-publish", "after-publish"]
 )
-def test_a_replay_that_fails_is_made_again_once(shop: ProjectHarness, point: str) -> None:
+def test_a_replay_that_fails_is_made_again_once(shop: Harness, point: str) -> None:
     shop.write({"tables/bronze/orders.yaml": LENIENT})
 
     def fail() -> None:
@@ -304,9 +304,7 @@ def test_a_replay_that_fails_is_made_again_once(shop: ProjectHarness, point: str
 
 
 @pytest.mark.parametrize("zone", ["Europe/Amsterdam", "America/New_York"])
-def test_moments_from_before_zones_were_whole_minutes_apart_come_back(
-    shop: ProjectHarness, zone: str
-) -> None:
+def test_moments_from_before_zones_were_whole_minutes_apart_come_back(shop: Harness, zone: str) -> None:
     times = "source:\n  files: {path: landing/times/, format: csv}\ncolumns: {id: int, born: timestamp}\n"
     rules = 'rules: |\n  Rules = [ ColumnValues "id" > %d ]\n'
     shop.write({"tables/bronze/times.yaml": times + rules % 5})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.spark.start.session import SessionHandle
 
@@ -30,7 +30,7 @@ BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.sql"
 
 
 def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, session: SessionHandle) -> None:
-    people = ProjectHarness(
+    people = Harness(
         tmp_path / "people", session, {BRONZE: BEFORE, SILVER: "SELECT id, mail FROM bronze.people\n"}
     )
     people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n2,,2026-01-06\n")
@@ -59,7 +59,7 @@ def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, ses
 def test_nothing_happens_to_a_table_that_has_the_new_name_already(
     tmp_path: Path, session: SessionHandle
 ) -> None:
-    people = ProjectHarness(tmp_path / "people", session, {BRONZE: AFTER})
+    people = Harness(tmp_path / "people", session, {BRONZE: AFTER})
     people.take("landing/1.csv", "id,email,day\n1,a@b.c,2026-01-05\n")
     people.take("landing/2.csv", "id,mail,at\n2,d@e.f,2026-01-05\n")
     assert people.rows("bronze.people", "id", "email") == [(1, "a@b.c"), (2, "d@e.f")]
@@ -68,7 +68,7 @@ def test_nothing_happens_to_a_table_that_has_the_new_name_already(
 
 def test_a_derived_table_keeps_the_column_too(tmp_path: Path, session: SessionHandle) -> None:
     silver = "tables/silver/people.yaml"
-    people = ProjectHarness(
+    people = Harness(
         tmp_path / "people",
         session,
         {BRONZE: BEFORE, silver: "query: SELECT id, mail AS address FROM bronze.people\n"},

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.catalog.record import Account
 from lakesmith.catalog.state import TableState
@@ -34,7 +34,7 @@ MISCOUNTS = ("inserted", "read")
 """What is one too many: rows that do not exist, and, where rows are placed one by one, a lost row."""
 
 
-def test_a_batch_that_miscounts_is_not_published(shop: ProjectHarness, by_keys: None) -> None:
+def test_a_batch_that_miscounts_is_not_published(shop: Harness, by_keys: None) -> None:
     shop.take("landing/orders/1.csv", "id,at,city,amount\n1,1,Oslo,5\n2,1,Rome,7\n3,1,Rome,0\n")
     shop.land("landing/orders/2.csv", "id,at,city,amount\n2,2,Oslo,9\n4,1,Bonn,1\n")
     for table, kind in KINDS.items():
@@ -48,12 +48,12 @@ def test_a_batch_that_miscounts_is_not_published(shop: ProjectHarness, by_keys: 
     assert not shop.run().published
 
 
-def _places_rows(shop: ProjectHarness, table: str) -> bool:
+def _places_rows(shop: Harness, table: str) -> bool:
     """Whether the account of a table's batches says of each row that was read where it went."""
     return not table.startswith("gold") and shop.record(table).by_row
 
 
-def _refused(shop: ProjectHarness, table: str, miscount: str) -> list[str]:
+def _refused(shop: Harness, table: str, miscount: str) -> list[str]:
     """Returns the codes by which a run fails whose batch counts one too many; main stays where it is."""
     head = shop.state(table).head
     right = batch.checked_account

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith import Lakehouse, limits
 from lakesmith.cli.commands.files import report_as_dict, report_lines
@@ -40,7 +40,7 @@ FILES = {
 class Till:
     """Sends events as the server of ``up`` would, and tidies up as it does. ``backup``: copies segments."""
 
-    shop: ProjectHarness
+    shop: Harness
     backup: Path
     segments: Segments = field(init=False)
 
@@ -102,7 +102,7 @@ class Till:
 def till(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Till]:
     monkeypatch.setattr(limits, "LEDGER_FILES_UP_TO", 1)
     monkeypatch.setattr(limits, "SEGMENT_LINES_KEPT_SECONDS", 0)
-    till = Till(ProjectHarness(tmp_path / "shop", session, FILES), tmp_path / "backup")
+    till = Till(Harness(tmp_path / "shop", session, FILES), tmp_path / "backup")
     yield till
     till.segments.close()
     faults.clear()

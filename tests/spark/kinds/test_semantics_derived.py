@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, in_order
+from harness import Harness, MakeShop, RunResult, in_order
 
 from lakesmith import limits
 from lakesmith.execute.events import TablePublished
@@ -139,7 +139,7 @@ def _csv(header: str, rows: list[Any]) -> str:
     return "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
 
 
-def _check(shop: ProjectHarness, orders: list[Order], cities: dict[str, str]) -> None:
+def _check(shop: Harness, orders: list[Order], cities: dict[str, str]) -> None:
     found = {table: shop.rows(table) for table in EXPECTED}
     assert found == {table: in_order(rows(orders, cities)) for table, rows in EXPECTED.items()}
 

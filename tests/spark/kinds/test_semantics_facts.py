@@ -4,7 +4,7 @@ from importlib import resources
 
 import duckdb
 import pytest
-from harness import MakeShop, ProjectHarness, in_order
+from harness import Harness, MakeShop, in_order
 from read_elsewhere import catalog_of
 
 from lakesmith.catalog.family import sidecar_of
@@ -36,7 +36,7 @@ FILES = {
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     """Two batches: some rows are updated and deleted by the second, so that there are delete files."""
     shop = make_shop(FILES)
     shop.take("landing/orders/1.csv", "id,city,op\n1,Oslo,I\n2,Rome,I\n3,Oslo,I\n4,Rome,I\n,Rome,I\n")
@@ -44,7 +44,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return shop
 
 
-def test_what_is_declared_is_there_and_what_others_read(shop: ProjectHarness) -> None:
+def test_what_is_declared_is_there_and_what_others_read(shop: Harness) -> None:
     expected = [(1, "Bern", "U"), (3, "Oslo", "I"), (4, "Rome", "I"), (6, "Oslo", "I")]
     assert shop.rows("silver.orders") == expected
     assert len(shop.quarantine("bronze.orders")) == 1
@@ -59,7 +59,7 @@ def test_what_is_declared_is_there_and_what_others_read(shop: ProjectHarness) ->
     assert buried == [{"id": 2}]
 
 
-def _is_declared(shop: ProjectHarness) -> None:
+def _is_declared(shop: Harness) -> None:
     bronze, silver = (
         catalog_of(shop.root).load_table(("bronze", "orders")),
         catalog_of(shop.root).load_table(("silver", "orders")),
@@ -77,7 +77,7 @@ def _is_declared(shop: ProjectHarness) -> None:
 
 
 @pytest.mark.in_turn
-def test_duckdb_reads_the_same_rows(shop: ProjectHarness) -> None:
+def test_duckdb_reads_the_same_rows(shop: Harness) -> None:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "iceberg"):
         package = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from landing_files import AVRO, avro_file
 
 from lakesmith.execute.events import TableFailed
@@ -27,7 +27,7 @@ def _source(path: str, format_: str, columns: str = COLUMNS, pattern: str = "*",
     return SOURCE.format(path=path, format=format_, columns=columns, pattern=pattern, more=more)
 
 
-def _land_every_format(shop: ProjectHarness) -> None:
+def _land_every_format(shop: Harness) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -55,7 +55,7 @@ def test_every_format_and_name(tmp_path: Path, session: SessionHandle) -> None:
         "tables/bronze/many.yaml": _source("landing/many/", "csv"),
         "row.avsc": json.dumps(AVRO),
     }
-    shop = ProjectHarness(tmp_path / "a shop", session, files | {"lakesmith.yaml": "name: shop\n"})
+    shop = Harness(tmp_path / "a shop", session, files | {"lakesmith.yaml": "name: shop\n"})
     _land_every_format(shop)
     published = shop.must_run().published
     for table in ("tsv", "json", "parquet", "avro", "odd_names"):
@@ -73,7 +73,7 @@ def test_every_format_and_name(tmp_path: Path, session: SessionHandle) -> None:
     _inferred_once(shop)
 
 
-def _inferred_once(shop: ProjectHarness) -> None:
+def _inferred_once(shop: Harness) -> None:
     """Types are inferred from the first files and pinned: what does not fit later is a bad row."""
     types = [(column.name, column.type) for column in shop.state("bronze.inferred").columns][:3]
     assert dict(types)["when"] == "date"
@@ -314,7 +314,7 @@ def test_a_file_that_cannot_be_read_is_left_out_on_record_and_taken_once_it_is_w
     _tells_and_takes_it(shop, bad)
 
 
-def _tells_and_takes_it(shop: ProjectHarness, bad: dict[str, tuple[str, bytes, bytes, int]]) -> None:
+def _tells_and_takes_it(shop: Harness, bad: dict[str, tuple[str, bytes, bytes, int]]) -> None:
     names = [f"bronze.{name}" for name in bad]
     again = shop.must_run(*names)
     assert not again.published

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute import faults
@@ -48,7 +48,7 @@ def structure(state: TableState) -> dict[str, Any]:
 
 
 def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHandle) -> None:
-    people = ProjectHarness(tmp_path / "people", session, FILES)
+    people = Harness(tmp_path / "people", session, FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     # Iceberg then deletes all metadata files but the last two at each commit: never one that the table names.
     short_log = "SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')"
@@ -124,7 +124,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     """Without Spark, and with it where partitions change or only Iceberg knows the metadata: to the same."""
-    people = ProjectHarness(tmp_path / "people", session, FILES)
+    people = Harness(tmp_path / "people", session, FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("bronze.people")
     if not alone:
@@ -176,7 +176,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
         assert len(people.rows("bronze.people")) == 3
 
 
-def _only_below(people: ProjectHarness) -> Any:
+def _only_below(people: Harness) -> Any:
     """Steps of Spark for all tables but the one of files."""
     from lakesmith.spark.engine import SparkEngine
 
@@ -190,9 +190,7 @@ def _only_below(people: ProjectHarness) -> Any:
 
 
 def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandle) -> None:
-    people = ProjectHarness(
-        tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"}
-    )
+    people = Harness(tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"})
     people.take("landing/1.csv", "id,a\n1,x\n")
     people.write({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
     people.must_run()
@@ -209,7 +207,7 @@ def test_a_rebuild_that_fails_leaves_no_column_behind(
     tmp_path: Path, session: SessionHandle, version: int
 ) -> None:
     yaml = f"query: SELECT id, name, n FROM bronze.people\nkey: [id]\nformat_version: {version}\n"
-    people = ProjectHarness(tmp_path / "people", session, {**FILES, SILVER: yaml}, approves=True)
+    people = Harness(tmp_path / "people", session, {**FILES, SILVER: yaml}, approves=True)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("silver.people")
     people.write({SILVER: yaml.replace("name, n", "CAST(n AS string) AS n, upper(name) AS loud")})

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.errors import LakesmithError
 from lakesmith.spark.ask import run_query
@@ -27,7 +27,7 @@ KEYED = """
     """
 
 
-def _land(shop: ProjectHarness, first: int, name: str = "{}") -> None:
+def _land(shop: Harness, first: int, name: str = "{}") -> None:
     for number, file in enumerate(NAMES):
         good, bad = f"{number},v{first}\n", f"{first + number},w\n"
         shop.land(f"landing/orders/{file}", f"id,v\n{good}{bad}x,bad\n")

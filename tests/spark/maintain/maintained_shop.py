@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from harness import ProjectHarness
+from harness import Harness
 
 FILES: Final = {
     "tables/bronze/sales.yaml": """
@@ -34,13 +34,13 @@ def sales(batch: int) -> list[tuple[int, int, str]]:
     return found
 
 
-def land(shop: ProjectHarness, batch: int) -> None:
+def land(shop: Harness, batch: int) -> None:
     """A file, with a bad row at its end."""
     rows = "".join(f"{sale},{product},{price}\n" for sale, product, price in sales(batch))
     shop.land(f"landing/sales/{batch:03}.csv", f"sale,product,price\n{rows}x,1,1\n")
 
 
-def grown(shop: ProjectHarness, *batches: int) -> ProjectHarness:
+def grown(shop: Harness, *batches: int) -> Harness:
     """The project after these batches, a run each."""
     for batch in batches:
         land(shop, batch)
@@ -48,7 +48,7 @@ def grown(shop: ProjectHarness, *batches: int) -> ProjectHarness:
     return shop
 
 
-def require_rows(shop: ProjectHarness, batches: Sequence[int]) -> None:
+def require_rows(shop: Harness, batches: Sequence[int]) -> None:
     """The tables hold what these batches make of them: worked out in plain Python."""
     every = [row for batch in batches for row in sales(batch)]
     cents = [(sale, product, int(price.replace(".", ""))) for sale, product, price in every]
@@ -68,7 +68,7 @@ def require_rows(shop: ProjectHarness, batches: Sequence[int]) -> None:
     assert [(p, int(t * 100), n) for p, t, n in shop.rows("gold.by_product")] == totals
 
 
-def require_readable(shop: ProjectHarness) -> None:
+def require_readable(shop: Harness) -> None:
     """Every snapshot that is left can be read: none of its files has left."""
     for table in shop.lake().project.tables:
         for snapshot in shop.state(str(table.name)).snapshots:

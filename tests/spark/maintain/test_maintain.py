@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, in_order, refresh_by_keys
+from harness import Harness, MakeShop, in_order, refresh_by_keys
 from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows
 from maintaining import data_files, found_in, maintained, must_maintain, soon
 from read_elsewhere import by_duckdb, by_pyiceberg, names_of
@@ -116,7 +116,7 @@ def test_rows_are_sorted_and_keep_their_ids(make_shop: MakeShop) -> None:
     assert shop.record("silver.lines").kind == "append"
 
 
-def ids(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+def ids(shop: Harness, table: str) -> list[tuple[Any, ...]]:
     """Each row with its id and the sequence number of its last change."""
     columns = ", ".join([*names_of(shop, table), "_row_id", "_last_updated_sequence_number"])
     found = shop.spark.sql(f"SELECT {columns} FROM lake.{table}").collect()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from maintained_shop import FILES, grown, require_readable, require_rows
 from maintaining import found_in, maintained, must_maintain, soon
 
@@ -99,7 +99,7 @@ def test_a_folder_that_is_not_the_tables_own_is_left_alone(make_shop: MakeShop) 
 
 @pytest.mark.in_turn
 def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(ProjectHarness(tmp_path / "shop", session, FILES), 0)
+    shop = grown(Harness(tmp_path / "shop", session, FILES), 0)
     folder = shop.root / ".lakesmith/warehouse/silver/lines"
     kept = tmp_path / "kept"
     shutil.copytree(folder, kept)

@@ -1,7 +1,7 @@
 """``lakesmith rewrite``: old files into today's partitions and order, by pieces; no row is read again."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith import limits
 from lakesmith.execute.locking import Turns
@@ -22,7 +22,7 @@ DAYS = ("2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04")
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     shop = make_shop(FILES)
     for number, day in enumerate(DAYS):
         rows = "".join(f"{number * 10 + hour},{day} 0{hour}:00:00,k{hour % 2}\n" for hour in range(4))
@@ -31,20 +31,20 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     return shop
 
 
-def rewritten(shop: ProjectHarness, everything: bool = False) -> Brought:
+def rewritten(shop: Harness, everything: bool = False) -> Brought:
     lake = shop.lake()
     maintainer = Maintainer(shop.handle, lake, Turns(lake, "rewrite"), Orders())
     return rewrite(maintainer, TableName.parse("bronze.events"), everything)
 
 
-def specs(shop: ProjectHarness) -> set[int]:
+def specs(shop: Harness) -> set[int]:
     rows = shop.spark.sql("SELECT spec_id FROM lake.bronze.events.data_files").collect()
     return {row[0] for row in rows}
 
 
 @pytest.mark.parametrize("fields", ["days(at)", "bucket(2, id)", "kind"])
 def test_files_of_an_earlier_partitioning(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch, fields: str
+    shop: Harness, monkeypatch: pytest.MonkeyPatch, fields: str
 ) -> None:
     monkeypatch.setattr(limits, "PIECE_BYTES", 1)
     before = shop.rows("bronze.events")
@@ -62,7 +62,7 @@ def test_files_of_an_earlier_partitioning(
     assert len(specs(shop)) == 1
 
 
-def test_all_files_in_another_order(shop: ProjectHarness) -> None:
+def test_all_files_in_another_order(shop: Harness) -> None:
     before = shop.rows("bronze.events")
     shop.write({BRONZE: f"{DECLARED.rstrip(' ')}    maintain: {{strategy: sort, columns: [kind]}}\n"})
     done = rewritten(shop, everything=True)
@@ -72,7 +72,7 @@ def test_all_files_in_another_order(shop: ProjectHarness) -> None:
     assert kinds == sorted(kinds)
 
 
-def test_what_was_stopped_goes_on(shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_stopped_goes_on(shop: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PIECE_BYTES", 1)
     before = shop.rows("bronze.events")
     shop.write({BRONZE: f"{DECLARED.rstrip(' ')}    partition_by: ['days(at)']\n"})

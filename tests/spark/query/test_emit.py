@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
@@ -38,7 +38,7 @@ FILES = {
 EMIT = "emit:\n  closed: window_end\n  watermark: bronze.sales.at\n  delay: 90 seconds\n"
 
 
-def sell(shop: ProjectHarness, *sales: tuple[str, int]) -> dict[str, int]:
+def sell(shop: Harness, *sales: tuple[str, int]) -> dict[str, int]:
     """Lands sales at times of one morning and runs; the sums of the windows that are there."""
     lines = "".join(f"2024-06-03 08:{at},{price}\n" for at, price in sales)
     if sales:
@@ -47,7 +47,7 @@ def sell(shop: ProjectHarness, *sales: tuple[str, int]) -> dict[str, int]:
     return {f"{start:%H:%M}": total for start, total in shop.rows("gold.by_minute", "window_start", "total")}
 
 
-def test_a_window_is_there_once_the_watermark_has_passed_it(shop: ProjectHarness) -> None:
+def test_a_window_is_there_once_the_watermark_has_passed_it(shop: Harness) -> None:
     assert sell(shop, ("00:10", 1), ("01:20", 2)) == {}
     assert sell(shop, ("02:29", 4)) == {}
     # Exactly a delay after its end.
@@ -57,7 +57,7 @@ def test_a_window_is_there_once_the_watermark_has_passed_it(shop: ProjectHarness
     assert sell(shop, ("09:00", 32)) == {"08:00": 17, "08:01": 2, "08:02": 12}
 
 
-def test_an_event_ahead_of_its_arrival_closes_no_window(shop: ProjectHarness) -> None:
+def test_an_event_ahead_of_its_arrival_closes_no_window(shop: Harness) -> None:
     """Neither the year 9999 nor an hour: the other windows are as if it had not come, in a rebuild too."""
     soon = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%d %H:%M:%S}"
     shop.land("landing/ahead.csv", f"at,price\n9999-12-31 23:59:30,100\n{soon},200\n")
@@ -98,7 +98,7 @@ LOCAL = {
 
 
 def test_a_time_without_zone_is_not_ahead_because_of_its_zone(tmp_path: Path, session: SessionHandle) -> None:
-    shop = ProjectHarness(tmp_path / "local", session, {**FILES, **LOCAL})
+    shop = Harness(tmp_path / "local", session, {**FILES, **LOCAL})
     east, ahead = (f"{datetime.now(UTC) + timedelta(hours=hours):%Y-%m-%d %H:%M:%S}" for hours in (13, 16))
     shop.land("landing/east.csv", f"at,price\n{east},1\n{ahead},2\n")
     assert sell(shop, ("00:10", 1)) == {"08:00": 1}
@@ -107,7 +107,7 @@ def test_a_time_without_zone_is_not_ahead_because_of_its_zone(tmp_path: Path, se
     assert record.ahead == {"bronze.sales.at": (1, ahead)}
 
 
-def test_what_cannot_be_is_told_at_its_line(shop: ProjectHarness) -> None:
+def test_what_cannot_be_is_told_at_its_line(shop: Harness) -> None:
     shop.write(
         {
             "tables/gold/by_minute.yaml": "emit: {closed: window_end, watermark: bronze.sales.at, delay:"
@@ -146,7 +146,7 @@ TWO = {
 class Sources:
     """Sales of a shop and of its web site, and a clock that stands where the test puts it."""
 
-    def __init__(self, shop: ProjectHarness, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, shop: Harness, patch: pytest.MonkeyPatch) -> None:
         self.shop, self.now_ms = shop, time.time_ns() // 1_000_000
         patch.setattr(decide, "time", SimpleNamespace(time_ns=lambda: self.now_ms * 1_000_000))
 
@@ -170,7 +170,7 @@ class Sources:
 def test_a_source_that_is_quiet_holds_no_window_open(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = Sources(ProjectHarness(tmp_path / "two", session, TWO), monkeypatch)
+    two = Sources(Harness(tmp_path / "two", session, TWO), monkeypatch)
     two.sell("till", "01:30", 1)
     two.sell("web", "05:30", 2)
     # The least of the two counts.
@@ -204,7 +204,7 @@ def test_a_source_that_is_quiet_holds_no_window_open(
 def test_a_window_far_ahead_that_was_closed_as_all_were_quiet_closes_no_other_later(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = Sources(ProjectHarness(tmp_path / "two", session, TWO), monkeypatch)
+    two = Sources(Harness(tmp_path / "two", session, TWO), monkeypatch)
     two.sell("till", "01:30", 1)
     two.sell("web", "02:30", 2)
     two.shop.land("landing/web/ahead.csv", "at,price\n9999-12-31 23:59:30,100\n")
@@ -229,7 +229,7 @@ def test_the_windows_of_the_guide(tmp_path: Path, session: SessionHandle) -> Non
     found = re.findall(r"```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)```", windows, re.S)
     assert source is not None
     assert len(found) == 3
-    shop = ProjectHarness(tmp_path / "guide", session, dict([source.groups(), *found]))
+    shop = Harness(tmp_path / "guide", session, dict([source.groups(), *found]))
     sales = [
         ("10:15:10", 7, 1.5),
         ("10:15:50", 7, 2.25),

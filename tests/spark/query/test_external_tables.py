@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.api.question import ask
 from lakesmith.execute.opened import read_project
@@ -30,8 +30,8 @@ class Two:
     """A shop, and the reports that are made of its sales."""
 
     def __init__(self, folder: Path, session: SessionHandle) -> None:
-        self.shop = ProjectHarness(folder / "shop", session, SHOP)
-        self.reports = ProjectHarness(folder / "reports", session, REPORTS)
+        self.shop = Harness(folder / "shop", session, SHOP)
+        self.reports = Harness(folder / "reports", session, REPORTS)
 
     def sell(self, *sales: tuple[int, str]) -> int:
         """Lands sales in the shop and takes them; the snapshot that has them."""
@@ -166,7 +166,7 @@ def external(start: int | None = None, **settings: str) -> str:
     return json.dumps({"external": {**settings, **({"from": start} if start else {})}})
 
 
-def catalog_and_metadata(project: ProjectHarness) -> tuple[str, list[str]]:
+def catalog_and_metadata(project: Harness) -> tuple[str, list[str]]:
     """Where the table's metadata is, and the files of its table."""
     state = project.state("bronze.sales")
     folder = project.root / ".lakesmith" / "warehouse"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
@@ -58,7 +58,7 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) -> ProjectHarness:
+def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Harness:
     do(
         postgres,
         "DROP TABLE IF EXISTS products",
@@ -70,7 +70,7 @@ def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) ->
     return make_shop(FILES)
 
 
-def test_a_story(shop: ProjectHarness, postgres: str) -> None:
+def test_a_story(shop: Harness, postgres: str) -> None:
     ran = shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
     # Sale 3 is of a product that nobody knows; where it is only joined, it is left out.
     assert ran.published["silver.enriched"].unknown == {"silver.products": 1}
@@ -117,7 +117,7 @@ def test_a_story(shop: ProjectHarness, postgres: str) -> None:
 
 
 @pytest.mark.in_turn
-def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str) -> None:
+def test_verify_finds_a_name_of_another_time(shop: Harness, postgres: str) -> None:
     """It is compared with what was current at the row's arrival, not with any name the product ever had."""
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n")
     do(postgres, "UPDATE products SET name = 'quill' WHERE product_id = 1")
@@ -129,9 +129,7 @@ def test_verify_finds_a_name_of_another_time(shop: ProjectHarness, postgres: str
     assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 1, 1)
 
 
-def test_a_lookup_that_is_not_there_holds_nothing_up(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lookup_that_is_not_there_holds_nothing_up(shop: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own run fails and says so; rows go on with what was read before."""
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n")
     monkeypatch.setenv("SHOP_DATABASE", "postgresql://till:hush@127.0.0.1:9/shop")
@@ -147,7 +145,7 @@ def test_a_lookup_that_is_not_there_holds_nothing_up(
 
 
 @pytest.mark.in_turn
-def test_what_was_read_is_kept_on_the_way(shop: ProjectHarness, postgres: str) -> None:
+def test_what_was_read_is_kept_on_the_way(shop: Harness, postgres: str) -> None:
     """A batch that does not come to its end leaves the landing file; the next run takes it, once."""
     from lakesmith.execute import faults
 
@@ -182,7 +180,7 @@ HEALED = {
 }
 
 
-def test_a_table_behind_it_heals_what_was_unknown(shop: ProjectHarness, postgres: str, by_keys: None) -> None:
+def test_a_table_behind_it_heals_what_was_unknown(shop: Harness, postgres: str, by_keys: None) -> None:
     """The page's recipe: known values stay, unknown ones are filled in when they appear, by changed keys."""
     shop.write(HEALED)
     shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,9,3.00\n3,8,4.00\n", "+silver.healed")
@@ -209,7 +207,7 @@ STARS = """
     """
 
 
-def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
+def test_what_counts_the_unknown_is_no_column(shop: Harness) -> None:
     query = "".join(f"  {line}\n" for line in STARS.strip().splitlines())
     shop.write(
         {
@@ -246,7 +244,7 @@ def test_what_counts_the_unknown_is_no_column(shop: ProjectHarness) -> None:
         ),
     ],
 )
-def test_what_cannot_be_looked_up_is_refused(shop: ProjectHarness, query: str, what: str) -> None:
+def test_what_cannot_be_looked_up_is_refused(shop: Harness, query: str, what: str) -> None:
     text = f"query: {query}\nlookups: {{silver.products: {{as_of: arrival}}}}\n"
     shop.write({"tables/silver/enriched.yaml": text})
     with pytest.raises(ProjectError) as caught:
@@ -256,14 +254,14 @@ def test_what_cannot_be_looked_up_is_refused(shop: ProjectHarness, query: str, w
     assert str(problem.place) == "tables/silver/enriched.yaml:2"
 
 
-def test_a_lookup_without_a_key_is_refused(shop: ProjectHarness) -> None:
+def test_a_lookup_without_a_key_is_refused(shop: Harness) -> None:
     shop.write({"tables/silver/products.yaml": "query: SELECT product_id, name FROM bronze.products\n"})
     with pytest.raises(ProjectError, match="has no key"):
         shop.load()
 
 
 @pytest.mark.in_turn
-def test_a_row_that_is_ahead_of_time_is_said_and_hides_no_change(shop: ProjectHarness, postgres: str) -> None:
+def test_a_row_that_is_ahead_of_time_is_said_and_hides_no_change(shop: Harness, postgres: str) -> None:
     """One is of 2056, and one, of infinity, is in quarantine: no timestamp holds it."""
     do(
         postgres,

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.errors import UsageError
 from lakesmith.spark.ask import run_query
@@ -26,7 +26,7 @@ FILES = {
 }
 
 
-def test_each_is_told_at_its_line(shop: ProjectHarness) -> None:
+def test_each_is_told_at_its_line(shop: Harness) -> None:
     shop.land("landing/orders/1.csv", "id,city\n1,Oslo\n")
     found = {str(problem.place): problem for problem in shop.run().problems}
     assert sorted(found) == [

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, in_order
+from harness import Harness, MakeShop, in_order
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.ask import run_query
@@ -33,20 +33,20 @@ Seen = tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     shop = make_shop({"tables/bronze/orders.yaml": ORDERS}, approves=True)
     shop.land("landing/orders/1.csv", "id,price,note\n1,5,a\n2,6,b\n")
     return shop
 
 
-def ask(shop: ProjectHarness, sql: str, as_of: Mapping[str, int]) -> Seen:
+def ask(shop: Harness, sql: str, as_of: Mapping[str, int]) -> Seen:
     """What ``query --as-of`` gives."""
     points = {TableName.parse(table): snapshot for table, snapshot in as_of.items()}
     with run_query(shop.handle, sql, points) as result:
         return result.columns, result.types, in_order(result.rows)
 
 
-def see(shop: ProjectHarness) -> tuple[int, Seen]:
+def see(shop: Harness) -> tuple[int, Seen]:
     """The head of silver.orders, and what Spark itself shows of the table now."""
     head, frame = shop.state("silver.orders").head, shop.frame("silver.orders")
     assert head is not None
@@ -55,7 +55,7 @@ def see(shop: ProjectHarness) -> tuple[int, Seen]:
 
 
 @pytest.mark.parametrize("settings", ["tags: [plain]\n", "key: [id]\n"], ids=["plain", "keyed"])
-def test_each_point_shows_what_was_there(shop: ProjectHarness, settings: str) -> None:
+def test_each_point_shows_what_was_there(shop: Harness, settings: str) -> None:
     shop.write({"tables/silver/orders.yaml": settings})
     points: dict[str, tuple[int, Seen]] = {}
     for step, query in STEPS.items():
@@ -72,7 +72,7 @@ def test_each_point_shows_what_was_there(shop: ProjectHarness, settings: str) ->
         assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen, f"as the past: {step}"
 
 
-def test_names_in_the_query_find_the_table_as_it_was(shop: ProjectHarness) -> None:
+def test_names_in_the_query_find_the_table_as_it_was(shop: Harness) -> None:
     for step in ("at first", "a column changes its type", "it changes again"):
         shop.write({"tables/silver/orders.sql": STEPS[step]})
         shop.must_run()
@@ -87,7 +87,7 @@ def test_names_in_the_query_find_the_table_as_it_was(shop: ProjectHarness) -> No
     assert ask(shop, joined, as_of) == (("was", "price"), ("string", "int"), [("5", 5)])
 
 
-def test_a_point_that_main_was_set_back_from(shop: ProjectHarness) -> None:
+def test_a_point_that_main_was_set_back_from(shop: Harness) -> None:
     shop.write({"tables/silver/orders.sql": STEPS["at first"]})
     shop.must_run()
     first, _ = see(shop)
@@ -100,7 +100,7 @@ def test_a_point_that_main_was_set_back_from(shop: ProjectHarness) -> None:
     assert ask(shop, PRESENT, {"silver.orders": left}) == seen
 
 
-def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(shop: ProjectHarness) -> None:
+def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(shop: Harness) -> None:
     shop.must_run("bronze.orders")
     head = shop.head("bronze.orders")
     shop.spark.sql("ALTER TABLE lake.bronze.orders DROP COLUMN note")
@@ -108,7 +108,7 @@ def test_a_column_that_others_drop_from_a_sourced_table_is_still_in_its_past(sho
     assert rows == [(1, "a"), (2, "b")]
 
 
-def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness) -> None:
+def test_a_condition_on_a_column_that_has_another_name_now(shop: Harness) -> None:
     """Iceberg knows a file's columns by their present names, and would skip files by others' values."""
     shop.must_run("bronze.orders")
     head = shop.head("bronze.orders")
@@ -118,9 +118,7 @@ def test_a_condition_on_a_column_that_has_another_name_now(shop: ProjectHarness)
         assert ask(shop, "SELECT id FROM bronze.orders WHERE price > 5", as_of)[2] == [(2,)]
 
 
-def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by_now(
-    shop: ProjectHarness,
-) -> None:
+def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by_now(shop: Harness) -> None:
     shop.write({"tables/silver/orders.sql": STEPS["at first"]})
     shop.must_run()
     first, seen = see(shop)
@@ -139,7 +137,7 @@ def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by
     assert ask(shop, PRESENT, {"silver.orders": last}) == seen_last
 
 
-def test_a_tagged_point_whose_followers_have_expired(shop: ProjectHarness) -> None:
+def test_a_tagged_point_whose_followers_have_expired(shop: Harness) -> None:
     points = {}
     for step in ("at first", "a column changes its type", "it changes again"):
         shop.write({"tables/silver/orders.sql": STEPS[step]})
@@ -153,7 +151,7 @@ def test_a_tagged_point_whose_followers_have_expired(shop: ProjectHarness) -> No
     assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen
 
 
-def test_a_table_whose_query_reads_no_table(shop: ProjectHarness) -> None:
+def test_a_table_whose_query_reads_no_table(shop: Harness) -> None:
     points = []
     for query in ("x, y", "x, y = 'a' AS y", "x"):
         shop.write({"tables/silver/orders.sql": f"SELECT {query} FROM VALUES (1, 'a'), (2, 'b') AS t(x, y)"})

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.spark.start.session import SessionHandle
 
@@ -27,7 +27,7 @@ def test_a_gold_costs_what_changed(
     texts = {
         name: path.read_text() for name, path in files.items() if name.split("/")[0] in ("tables", "schemas")
     }
-    shop = ProjectHarness(
+    shop = Harness(
         tmp_path / example, session, {**texts, "lakesmith.yaml": files["lakesmith.yaml"].read_text()}
     )
     (shop.root / landing).mkdir(parents=True, exist_ok=True)

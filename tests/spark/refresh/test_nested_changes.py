@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from nested import found, land_as, land_parquet, notes, reasons, source, types
 from out_of_quarantine import replay
 
@@ -52,7 +52,7 @@ def _sources(columns: dict[str, str]) -> dict[str, str]:
     return {**source("json", "json", "fail", columns), **source("parquet", "parquet", "fail", columns)}
 
 
-def _land(shop: ProjectHarness, name: str, columns: dict[str, str], *rows: dict[str, Any]) -> None:
+def _land(shop: Harness, name: str, columns: dict[str, str], *rows: dict[str, Any]) -> None:
     for format_ in ("json", "parquet"):
         land_as(shop, format_, f"{format_}/{name}", columns, *rows)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
@@ -46,7 +46,7 @@ SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> Harness:
     """Two sales on each of three days, each day in a shop of its own."""
     shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]
@@ -56,7 +56,7 @@ def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
 
 
 @contextmanager
-def hidden(shop: ProjectHarness, table: TableName, which: Callable[[Path], bool]) -> Iterator[None]:
+def hidden(shop: Harness, table: TableName, which: Callable[[Path], bool]) -> Iterator[None]:
     """Some data files of a table are not there."""
     folder = shop.root / ".lakesmith/warehouse" / table.layer / table.name / "data"
     away = [path for path in folder.rglob("*.parquet") if which(path)]
@@ -72,7 +72,7 @@ def _of_other_days(path: Path) -> bool:
     return "2024-06-02" not in str(path)
 
 
-def test_the_feed_opens_the_files_that_differ(shop: ProjectHarness) -> None:
+def test_the_feed_opens_the_files_that_differ(shop: Harness) -> None:
     before = shop.state("bronze.sales").refs["main"]
     old = {path.name for path in (shop.root / ".lakesmith/warehouse/bronze/sales").rglob("*.parquet")}
     shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
@@ -85,7 +85,7 @@ def test_the_feed_opens_the_files_that_differ(shop: ProjectHarness) -> None:
         assert changes.went.collect() == []
 
 
-def test_files_of_other_hours_windows_and_days_are_not_opened(shop: ProjectHarness) -> None:
+def test_files_of_other_hours_windows_and_days_are_not_opened(shop: Harness) -> None:
     shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
     with hidden(shop, SALES, _of_other_days):
         published = shop.must_run(*IN_TIME).published
@@ -97,7 +97,7 @@ def test_files_of_other_hours_windows_and_days_are_not_opened(shop: ProjectHarne
     assert sorted(map(tuple, shop.spark.sql(expected).collect())) == shop.rows("gold.by_hour")
 
 
-def test_a_corrected_row_reaches_its_own_day_alone(shop: ProjectHarness) -> None:
+def test_a_corrected_row_reaches_its_own_day_alone(shop: Harness) -> None:
     shop.spark.sql("UPDATE lake.bronze.sales SET amount = 50 WHERE id = 20").collect()
     with hidden(shop, SALES, _of_other_days):
         published = shop.must_run(*IN_TIME).published
@@ -109,7 +109,7 @@ def test_a_corrected_row_reaches_its_own_day_alone(shop: ProjectHarness) -> None
     }
 
 
-def test_a_changed_side_of_a_join_reaches_its_partners_alone(shop: ProjectHarness) -> None:
+def test_a_changed_side_of_a_join_reaches_its_partners_alone(shop: Harness) -> None:
     shop.spark.sql("UPDATE lake.bronze.shops SET city = 'Roma' WHERE shop = 2").collect()
     with hidden(shop, SHOPS, lambda path: "shop=2" not in str(path)):
         record = shop.must_run("gold.of_shops").published["gold.of_shops"]
@@ -119,7 +119,7 @@ def test_a_changed_side_of_a_join_reaches_its_partners_alone(shop: ProjectHarnes
     ] * 2 + ["Bonn"] * 2
 
 
-def test_a_batch_that_changes_nothing_is_no_work_for_the_tables_below(shop: ProjectHarness) -> None:
+def test_a_batch_that_changes_nothing_is_no_work_for_the_tables_below(shop: Harness) -> None:
     shop.land("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n")
     published = shop.must_run("bronze.sales", "gold.by_hour", "gold.positive", "gold.above").published
     account = published["gold.positive"].account

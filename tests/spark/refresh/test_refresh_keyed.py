@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, in_order
+from harness import Harness, MakeShop, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
 from soak import SOAK, seeds
@@ -77,7 +77,7 @@ KINDS = {"silver.now": "keys", "silver.past": "keys", "silver.by_value": "keys",
 class Shop:
     """The project, and what of its two bronze tables is there, as plain Python has it."""
 
-    project: ProjectHarness
+    project: Harness
     dice: random.Random
     arrived: list[Arrival] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -200,20 +200,20 @@ rules: |
 
 
 @pytest.fixture
-def log(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def log(tmp_path: Path, session: SessionHandle) -> Harness:
     """Three keys; one has a bad version, another is bad alone."""
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
-    log = ProjectHarness(tmp_path / "log", session, files)
+    log = Harness(tmp_path / "log", session, files)
     log.take("landing/log/1.csv", "id,day,price\n1,1,10\n1,2,0\n2,1,20\n3,1,0\n")
     return log
 
 
-def _change(log: ProjectHarness, statement: str) -> RunResult:
+def _change(log: Harness, statement: str) -> RunResult:
     log.spark.sql(statement).collect()
     return log.run()
 
 
-def test_a_row_that_stays_bad_is_of_the_batch_that_found_it(log: ProjectHarness) -> None:
+def test_a_row_that_stays_bad_is_of_the_batch_that_found_it(log: Harness) -> None:
     result = _change(log, "UPDATE lake.bronze.log SET price = -1 WHERE id = 3")
     account = result.published["silver.state"].account
     assert (account.quarantined, account.rows_after) == (1, 2)
@@ -224,13 +224,13 @@ def test_a_row_that_stays_bad_is_of_the_batch_that_found_it(log: ProjectHarness)
     ]
 
 
-def test_the_checks_are_of_what_the_batch_found(log: ProjectHarness) -> None:
+def test_the_checks_are_of_what_the_batch_found(log: Harness) -> None:
     assert list(log.record("silver.state").checks.values()) == [2]
     _change(log, "UPDATE lake.bronze.log SET price = price + 1 WHERE id = 2")
     assert list(log.record("silver.state").checks.values()) == [0]
 
 
-def test_a_key_that_gets_another_version_stays_the_same_row(log: ProjectHarness) -> None:
+def test_a_key_that_gets_another_version_stays_the_same_row(log: Harness) -> None:
     ids = log.spark.sql("SELECT id, _row_id FROM lake.silver.state ORDER BY id").collect()
     account = (
         _change(log, "UPDATE lake.bronze.log SET price = 21 WHERE id = 2").published["silver.state"].account
@@ -240,7 +240,7 @@ def test_a_key_that_gets_another_version_stays_the_same_row(log: ProjectHarness)
     assert log.rows("silver.state", "id", "price") == [(1, 10), (2, 21)]
 
 
-def test_an_older_version_comes_back_where_the_newest_goes(log: ProjectHarness) -> None:
+def test_an_older_version_comes_back_where_the_newest_goes(log: Harness) -> None:
     log.take("landing/log/2.csv", "id,day,price\n2,9,90\n")
     account = _change(log, "DELETE FROM lake.bronze.log WHERE day = 9").published["silver.state"].account
     assert (account.read, account.updated) == (1, 1)
@@ -251,7 +251,7 @@ def test_a_bad_row_stops_a_batch_by_keys_where_that_is_asked_for(
     tmp_path: Path, session: SessionHandle
 ) -> None:
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": f"{STATE}on_bad_row: fail\n"}
-    log = ProjectHarness(tmp_path / "strict", session, files)
+    log = Harness(tmp_path / "strict", session, files)
     log.take("landing/log/1.csv", "id,day,price\n1,1,10\n2,1,20\n")
     result = _change(log, "UPDATE lake.bronze.log SET price = 0 WHERE id = 2")
     assert [problem.code for problem in result.problems] == ["LS801"]
@@ -259,7 +259,7 @@ def test_a_bad_row_stops_a_batch_by_keys_where_that_is_asked_for(
     assert log.rows("silver.state", "id", "price") == [(1, 10), (2, 20)]
 
 
-def test_a_key_made_of_several_rows_tells_nothing(log: ProjectHarness) -> None:
+def test_a_key_made_of_several_rows_tells_nothing(log: Harness) -> None:
     text = (
         "query: SELECT id, max(day) AS newest FROM bronze.log GROUP BY id\nkey: [newest]\nlatest_by: [id]\n"
     )
@@ -274,7 +274,7 @@ def test_a_key_made_of_several_rows_tells_nothing(log: ProjectHarness) -> None:
     assert log.rows("gold.by_newest") == [(1, 2), (2, 31), (3, 1)]
 
 
-def test_rules_in_another_order_find_nothing_new(log: ProjectHarness) -> None:
+def test_rules_in_another_order_find_nothing_new(log: Harness) -> None:
     """They are the same definition, though the reasons of a bad row stand in their order."""
     rules = ('ColumnValues "price" > 0', 'ColumnValues "day" < 2')
     for first, second in (rules, rules[::-1]):
@@ -286,7 +286,7 @@ def test_rules_in_another_order_find_nothing_new(log: ProjectHarness) -> None:
     assert {row["batch"] for row in log.quarantine("silver.state")} == {2}
 
 
-def test_bad_rows_that_are_kept_in_narrower_types(log: ProjectHarness) -> None:
+def test_bad_rows_that_are_kept_in_narrower_types(log: Harness) -> None:
     """0.3 of a float is no 0.3 of a double: the row that is mended would not be found by its key."""
     columns = "columns: {id: int, at: float, name: string}\n"
     source = "source:\n  files: {path: landing/wide/, format: csv}\n"
@@ -300,7 +300,7 @@ def test_bad_rows_that_are_kept_in_narrower_types(log: ProjectHarness) -> None:
     assert (log.quarantine("silver.wide"), log.rows("silver.wide", "id")) == ([], [(1,), (2,), (3,)])
 
 
-def test_tombstones_of_a_small_number_keep_their_columns(log: ProjectHarness) -> None:
+def test_tombstones_of_a_small_number_keep_their_columns(log: Harness) -> None:
     query = "query: SELECT CAST(id AS smallint) AS id, day, price FROM bronze.log\n"
     log.write({"tables/silver/small.yaml": f"{query}key: [id]\nlatest_by: [day]\ndelete_when: price = 0\n"})
     log.must_run()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
@@ -49,7 +49,7 @@ QUERIES = {
 
 
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, by_keys: None) -> ProjectHarness:
+def shop(tmp_path: Path, session: SessionHandle, by_keys: None) -> Harness:
     files = {
         "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
         "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
@@ -58,10 +58,10 @@ def shop(tmp_path: Path, session: SessionHandle, by_keys: None) -> ProjectHarnes
     }
     (tmp_path / "shop/landing/customers").mkdir(parents=True)
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
-    return ProjectHarness(tmp_path / "shop", session, {**files, **golds}, compiled=True)
+    return Harness(tmp_path / "shop", session, {**files, **golds}, compiled=True)
 
 
-def _land(shop: ProjectHarness, dice: random.Random, number: int, tables: tuple[str, ...]) -> None:
+def _land(shop: Harness, dice: random.Random, number: int, tables: tuple[str, ...]) -> None:
     if "orders" in tables:
         lines = ["id,seq,op,customer,item,amount,sold"]
         for key in dice.sample(range(40), 6 if number > 1 else 30):
@@ -79,7 +79,7 @@ def _land(shop: ProjectHarness, dice: random.Random, number: int, tables: tuple[
 
 
 def test_scattered_changes_are_no_reason_to_look_at_each(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", 0.5)
     dice = random.Random(1)
@@ -111,9 +111,7 @@ PAIRS_IN_PYTHON = {
 
 
 @pytest.mark.parametrize("files", [PAIRS_IN_SQL, PAIRS_IN_PYTHON], ids=["sql", "python"])
-def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(
-    shop: ProjectHarness, files: dict[str, str]
-) -> None:
+def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(shop: Harness, files: dict[str, str]) -> None:
     """Given for both sides at once, changed rows would find pairs of changed rows only."""
     shop.write(files)
     names = ("bronze.*", "silver.*", "gold.pairs")
@@ -146,7 +144,7 @@ LOST_BY_BOTH_SIDES = {
 }
 
 
-def test_a_key_that_both_sides_of_a_join_lose_in_one_run_is_gone(shop: ProjectHarness) -> None:
+def test_a_key_that_both_sides_of_a_join_lose_in_one_run_is_gone(shop: Harness) -> None:
     """Neither side has it any more, so that what came on the other finds nothing there."""
     shop.write({f"tables/gold/{name}.sql": query for name, query in LOST_BY_BOTH_SIDES.items()})
     golds = [f"gold.{name}" for name in LOST_BY_BOTH_SIDES]
@@ -162,7 +160,7 @@ def test_a_key_that_both_sides_of_a_join_lose_in_one_run_is_gone(shop: ProjectHa
     assert {gold: shop.rows(gold) for gold in golds} == expected
 
 
-def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(shop: ProjectHarness) -> None:
+def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(shop: Harness) -> None:
     """Which of the two a changed row stands for cannot be told apart where the text names its table once."""
     query = "WITH c AS (SELECT id, customer FROM silver.orders) SELECT a.id, b.id AS other FROM c a JOIN c b"
     shop.write({"tables/gold/pairs.sql": f"{query} ON a.customer = b.customer"})
@@ -175,7 +173,7 @@ def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(shop: 
     assert shop.rows("gold.pairs") == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-def test_only_what_differs_is_written(shop: ProjectHarness) -> None:
+def test_only_what_differs_is_written(shop: Harness) -> None:
     names = ("bronze.*", "silver.*", "gold.grouped", "gold.items", "gold.plain")
     header = "id,seq,op,customer,item,amount,sold\n"
     rows = "".join(f"{key},1,I,{key % 5},a,{key}.50,2024-06-03 00:00:00\n" for key in range(50))
@@ -207,7 +205,7 @@ def elsewhere(silver__orders: DataFrame) -> DataFrame:
 """
 
 
-def test_a_python_table_is_refreshed_by_keys(shop: ProjectHarness) -> None:
+def test_a_python_table_is_refreshed_by_keys(shop: Harness) -> None:
     shop.write({"tables/gold/by_item.py": BY_ITEM, "tables/gold/by_item.yaml": "deterministic: true\n"})
     names = ("bronze.*", "silver.*", "gold.by_item")
     dice = random.Random(3)
@@ -226,7 +224,7 @@ def test_a_python_table_is_refreshed_by_keys(shop: ProjectHarness) -> None:
         )
 
 
-def test_a_python_table_that_reads_another_table_by_itself_is_refused(shop: ProjectHarness) -> None:
+def test_a_python_table_that_reads_another_table_by_itself_is_refused(shop: Harness) -> None:
     shop.write({"tables/gold/elsewhere.py": ELSEWHERE})
     _land(shop, random.Random(3), 1, ("orders", "customers"))
     result = shop.run("bronze.*", "silver.*", "gold.elsewhere")
@@ -235,7 +233,7 @@ def test_a_python_table_that_reads_another_table_by_itself_is_refused(shop: Proj
     assert "silver.customers" in (result.problems[0].found or "")
 
 
-def test_what_the_plan_refuses_is_found_out_once(shop: ProjectHarness) -> None:
+def test_what_the_plan_refuses_is_found_out_once(shop: Harness) -> None:
     dice = random.Random(4)
     for number in (1, 2, 3):
         _land(shop, dice, number, ("orders", "customers") if number == 1 else ("orders",))
@@ -261,7 +259,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("case", TOO_MUCH)
 def test_what_is_too_much_to_be_replaced_is_computed_as_a_whole(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch, case: str
+    shop: Harness, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     module, name, most, reason = TOO_MUCH[case]
     names = ("bronze.*", "silver.*", "gold.grouped")
@@ -286,7 +284,7 @@ def sessions(silver__orders: DataFrame) -> DataFrame:
 """
 
 
-def test_session_windows_are_computed_as_a_whole(shop: ProjectHarness) -> None:
+def test_session_windows_are_computed_as_a_whole(shop: Harness) -> None:
     """Spark's plan of them looks like groups by a column of the row, and two of them may become one."""
     shop.write({"tables/gold/sessions.py": SESSIONS, "tables/gold/sessions.yaml": "deterministic: true\n"})
     names = ("bronze.*", "silver.*", "gold.sessions")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from pyspark.sql import SparkSession
 from titled import golds
 
@@ -23,12 +23,12 @@ QUERIES, KINDS = golds(Path(__file__).with_name("odd_queries.sql"))
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> Harness:
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return make_shop(files)
 
 
-def test_odd_queries_and_values(shop: ProjectHarness) -> None:
+def test_odd_queries_and_values(shop: Harness) -> None:
     shop.define(QUERIES)
     shop.land_rows(
         "a",
@@ -52,7 +52,7 @@ def test_odd_queries_and_values(shop: ProjectHarness) -> None:
     assert {name for name, kind in KINDS.items() if kind != "full"} <= found.keys()
 
 
-def test_a_column_that_is_only_spelled_otherwise(shop: ProjectHarness) -> None:
+def test_a_column_that_is_only_spelled_otherwise(shop: Harness) -> None:
     """The table keeps its own spelling."""
     queries = {
         "gold.counted": "SELECT k, count(*) AS total FROM bronze.a GROUP BY k",
@@ -106,7 +106,7 @@ PYTHON = {
 }
 
 
-def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -> None:
+def test_python_tables_that_act_or_leave_an_input_unread(shop: Harness) -> None:
     for name, (source, _) in PYTHON.items():
         shop.write(
             {
@@ -131,7 +131,7 @@ def test_python_tables_that_act_or_leave_an_input_unread(shop: ProjectHarness) -
 
 
 def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A run has one session, and this process one for each project.
     monkeypatch.setattr(SparkSession, "_activeSession", shop.spark)
@@ -180,7 +180,7 @@ def test_a_python_table_of_nothing_finds_the_session_and_one_may_go_by_a_view(
     ],
 )
 def test_a_python_table_that_fails_leaves_the_others_alone(
-    shop: ProjectHarness, body: str, code: str, found: str
+    shop: Harness, body: str, code: str, found: str
 ) -> None:
     shop.write(
         {
@@ -201,7 +201,7 @@ def test_a_python_table_that_fails_leaves_the_others_alone(
 
 
 def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_one_like_it(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Same size and time, as from tools that keep no times: Python would take what it has compiled."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
@@ -235,7 +235,7 @@ def test_a_python_table_is_the_text_that_is_there_and_not_what_was_compiled_of_o
     ],
 )
 def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
-    shop: ProjectHarness, package: str, imported: str
+    shop: Harness, package: str, imported: str
 ) -> None:
     own = f"{imported}\n\ndef kept(bronze__a):\n    return bronze__a.selectExpr('id', f'{{k.K}} AS k')\n"
     shop.write({"lib/__init__.py": package, "tables/gold/kept.py": own})
@@ -246,7 +246,7 @@ def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
         assert shop.rows("gold.kept") == [(1, number)]
 
 
-def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: ProjectHarness) -> None:
+def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: Harness) -> None:
     joined = "def pairs(one, two):\n    return one.join(two, one.n == two.id).select(one.id, two.k)\n"
     shop.write(
         {
@@ -261,7 +261,7 @@ def test_a_python_table_joins_one_that_it_takes_twice_by_its_columns(shop: Proje
     assert shop.rows("gold.pairs") == [(1, "y"), (2, "x"), (3, "x")]
 
 
-def test_keys_with_quotes_and_backslashes(shop: ProjectHarness) -> None:
+def test_keys_with_quotes_and_backslashes(shop: Harness) -> None:
     counted = "SELECT k, avg(n) AS mean, count(*) AS c FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/counted.sql": counted})
     for number in (1, 2):
@@ -271,7 +271,7 @@ def test_keys_with_quotes_and_backslashes(shop: ProjectHarness) -> None:
     assert shop.rows("gold.counted", "k", "c") == [("a\\b", 2), ("it's", 2)]
 
 
-def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: ProjectHarness) -> None:
+def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: Harness) -> None:
     shop.write(
         {
             "tables/gold/broken.sql": "SELECT raise_error('no') AS never, id FROM bronze.a",
@@ -283,7 +283,7 @@ def test_an_input_that_failed_when_it_was_first_built_is_waited_for(shop: Projec
     assert shop.must_run("gold.of_it").published == {}
 
 
-def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
+def test_a_zero_changes_its_sign(shop: Harness) -> None:
     signs = "SELECT k, 0.0D * (1 - max(n)) AS z FROM bronze.a GROUP BY k"
     shop.write({"tables/gold/signs.sql": signs})
     for number in (1, 2):
@@ -296,7 +296,7 @@ def test_a_zero_changes_its_sign(shop: ProjectHarness) -> None:
     assert shop.record("gold.signs").account.updated == 1
 
 
-def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
+def test_names_with_dots_and_backticks(shop: Harness) -> None:
     columns = "columns: {id: int, 'a.b': string, 'c`d': int}\n"
     keyed = (
         "from: bronze.dotted\nkey: ['a.b']\nlatest_by: ['c`d']\nrules: |\n"
@@ -329,13 +329,13 @@ def test_names_with_dots_and_backticks(shop: ProjectHarness) -> None:
     assert found["past"] == [(2, "x", 7, 7, None, True), (5, "x", 6, 6, 7, False), (11, "x", 5, 5, 6, False)]
 
 
-def positional(shop: ProjectHarness, table: str) -> list[tuple[Any, ...]]:
+def positional(shop: Harness, table: str) -> list[tuple[Any, ...]]:
     """All rows, without the columns that sourced tables add, in order."""
     frame = shop.frame(table)
     return sorted(tuple(row) for row in frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).collect())
 
 
-def test_columns_that_differ_in_case_only_are_refused(shop: ProjectHarness) -> None:
+def test_columns_that_differ_in_case_only_are_refused(shop: Harness) -> None:
     shop.write({"tables/gold/cased.sql": "SELECT id AS v, k AS V FROM bronze.a"})
     shop.land_rows("a", 1, "1,x,2,,,2024-06-03 10:10:00,")
     shop.spark.conf.set("spark.sql.caseSensitive", "true")
@@ -375,7 +375,7 @@ MONTHLY = "SELECT date_trunc('month', at) AS m, avg(n) AS mean FROM bronze.a GRO
     ],
 )
 def test_times_truncated_where_a_clock_is_set_over_or_back(
-    shop: ProjectHarness, zone: str, first: tuple[str, ...], then: str
+    shop: Harness, zone: str, first: tuple[str, ...], then: str
 ) -> None:
     queries = {"gold.hourly": HOURLY, "gold.daily": DAILY, "gold.monthly": MONTHLY}
     shop.define(queries)

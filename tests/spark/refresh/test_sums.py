@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult
+from harness import Harness, MakeShop, RunResult
 from pyspark.sql import SparkSession
 from soak import SOAK, seeds
 from titled import titled
@@ -50,7 +50,7 @@ ROLES = {query: roles for (_, roles), query in TABLES if roles != "?"}
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> Harness:
     files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
     golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
     shop = make_shop({**files, **golds})
@@ -58,7 +58,7 @@ def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
     return shop
 
 
-def _land(shop: ProjectHarness, number: int, rows: str) -> None:
+def _land(shop: Harness, number: int, rows: str) -> None:
     shop.land(f"landing/sales/{number}.csv", "id,shop,cents,amount,sold\n" + rows)
 
 
@@ -73,7 +73,7 @@ def _random_rows(dice: random.Random, first: int, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _expected(shop: ProjectHarness) -> dict[str, Counter[tuple[Any, ...]]]:
+def _expected(shop: Harness) -> dict[str, Counter[tuple[Any, ...]]]:
     """What DuckDB makes of the bronze tables' rows."""
     connection = duckdb.connect()
     connection.execute("CREATE SCHEMA bronze")
@@ -90,7 +90,7 @@ def _expected(shop: ProjectHarness) -> dict[str, Counter[tuple[Any, ...]]]:
     return {name: Counter(connection.execute(query).fetchall()) for name, query in queries.items()}
 
 
-def _check(shop: ProjectHarness) -> None:
+def _check(shop: Harness) -> None:
     for name, rows in _expected(shop).items():
         assert Counter(map(tuple, shop.frame(f"gold.{name}").collect())) == rows, name
 
@@ -101,7 +101,7 @@ def _said(result: RunResult, table: str) -> list[str]:
 
 @pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history(shop: ProjectHarness, seed: int) -> None:
+def test_any_history(shop: Harness, seed: int) -> None:
     dice = random.Random(seed)
     statements = (
         "DELETE FROM lake.bronze.sales WHERE id % 7 = {0}",
@@ -125,7 +125,7 @@ def test_any_history(shop: ProjectHarness, seed: int) -> None:
         _check(shop)
 
 
-def test_what_is_added_up(shop: ProjectHarness) -> None:
+def test_what_is_added_up(shop: Harness) -> None:
     occurrences = {name: Occurrence(TableName("bronze", name)) for name in ("sales", "shops")}
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
     shop.must_run("bronze.*")
@@ -168,9 +168,7 @@ ROWS = """\
         "a lesser comes",
     ],
 )
-def test_groups_that_the_changes_tell_are_not_looked_at(
-    shop: ProjectHarness, statement: str, table: str
-) -> None:
+def test_groups_that_the_changes_tell_are_not_looked_at(shop: Harness, statement: str, table: str) -> None:
     assert not _is_computed_from_rows(shop, statement, table)
 
 
@@ -184,12 +182,12 @@ def test_groups_that_the_changes_tell_are_not_looked_at(
     ids=["zero or null", "the least goes", "all rows or some"],
 )
 def test_groups_that_the_changes_do_not_tell_are_computed_from_their_rows(
-    shop: ProjectHarness, statement: str, table: str
+    shop: Harness, statement: str, table: str
 ) -> None:
     assert _is_computed_from_rows(shop, statement, table)
 
 
-def _is_computed_from_rows(shop: ProjectHarness, statement: str, table: str) -> bool:
+def _is_computed_from_rows(shop: Harness, statement: str, table: str) -> bool:
     """Whether a table, which is right after one change, was computed from rows that did not change."""
     _land(shop, 1, ROWS)
     names = ("bronze.*", f"gold.{table}")
@@ -201,7 +199,7 @@ def _is_computed_from_rows(shop: ProjectHarness, statement: str, table: str) -> 
     return any("from their rows" in phase for phase in _said(result, f"gold.{table}"))
 
 
-def test_sums_that_are_as_large_as_their_type_allows(shop: ProjectHarness) -> None:
+def test_sums_that_are_as_large_as_their_type_allows(shop: Harness) -> None:
     """What is in between may be larger than what comes out."""
     query = (
         "SELECT shop, sum(CAST(amount AS bigint) * 9000000000000000000) AS total, count(*) AS n"
@@ -225,7 +223,7 @@ AVERAGES = (
 )
 
 
-def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> None:
+def test_an_average_is_what_spark_makes_of_the_rows(shop: Harness) -> None:
     """Spark averages decimals of few digits by doubles: here 0.000437, where 0.07 / 160 is 0.0004375."""
     shop.write({"tables/gold/averages.sql": AVERAGES})
     rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
@@ -238,7 +236,7 @@ def test_an_average_is_what_spark_makes_of_the_rows(shop: ProjectHarness) -> Non
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_averages_in_any_history(shop: ProjectHarness, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averages_in_any_history(shop: Harness, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of up to nine values by sums, larger ones from their rows."""
     monkeypatch.setattr(means, "_EXACT_UP_TO", 9 * 2**31)
     shop.write({"tables/gold/averages.sql": AVERAGES})
@@ -287,7 +285,7 @@ def test_a_sum_and_a_count_give_the_average_that_spark_gives(session: SessionHan
     rows.unpersist()
 
 
-def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
+def test_a_constant_map_beside_sums(shop: Harness) -> None:
     """Spark does not join by maps, so such sums are computed from the rows of their groups."""
     query = "SELECT shop, map('a', 1) AS kinds, count(*) AS n FROM bronze.sales GROUP BY shop"
     shop.write({"tables/gold/mapped.sql": query})
@@ -301,7 +299,7 @@ def test_a_constant_map_beside_sums(shop: ProjectHarness) -> None:
 
 
 def test_rows_that_were_only_added_are_found_without_a_look_at_all_files(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("bronze.*", "gold.by_shop", "gold.extremes", "gold.sliding")
     _land(shop, 1, ROWS)
@@ -322,7 +320,7 @@ def test_rows_that_were_only_added_are_found_without_a_look_at_all_files(
 
 
 def test_what_was_proved_of_a_query_is_not_proved_again(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("bronze.*", "gold.by_shop")
     for number in (1, 2):

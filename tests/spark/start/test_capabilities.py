@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -63,7 +63,7 @@ def test_a_project_gives_the_same_without(
             "tables/silver/newest.yaml": NEWEST,
             "tables/gold/sums.sql": SUMS,
         }
-        shop = ProjectHarness(tmp_path / name, session, files)
+        shop = Harness(tmp_path / name, session, files)
         shop.land("landing/1.csv", "id,price\n1,2.50\n2,0.50\nx,1.00\n")
         accounts = [shop.must_run().published]
         # A file without rows is one that Spark leaves the counting out for.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 
 from lakesmith.errors import RunError
 from lakesmith.graph.graph import Graph
@@ -17,7 +17,7 @@ TOKEN = "t0ken-of-the-shop"
 PROJECT = "name: shop\ntargets: {local: {spark: {spark.hadoop.shop.token: '${SHOP_TOKEN}'}}}\n"
 
 
-class SecretiveShop(ProjectHarness):
+class SecretiveShop(Harness):
     """A project that is told a secret by its environment."""
 
     def load(self) -> tuple[Project, Graph]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult
+from harness import Harness, MakeShop, RunResult
 
 from lakesmith.execute.events import TablePublished
 from lakesmith.plan.steps import TableStep, UpToDate
@@ -36,7 +36,7 @@ NAME = TableName("bronze", "orders")
 
 
 @pytest.fixture
-def project(make_shop: MakeShop) -> ProjectHarness:
+def project(make_shop: MakeShop) -> Harness:
     """A table with every setting and one batch, whose file then says otherwise."""
     made = make_shop({"tables/bronze/orders.yaml": BRONZE})
     made.take("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n")
@@ -44,7 +44,7 @@ def project(make_shop: MakeShop) -> ProjectHarness:
     return made
 
 
-def notes_of(project: ProjectHarness) -> str:
+def notes_of(project: Harness) -> str:
     """What a plan says beside the decision."""
     from lakesmith.execute.decide import Decider
 
@@ -71,7 +71,7 @@ def test_a_table_is_made_with_all_of_its_settings(make_shop: MakeShop) -> None:
     assert notes_of(made) == ""
 
 
-def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarness) -> None:
+def test_an_idle_plan_says_what_the_next_batch_will_change(project: Harness) -> None:
     assert notes_of(project).splitlines() == [
         "with its next batch, description 'Orders as they came' becomes 'Orders of the shop'",
         "with its next batch, owner 'shop' becomes (none)",
@@ -84,7 +84,7 @@ def test_an_idle_plan_says_what_the_next_batch_will_change(project: ProjectHarne
     ]
 
 
-def test_the_next_batch_changes_them_and_says_so(project: ProjectHarness) -> None:
+def test_the_next_batch_changes_them_and_says_so(project: Harness) -> None:
     result = project.take("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
     record, said = result.published["bronze.orders"], warnings_of(result)
     assert "description 'Orders as they came' becomes 'Orders of the shop'" in record.notes
@@ -99,7 +99,7 @@ def test_the_next_batch_changes_them_and_says_so(project: ProjectHarness) -> Non
     assert notes_of(project) == ""
 
 
-def test_only_new_rows_follow_a_new_partitioning(project: ProjectHarness) -> None:
+def test_only_new_rows_follow_a_new_partitioning(project: Harness) -> None:
     project.take("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n")
     files: list[Any] = project.spark.sql(
         "SELECT spec_id, partition.city FROM lake.bronze.orders.files"

@@ -1,7 +1,7 @@
 """A ``delete_when`` that fits no row: reported at its place in the project, and nothing is written."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.errors import Problem
 
@@ -16,16 +16,16 @@ QUERY = "SELECT id, day, op FROM bronze.orders"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     files = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
     return make_shop(files)
 
 
-def declare(shop: ProjectHarness, delete_when: str) -> None:
+def declare(shop: Harness, delete_when: str) -> None:
     shop.write({"tables/silver/orders.yaml": f"key: [id]\nlatest_by: [day]\ndelete_when: {delete_when}\n"})
 
 
-def problem_of(shop: ProjectHarness) -> Problem:
+def problem_of(shop: Harness) -> Problem:
     """The one problem of the next run, which an error of quality ended."""
     result = shop.run()
     assert (result.code, len(result.problems)) == (3, 1), result.problems
@@ -42,9 +42,7 @@ def problem_of(shop: ProjectHarness) -> Problem:
         ("id + 1", "is no condition", "a value of type bigint"),
     ],
 )
-def test_it_is_found_before_a_row_is_written(
-    shop: ProjectHarness, delete_when: str, what: str, found: str
-) -> None:
+def test_it_is_found_before_a_row_is_written(shop: Harness, delete_when: str, what: str, found: str) -> None:
     declare(shop, delete_when)
     shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,I\n2,2024-01-31,D\n")
     problem = problem_of(shop)
@@ -59,7 +57,7 @@ def test_it_is_found_before_a_row_is_written(
 
 
 @pytest.mark.parametrize("batch", ["first", "second"])
-def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: ProjectHarness, batch: str) -> None:
+def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: Harness, batch: str) -> None:
     declare(shop, "id > 0 and op > 5")
     kept = [] if batch == "first" else [(1, "3")]
     if kept:
@@ -78,20 +76,20 @@ def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: ProjectHarness, b
     assert shop.rows("silver.orders", "id", "op") == [*kept, (3, "six")]
 
 
-def test_it_is_told_where_the_folder_declares_it(shop: ProjectHarness) -> None:
+def test_it_is_told_where_the_folder_declares_it(shop: Harness) -> None:
     shop.write({"tables/silver/_defaults.yaml": "delete_when: op\n"})
     shop.write({"tables/silver/orders.yaml": "key: [id]\n"})
     shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,I\n")
     assert str(problem_of(shop).place) == "tables/silver/_defaults.yaml:1"
 
 
-def test_a_condition_without_a_value_deletes_nothing(shop: ProjectHarness) -> None:
+def test_a_condition_without_a_value_deletes_nothing(shop: Harness) -> None:
     declare(shop, '"NULL"')
     shop.take("landing/orders/1.csv", "id,day,op\n1,2024-01-31,D\n")
     assert shop.rows("silver.orders", "id", "op") == [(1, "D")]
 
 
-def test_a_query_that_fails_on_a_value_is_not_taken_for_it(shop: ProjectHarness) -> None:
+def test_a_query_that_fails_on_a_value_is_not_taken_for_it(shop: Harness) -> None:
     shop.write({"tables/silver/orders.sql": f"{QUERY} WHERE op > 5"})
     declare(shop, "op > 5")
     shop.land("landing/orders/1.csv", "id,day,op\n1,2024-01-31,six\n")

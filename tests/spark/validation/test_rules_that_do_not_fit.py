@@ -1,7 +1,7 @@
 """Rules that do not fit the rows: each is reported at its place, with the column and its type."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.errors import Problem
 
@@ -23,7 +23,7 @@ QUERY = "SELECT id, name, day, split(tags, ';') AS tags FROM bronze.orders"
 KEYED = "key: [id]\n"
 
 
-def problems(shop: ProjectHarness, table: str, text: str, rule: str) -> tuple[Problem, ...]:
+def problems(shop: Harness, table: str, text: str, rule: str) -> tuple[Problem, ...]:
     """What a run says of the table with this rule, whose definition begins with ``text``."""
     file = f"tables/{table.replace('.', '/')}.yaml"
     shop.write({file: text + RULES.replace("RULE", rule)})
@@ -35,7 +35,7 @@ def problems(shop: ProjectHarness, table: str, text: str, rule: str) -> tuple[Pr
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     return make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY})
 
 
@@ -44,7 +44,7 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
     [("bronze.orders", ORDERS), ("silver.orders", ""), ("silver.orders", KEYED)],
     ids=["sourced", "plain", "keyed"],
 )
-def test_a_rule_on_a_column_of_a_type_it_cannot_compare(shop: ProjectHarness, table: str, text: str) -> None:
+def test_a_rule_on_a_column_of_a_type_it_cannot_compare(shop: Harness, table: str, text: str) -> None:
     rule = 'ColumnValues "day" > 5'
     (problem,) = problems(shop, table, text, rule)
     assert problem.code == "LS802"
@@ -55,20 +55,20 @@ def test_a_rule_on_a_column_of_a_type_it_cannot_compare(shop: ProjectHarness, ta
     assert problem.expected == "a column of numbers: of a numeric type, boolean, timestamp, or string"
 
 
-def test_of_a_rule_of_several_parts_the_column_that_does_not_fit_is_named(shop: ProjectHarness) -> None:
+def test_of_a_rule_of_several_parts_the_column_that_does_not_fit_is_named(shop: Harness) -> None:
     rule = '(ColumnValues "id" > 0) and (ColumnValues "tags" = "2024-01-31")'
     (problem,) = problems(shop, "silver.orders", "", rule)
     assert problem.found == "tags array<string>"
     assert problem.expected == "a column of dates: date, timestamp, timestamp_ntz, or string"
 
 
-def test_a_value_that_is_no_number_breaks_its_rule_and_not_the_run(shop: ProjectHarness) -> None:
+def test_a_value_that_is_no_number_breaks_its_rule_and_not_the_run(shop: Harness) -> None:
     assert problems(shop, "silver.orders", "", 'ColumnValues "name" > 5') == ()
     assert shop.rows("silver.orders", "name") == [("7",)]
     assert [row["reasons"] for row in shop.quarantine("silver.orders")] == [['ColumnValues "name" > 5']]
 
 
-def test_a_filter_that_names_no_column_of_the_rows(shop: ProjectHarness) -> None:
+def test_a_filter_that_names_no_column_of_the_rows(shop: Harness) -> None:
     (problem,) = problems(shop, "silver.orders", "", 'IsComplete "name" where "nme = 1"')
     assert (problem.code, problem.place and problem.place.line) == ("LS802", 4)
     assert "`where` of the rule IsComplete" in problem.what
@@ -78,7 +78,7 @@ def test_a_filter_that_names_no_column_of_the_rows(shop: ProjectHarness) -> None
 @pytest.mark.parametrize(
     ("table", "text"), [("bronze.orders", ORDERS), ("silver.orders", KEYED)], ids=["sourced", "keyed"]
 )
-def test_a_filter_that_fails_on_a_value(shop: ProjectHarness, table: str, text: str) -> None:
+def test_a_filter_that_fails_on_a_value(shop: Harness, table: str, text: str) -> None:
     (problem,) = problems(shop, table, text, 'IsComplete "day" where "id > 0 and name > 5"')
     assert problem.code == "LS803"
     assert problem.place and problem.place.line == text.count("\n") + 4
@@ -87,7 +87,7 @@ def test_a_filter_that_fails_on_a_value(shop: ProjectHarness, table: str, text: 
     assert "try_cast" in (problem.hint or "")
 
 
-def test_a_query_that_fails_on_a_value_is_not_taken_for_a_rule(shop: ProjectHarness) -> None:
+def test_a_query_that_fails_on_a_value_is_not_taken_for_a_rule(shop: Harness) -> None:
     shop.write({"tables/silver/orders.sql": "SELECT id, name FROM bronze.orders WHERE name > 5"})
     shop.write({"tables/silver/orders.yaml": RULES.replace("RULE", 'IsComplete "name" where "name > 5"')})
     shop.land("landing/orders/1.csv", "id,name,day,tags\n1,six,2024-01-31,a\n")

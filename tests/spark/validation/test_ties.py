@@ -2,7 +2,7 @@
 
 import pytest
 from foreign_rows import insertion
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 pytestmark = pytest.mark.in_turn
 
@@ -13,16 +13,16 @@ BRONZE = (
 KEYED = "key: [id]\nlatest_by: [at]\n"
 
 
-def write_as_another(shop: ProjectHarness, columns: str, values: str) -> None:
+def write_as_another(shop: Harness, columns: str, values: str) -> None:
     shop.spark.sql(insertion(shop.spark, "lake.bronze.a", columns, values))
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     return make_shop({"tables/bronze/a.yaml": BRONZE.format(name="a")})
 
 
-def kind(shop: ProjectHarness, table: str = "silver.t") -> str:
+def kind(shop: Harness, table: str = "silver.t") -> str:
     return shop.record(table).kind
 
 
@@ -43,7 +43,7 @@ THROUGH = {
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
 def test_arrival_settles_ties_through_any_query_that_it_passes(
-    shop: ProjectHarness, history: str, by_keys: None
+    shop: Harness, history: str, by_keys: None
 ) -> None:
     """In one file, between files and between batches: the last row counts, by keys and in a rebuild."""
     settings = KEYED + f"delete_when: w = 'D'\nhistory: {history}\n"
@@ -74,7 +74,7 @@ def test_arrival_settles_ties_through_any_query_that_it_passes(
     assert {name: shop.rows(name) for name in names} == incremental
 
 
-def current(shop: ProjectHarness, name: str, history: str) -> list[tuple[object, ...]]:
+def current(shop: Harness, name: str, history: str) -> list[tuple[object, ...]]:
     where = "" if history == "type1" else " WHERE is_current"
     return sorted(map(tuple, shop.spark.sql(f"SELECT id, v FROM lake.{name}{where}").collect()))
 
@@ -83,7 +83,7 @@ def current(shop: ProjectHarness, name: str, history: str) -> list[tuple[object,
     ("first", "then", "history"), [("p", "q", "type1"), ("q", "p", "type1"), ("q", "p", "type2")]
 )
 def test_where_arrival_is_not_known_maps_settle_ties_as_well(
-    shop: ProjectHarness, first: str, then: str, history: str
+    shop: Harness, first: str, then: str, history: str
 ) -> None:
     python = """
         from pyspark.sql import functions as F
@@ -112,7 +112,7 @@ def test_where_arrival_is_not_known_maps_settle_ties_as_well(
 
 @pytest.mark.parametrize(("v", "w", "history"), [("p", "q", "type1"), ("q", "p", "type2")])
 def test_of_two_versions_out_of_one_row_the_greatest_values_win(
-    shop: ProjectHarness, v: str, w: str, history: str
+    shop: Harness, v: str, w: str, history: str
 ) -> None:
     both = "SELECT id, at, v FROM bronze.a UNION ALL SELECT id, at, w FROM bronze.a"
     shop.write(
@@ -130,7 +130,7 @@ def test_of_two_versions_out_of_one_row_the_greatest_values_win(
 
 @pytest.mark.parametrize(("batch", "history"), [("NULL", "type1"), ("1L", "type1"), ("NULL", "type2")])
 def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
-    shop: ProjectHarness, batch: str, history: str
+    shop: Harness, batch: str, history: str
 ) -> None:
     shop.write(
         {
@@ -148,7 +148,7 @@ def test_a_row_that_another_wrote_with_no_or_an_old_batch_wins_no_tie(
     assert "foreign" not in str(incremental)
 
 
-def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop: ProjectHarness) -> None:
+def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop: Harness) -> None:
     shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
     shop.take_rows("a", 1, "1,5,first,", "2,5,first,")
     write_as_another(shop, "id, at, v", "(1, 6, 'newer'), (2, 4, 'older')")
@@ -156,7 +156,7 @@ def test_a_row_that_another_wrote_and_that_ties_with_none_comes_by_its_key(shop:
     assert (kind(shop), shop.rows("silver.t", "id", "v")) == ("upsert", [(1, "newer"), (2, "first")])
 
 
-def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: ProjectHarness) -> None:
+def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: Harness) -> None:
     keyed = KEYED + "delete_when: w = 'D'\n"
     shop.write({"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a", "tables/silver/t.yaml": keyed})
     shop.take_rows("a", 1, "1,5,gone,D", "2,5,there,")
@@ -165,7 +165,7 @@ def test_a_deleted_key_does_not_come_back_by_a_tie_that_another_wrote(shop: Proj
     assert shop.rows("silver.t", "id", "v") == [(2, "there")]
 
 
-def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> None:
+def test_batches_of_two_tables_do_not_order_their_rows(shop: Harness) -> None:
     shop.write(
         {
             "tables/bronze/b.yaml": BRONZE.format(name="b"),
@@ -183,7 +183,7 @@ def test_batches_of_two_tables_do_not_order_their_rows(shop: ProjectHarness) -> 
     assert incremental == shop.rows("gold.t", "v") == [("a 3",), ("b",)]
 
 
-def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: ProjectHarness) -> None:
+def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: Harness) -> None:
     shop.write({"tables/silver/t.sql": "SELECT id, at, v FROM bronze.a", "tables/silver/t.yaml": KEYED})
     shop.take_rows("a", 1, "1,5,first,")
     read = shop.record("silver.t").inputs["bronze.a"].snapshot
@@ -197,9 +197,7 @@ def test_a_tie_after_the_snapshot_that_was_read_has_expired(shop: ProjectHarness
 
 
 @pytest.mark.parametrize("arrival", [True, False])
-def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
-    shop: ProjectHarness, arrival: bool
-) -> None:
+def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(shop: Harness, arrival: bool) -> None:
     python = "def t(bronze__a):\n    return bronze__a.select('id', 'at', 'v', 'w')\n"
     query = (
         {"tables/silver/t.sql": "SELECT id, at, v, w FROM bronze.a"}
@@ -214,7 +212,7 @@ def test_keys_and_times_that_are_spelled_otherwise_in_the_settings(
 
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
-def test_keys_that_are_equal_by_a_collation(shop: ProjectHarness, history: str) -> None:
+def test_keys_that_are_equal_by_a_collation(shop: Harness, history: str) -> None:
     collated = "SELECT at, w, v COLLATE UTF8_LCASE AS v FROM bronze.a"
     shop.write(
         {

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.execute.verify import Verdict
 
@@ -32,7 +32,7 @@ HEADER = "id,at,op,city,amount\n"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     """Two batches: updates, deletes, a late version and bad rows."""
     shop = make_shop(FILES)
     shop.take(
@@ -45,19 +45,19 @@ def shop(make_shop: MakeShop) -> ProjectHarness:
 
 
 @pytest.mark.always
-def test_what_runs_have_made_is_the_same(shop: ProjectHarness) -> None:
+def test_what_runs_have_made_is_the_same(shop: Harness) -> None:
     for table in DERIVED:
         found = shop.verify(table)[table]
         assert (found.verdict, found.rows, found.examples) == (Verdict.SAME, shop.count(table), ())
 
 
-def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: ProjectHarness) -> None:
+def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: Harness) -> None:
     shop.take("landing/orders/3.csv", HEADER + "5,1,I,Bonn,3\n", "bronze.orders")
     shop.must_verify(*DERIVED)
 
 
 @pytest.mark.always
-def test_rows_that_others_changed_are_named(shop: ProjectHarness) -> None:
+def test_rows_that_others_changed_are_named(shop: Harness) -> None:
     shop.spark.sql("UPDATE lake.gold.by_city SET n = 7 WHERE city = 'Rome'")
     found = shop.verify("gold.by_city")["gold.by_city"]
     assert (found.verdict, found.rows, found.missing, found.unexpected) == (Verdict.DIFFERS, 1, 1, 1)
@@ -65,14 +65,14 @@ def test_rows_that_others_changed_are_named(shop: ProjectHarness) -> None:
     assert rows == {3: (1, 0), 7: (0, 1)}
 
 
-def test_a_row_that_is_there_twice_is_one_too_many(shop: ProjectHarness) -> None:
+def test_a_row_that_is_there_twice_is_one_too_many(shop: Harness) -> None:
     shop.spark.sql("INSERT INTO lake.silver.log SELECT * FROM lake.silver.log WHERE id = 4 LIMIT 1")
     found = shop.verify("silver.log")["silver.log"]
     assert (found.verdict, found.missing, found.unexpected) == (Verdict.DIFFERS, 0, 1)
     assert [(json.loads(each.row)["id"], each.expected, each.found) for each in found.examples] == [(4, 2, 3)]
 
 
-def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(shop: ProjectHarness) -> None:
+def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(shop: Harness) -> None:
     (file,) = shop.spark.sql("SELECT file_path FROM lake.silver.log.files LIMIT 1").collect()[0]
     Path(file.removeprefix("file:")).unlink()
     found = shop.verify("silver.log", "silver.orders", "gold.by_city")
@@ -114,7 +114,7 @@ def test_what_fails_for_one_table_is_its_outcome_and_the_others_are_verified(sho
     ],
 )
 def test_what_chance_makes_cannot_be_verified(
-    shop: ProjectHarness, files: dict[str, str], called: str | None
+    shop: Harness, files: dict[str, str], called: str | None
 ) -> None:
     """The third has the same rows whatever comes of it."""
     shop.write({f"tables/gold/{name}": text for name, text in files.items()})
@@ -132,7 +132,7 @@ def test_what_chance_makes_cannot_be_verified(
     assert found.why == f"{said}: each time it is computed it may have other rows"
 
 
-def test_what_cannot_be_verified_says_why(shop: ProjectHarness) -> None:
+def test_what_cannot_be_verified_says_why(shop: Harness) -> None:
     assert (
         shop.verify("bronze.orders")["bronze.orders"].why == "its rows come from files, which are taken once"
     )

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 from lakesmith.execute.verify import Verdict
 from lakesmith.spark.start.session import SessionHandle
@@ -39,13 +39,13 @@ TURNED = """
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> ProjectHarness:
-    shop = ProjectHarness(Path(tmp_path_factory.mktemp("nested")) / "shop", session, FILES)
+def shop(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Harness:
+    shop = Harness(Path(tmp_path_factory.mktemp("nested")) / "shop", session, FILES)
     shop.take("landing/orders/1.csv", HEADER + "1,0.7\n2,3.25\n3,-0.0\n")
     return shop
 
 
-def differing(shop: ProjectHarness, change: str) -> tuple[Verdict, int, int]:
+def differing(shop: Harness, change: str) -> tuple[Verdict, int, int]:
     """What ``verify`` says once somebody has made the change, which is then taken back."""
     before = shop.state("silver.deep").refs["main"]
     shop.spark.sql(change)
@@ -54,17 +54,17 @@ def differing(shop: ProjectHarness, change: str) -> tuple[Verdict, int, int]:
     return found.verdict, found.missing, found.unexpected
 
 
-def test_a_column_with_a_backquote_in_its_name(shop: ProjectHarness) -> None:
+def test_a_column_with_a_backquote_in_its_name(shop: Harness) -> None:
     assert shop.rows("silver.copy", "id", "`a``b`") == [(1, 0.7), (2, 3.25), (3, 0.0)]
     shop.must_verify("silver.copy")
 
 
-def test_nested_values_are_as_their_query_makes_them(shop: ProjectHarness) -> None:
+def test_nested_values_are_as_their_query_makes_them(shop: Harness) -> None:
     found = shop.verify("silver.deep")["silver.deep"]
     assert (found.verdict, found.rows, found.why) == (Verdict.SAME, 3, None)
 
 
-def test_the_order_of_a_map_and_the_last_digits_make_no_difference(shop: ProjectHarness) -> None:
+def test_the_order_of_a_map_and_the_last_digits_make_no_difference(shop: Harness) -> None:
     assert differing(shop, TURNED) == (Verdict.SAME, 0, 0)
 
 
@@ -81,11 +81,11 @@ def test_the_order_of_a_map_and_the_last_digits_make_no_difference(shop: Project
         "missing = named_struct('n', CAST(NULL AS DOUBLE)) WHERE id = 2",
     ],
 )
-def test_each_other_difference_inside_values_is_found(shop: ProjectHarness, change: str) -> None:
+def test_each_other_difference_inside_values_is_found(shop: Harness, change: str) -> None:
     assert differing(shop, f"UPDATE lake.silver.deep SET {change}") == (Verdict.DIFFERS, 1, 1)
 
 
-def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: ProjectHarness) -> None:
+def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: Harness) -> None:
     before = shop.state("silver.deep").refs["main"]
     shop.spark.sql("UPDATE lake.silver.deep SET flat = map('x', 9D) WHERE id = 2")
     found = shop.verify("silver.deep")["silver.deep"]

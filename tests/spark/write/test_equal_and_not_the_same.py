@@ -5,7 +5,7 @@ is told by them, and what is computed of them, has to be what a rebuild gives.
 from pathlib import Path
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from titled import golds
 
 pytestmark = pytest.mark.in_turn
@@ -18,12 +18,12 @@ QUERIES, KINDS = golds(Path(__file__).with_name("equal_values.sql"))
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> ProjectHarness:
+def shop(make_shop: MakeShop, by_keys: None) -> Harness:
     files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
     return make_shop(files)
 
 
-def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: ProjectHarness) -> None:
+def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: Harness) -> None:
     shop.define(QUERIES)
     texts = [f"é{number:03}".encode().hex() for number in range(220)] + ["😀".encode().hex(), "80", "ff"]
     for batch, zero in enumerate(("0.0", "-0.0", "0.0")):
@@ -36,7 +36,7 @@ def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: ProjectHarnes
 
 
 @pytest.mark.parametrize("history", ["type1", "type2"])
-def test_a_tie_that_changes_the_sign_of_a_zero_is_a_change(shop: ProjectHarness, history: str) -> None:
+def test_a_tie_that_changes_the_sign_of_a_zero_is_a_change(shop: Harness, history: str) -> None:
     shop.write(
         {
             "tables/silver/kept.yaml": "query: SELECT id, n, x FROM bronze.a\nkey: [id]\nlatest_by: [n]\n"
@@ -51,7 +51,7 @@ def test_a_tie_that_changes_the_sign_of_a_zero_is_a_change(shop: ProjectHarness,
     assert shop.rows("gold.shown") == [(1, "x-0.0"), (2, "x0.0"), (3, "x0.0")]
 
 
-def test_bad_rows_of_keys_that_are_no_text_are_found_again(shop: ProjectHarness) -> None:
+def test_bad_rows_of_keys_that_are_no_text_are_found_again(shop: Harness) -> None:
     """They are kept as JSON, which has one sign for all bytes that are no text."""
     query = "SELECT CAST(unhex(hex) AS string) AS k, n, x FROM bronze.a"
     rules = 'rules: |\n  Rules = [ ColumnValues "x" > 0 ]\n'

@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from harness import ProjectHarness
+from harness import Harness
 from out_of_quarantine import replay
 from read_elsewhere import by_duckdb, by_pyiceberg
 
@@ -65,11 +65,11 @@ HEADER = "id,at,op,city,name\n"
 KINDS = {"files", "append", "upsert", "sums", "keys", "full"}
 
 
-def _shop(root: Path, session: SessionHandle, version: int) -> ProjectHarness:
-    return ProjectHarness(root, session, {"lakesmith.yaml": PROJECT.format(version=version), **FILES})
+def _shop(root: Path, session: SessionHandle, version: int) -> Harness:
+    return Harness(root, session, {"lakesmith.yaml": PROJECT.format(version=version), **FILES})
 
 
-def _land_first(shop: ProjectHarness) -> None:
+def _land_first(shop: Harness) -> None:
     rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
     shop.land("landing/people/0.csv", HEADER + rows)
 
@@ -82,9 +82,7 @@ CHANGES = (
 )
 
 
-def _go_on(
-    shop: ProjectHarness, changes: tuple[str, ...] = CHANGES
-) -> tuple[dict[str, list[Account]], set[str]]:
+def _go_on(shop: Harness, changes: tuple[str, ...] = CHANGES) -> tuple[dict[str, list[Account]], set[str]]:
     """The accounts of each table's batches, and the strategies that there were."""
     _land_first(shop)
     accounts: dict[str, list[Account]] = {table: [] for table in TABLES}
@@ -125,7 +123,7 @@ def test_every_strategy_makes_the_rows_and_the_accounts_of_version_3(
     assert {table: two.rows(table) for table in TABLES} == rebuilt
 
 
-def _has_one_file_of_positions_a_data_file(shop: ProjectHarness, table: str) -> None:
+def _has_one_file_of_positions_a_data_file(shop: Harness, table: str) -> None:
     found = shop.spark.sql(
         f"SELECT file_format, lower_bounds[2147483546], record_count FROM lake.{table}.delete_files"
     ).collect()
@@ -164,7 +162,7 @@ def test_a_data_file_that_goes_as_a_whole_takes_its_deletes_along(
     assert shop.count("bronze.people") == 1
 
 
-def _positions(shop: ProjectHarness, table: str) -> int:
+def _positions(shop: Harness, table: str) -> int:
     head = shop.head(table)
     return head.count("total-position-deletes")
 
@@ -191,7 +189,7 @@ def test_deletes_that_a_compaction_of_another_tool_left_are_not_counted(
     assert shop.must_run("gold.copy").published["gold.copy"].account.read == len(shop.rows("silver.people"))
 
 
-def _shown_rows(shop: ProjectHarness, table: str) -> int | None:
+def _shown_rows(shop: Harness, table: str) -> int | None:
     project, graph = shop.load()
     (status,) = statuses(Decider(graph, Lake.open(project)), (TableName.parse(table),))
     return status.rows

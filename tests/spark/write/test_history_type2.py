@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, RunResult, in_order
+from harness import Harness, MakeShop, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, random_history
 from oracle_versions import current_rows, history_of
 from soak import SOAK, seeds
@@ -63,7 +63,7 @@ TABLES = {
 
 @pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_history(seed: int, shop: ProjectHarness) -> None:
+def test_any_history(seed: int, shop: Harness) -> None:
     arrived: list[Arrival] = []
     for number, files in enumerate(random_history(seed, batches=8 if SOAK else 3), start=1):
         for file in files:
@@ -78,7 +78,7 @@ def test_any_history(seed: int, shop: ProjectHarness) -> None:
         _check(shop, arrived)
 
 
-def _check(shop: ProjectHarness, arrived: list[Arrival]) -> None:
+def _check(shop: Harness, arrived: list[Arrival]) -> None:
     for table, (settings, track) in TABLES.items():
         expected = history_of(arrived, settings, track)
         assert shop.rows(table) == in_order(kept.values(COLUMNS) for kept in expected), table
@@ -112,20 +112,20 @@ FIRST = """\
 
 
 @pytest.fixture
-def log(tmp_path: Path, session: SessionHandle) -> ProjectHarness:
+def log(tmp_path: Path, session: SessionHandle) -> Harness:
     """Some keys, one of them deleted, one never there."""
-    log = ProjectHarness(
+    log = Harness(
         tmp_path / "log", session, {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
     )
     _take(log, "1", FIRST)
     return log
 
 
-def _take(log: ProjectHarness, name: str, lines: str) -> RunResult:
+def _take(log: Harness, name: str, lines: str) -> RunResult:
     return log.take(f"landing/log/{name}.csv", "id,day,op,city,note\n" + lines)
 
 
-def _rows(log: ProjectHarness) -> list[tuple[Any, ...]]:
+def _rows(log: Harness) -> list[tuple[Any, ...]]:
     return log.rows("silver.state", "id", "valid_from", "valid_to", "is_current", "city", "day", "note")
 
 
@@ -135,7 +135,7 @@ def _looks_back(result: RunResult) -> bool:
     return any(phase.startswith("computing") for phase in phases)
 
 
-def test_a_story(log: ProjectHarness) -> None:
+def test_a_story(log: Harness) -> None:
     """What comes in order, what comes once more, and what comes late, each file a run of its own."""
     assert _rows(log) == [
         (1, 1, 5, False, "Oslo", 1, "a"),
@@ -193,7 +193,7 @@ def test_a_story(log: ProjectHarness) -> None:
     assert log.verify("silver.state")["silver.state"].verdict is Verdict.DIFFERS
 
 
-def _hide_data(log: ProjectHarness, table: str) -> list[tuple[Path, Path]]:
+def _hide_data(log: Harness, table: str) -> list[tuple[Path, Path]]:
     """Takes away the data files the table has now: whoever reads them fails."""
     name = TableName.parse(table)
     folder = log.root / ".lakesmith/warehouse" / name.layer / name.name / "data"
@@ -204,7 +204,7 @@ def _hide_data(log: ProjectHarness, table: str) -> list[tuple[Path, Path]]:
     return pairs
 
 
-def _row_ids(log: ProjectHarness) -> dict[tuple[int, int], int]:
+def _row_ids(log: Harness) -> dict[tuple[int, int], int]:
     rows = log.spark.sql("SELECT id, valid_from, _row_id FROM lake.silver.state").collect()
     return {(row[0], row[1]): row[2] for row in rows}
 
@@ -253,7 +253,7 @@ def test_columns_that_come_and_batches_that_are_too_large(
     assert shop.rows("silver.state", *columns) == rows
 
 
-def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: ProjectHarness) -> None:
+def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: Harness) -> None:
     before = _rows(log)
     log.write({"tables/silver/state.yaml": STATE.replace("history: type2\ntrack: [city]\n", "")})
     assert log.must_run(approve=["silver.state"]).published["silver.state"].kind == "full"
@@ -264,7 +264,7 @@ def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: ProjectHarness)
     assert _rows(log) == before
 
 
-def test_columns_that_only_a_run_can_tell(log: ProjectHarness) -> None:
+def test_columns_that_only_a_run_can_tell(log: Harness) -> None:
     """A Python table's columns are known in a run alone: reserved names, and a missing tracked column."""
     settings = "inputs: {log: bronze.log}\nkey: [id]\nlatest_by: [day]\nhistory: type2\ntrack: [town]\n"
     log.write(
@@ -282,7 +282,7 @@ def test_columns_that_only_a_run_can_tell(log: ProjectHarness) -> None:
     assert str(problems["LS615"].place) == "tables/silver/lacking.yaml:5"
 
 
-def test_versions_are_not_put_in_order_by_maps(log: ProjectHarness) -> None:
+def test_versions_are_not_put_in_order_by_maps(log: Harness) -> None:
     query = "query: SELECT id, map('a', day) AS m FROM bronze.log\n"
     log.write({"tables/silver/mapped.yaml": f"{query}key: [id]\nlatest_by: [m]\nhistory: type2\n"})
     (problem,) = log.run("silver.mapped").problems

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 from pyroaring import BitMap64
 
 from lakesmith import limits
@@ -30,20 +30,20 @@ HEADER = "id,at,op,city,name\n"
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     project = make_shop(FILES)
     rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
     project.take("landing/people/0.csv", HEADER + rows)
     return project
 
 
-def _lineage(shop: ProjectHarness) -> dict[int, tuple[str, int, int]]:
+def _lineage(shop: Harness) -> dict[int, tuple[str, int, int]]:
     """Name, row id and sequence number of its last change, by id."""
     frame = shop.frame("silver.people").select("id", "name", "_row_id", "_last_updated_sequence_number")
     return {row[0]: (row[1], row[2], row[3]) for row in frame.collect()}
 
 
-def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(shop: ProjectHarness) -> None:
+def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(shop: Harness) -> None:
     before = _lineage(shop)
     shop.land("landing/people/1.csv", HEADER + "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n")
     account = shop.must_run().published["silver.people"].account
@@ -57,7 +57,7 @@ def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(sh
     }
 
 
-def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop: ProjectHarness) -> None:
+def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop: Harness) -> None:
     for batch, key in enumerate((1, 3, 5), start=1):
         shop.take(f"landing/people/{batch}.csv", HEADER + f"{key},2,D,,\n{key + 1},{batch + 1},D,,\n")
     rows = shop.spark.sql(
@@ -70,7 +70,7 @@ def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop
     assert head.count("total-position-deletes") == 6
 
 
-def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(shop: ProjectHarness) -> None:
+def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(shop: Harness) -> None:
     shop.take("landing/people/1.csv", HEADER + "50,1,I,Oslo,a\n51,1,I,Rome,b\n")
     kinds = [snapshot.operation for snapshot in _written(shop)]
     assert kinds == ["append", "append"]
@@ -79,14 +79,14 @@ def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(shop: Proj
     assert kinds == ["append", "delete"]
 
 
-def _written(shop: ProjectHarness) -> list[Any]:
+def _written(shop: Harness) -> list[Any]:
     """The newest two snapshots: the batch's record, and what it wrote."""
     state = shop.state("silver.people")
     return list(state.ancestors(state.refs["main"]))[:2]
 
 
 def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
-    shop: ProjectHarness, monkeypatch: pytest.MonkeyPatch
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = (
         HEADER
@@ -94,7 +94,7 @@ def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
     )
     shop.take("landing/people/1.csv", changes)
     monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
-    other = ProjectHarness(shop.root.parent / "other", shop.session, FILES)
+    other = Harness(shop.root.parent / "other", shop.session, FILES)
     other.take("landing/people/0.csv", (shop.root / "landing/people/0.csv").read_bytes())
     account = other.take("landing/people/1.csv", changes).published["silver.people"].account
     assert other.rows("silver.people") == shop.rows("silver.people")

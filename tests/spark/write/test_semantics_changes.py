@@ -1,7 +1,7 @@
 """Changed definitions: what only looks different does nothing, everything else rebuilds the table, once."""
 
 import pytest
-from harness import MakeShop, ProjectHarness
+from harness import Harness, MakeShop
 
 pytestmark = pytest.mark.in_turn
 
@@ -18,20 +18,20 @@ STATE = """
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> ProjectHarness:
+def shop(make_shop: MakeShop) -> Harness:
     shop = make_shop({"tables/bronze/events.yaml": EVENTS}, approves=True)
     shop.land("landing/events/1.csv", "id,email,seq,op,price\n1,a,1,I,5\n2,b,1,I,6\n2,b,2,D,\n3,c,1,I,-7\n")
     return shop
 
 
-def _rebuilt_once(shop: ProjectHarness, *tables: str) -> None:
+def _rebuilt_once(shop: Harness, *tables: str) -> None:
     """The next run rebuilds these tables and no others; the run after it does nothing."""
     published = shop.must_run().published
     assert {name: record.kind for name, record in published.items()} == dict.fromkeys(tables, "full")
     assert not shop.must_run().published
 
 
-def test_a_plain_table(shop: ProjectHarness) -> None:
+def test_a_plain_table(shop: Harness) -> None:
     plain, below = "tables/silver/plain.sql", "tables/gold/below.yaml"
     shop.write(
         {plain: "SELECT id, email, price FROM bronze.events WHERE op = 'I'", below: "from: silver.plain\n"}
@@ -73,7 +73,7 @@ def test_a_plain_table(shop: ProjectHarness) -> None:
             assert shop.rows(table) == [(1, value)]
 
 
-def test_a_keyed_table_with_tombstones(shop: ProjectHarness) -> None:
+def test_a_keyed_table_with_tombstones(shop: Harness) -> None:
     query, settings = "tables/silver/state.sql", "tables/silver/state.yaml"
     shop.write({query: "SELECT id, email, seq, op FROM bronze.events", settings: STATE.format(key="id")})
     shop.must_run()
@@ -96,7 +96,7 @@ def test_a_keyed_table_with_tombstones(shop: ProjectHarness) -> None:
     assert shop.rows("silver.state", "id", "email") == [(2, "b"), (2, "other")]
 
 
-def test_a_column_that_partitions_the_table_stays(shop: ProjectHarness) -> None:
+def test_a_column_that_partitions_the_table_stays(shop: Harness) -> None:
     query = "tables/silver/plain.sql"
     shop.write(
         {query: "SELECT id, email FROM bronze.events", "tables/silver/plain.yaml": "partition_by: [email]\n"}
@@ -110,9 +110,7 @@ def test_a_column_that_partitions_the_table_stays(shop: ProjectHarness) -> None:
         assert shop.rows("silver.plain") == rows
 
 
-def test_a_column_cannot_change_its_type_and_begin_to_partition_the_table_at_once(
-    shop: ProjectHarness,
-) -> None:
+def test_a_column_cannot_change_its_type_and_begin_to_partition_the_table_at_once(shop: Harness) -> None:
     query, settings = "tables/silver/plain.sql", "tables/silver/plain.yaml"
     shop.write({query: "SELECT id, email FROM bronze.events"})
     shop.must_run()
@@ -127,7 +125,7 @@ def test_a_column_cannot_change_its_type_and_begin_to_partition_the_table_at_onc
     assert shop.state("silver.plain").partitioning == ("bucket(4, email)",)
 
 
-def test_a_declared_type_that_the_query_does_not_give_is_refused(shop: ProjectHarness) -> None:
+def test_a_declared_type_that_the_query_does_not_give_is_refused(shop: Harness) -> None:
     shop.write(
         {
             "tables/silver/plain.sql": "SELECT id, price / 2 AS half FROM bronze.events",
@@ -140,7 +138,7 @@ def test_a_declared_type_that_the_query_does_not_give_is_refused(shop: ProjectHa
     assert (problem.code, problem.expected, problem.found) == ("LS609", "int", "double")
 
 
-def test_what_the_project_keeps_beside_its_tables_is_part_of_a_python_table(shop: ProjectHarness) -> None:
+def test_what_the_project_keeps_beside_its_tables_is_part_of_a_python_table(shop: Harness) -> None:
     """And its functions reach Spark's workers."""
     rules = """
         from pyspark.sql import functions as F

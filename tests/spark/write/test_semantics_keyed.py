@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from harness import MakeShop, ProjectHarness, in_order
+from harness import Harness, MakeShop, in_order
 from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
 from soak import SOAK, seeds
 
@@ -83,13 +83,13 @@ def test_any_history(seed: int, make_shop: MakeShop, monkeypatch: pytest.MonkeyP
         _check_tombstones(shop, table, settings, state_of(arrived, settings))
 
 
-def _check(shop: ProjectHarness, table: str, expected: State) -> None:
+def _check(shop: Harness, table: str, expected: State) -> None:
     rows = in_order(tuple(row[name] for name in COLUMNS) for row in expected.rows.values())
     assert shop.rows(table, *COLUMNS) == rows, table
     assert len(shop.quarantine(table)) == expected.bad, table
 
 
-def _check_tombstones(shop: ProjectHarness, table: str, settings: Keyed, expected: State) -> None:
+def _check_tombstones(shop: Harness, table: str, settings: Keyed, expected: State) -> None:
     """Every deleted key has a tombstone, and its newest one is the version that deleted it."""
     pin = shop.record(table).sidecars.get(SidecarKind.TOMBSTONES.value)
     newest: dict[tuple[Any, ...], Any] = {}
@@ -102,7 +102,7 @@ def _check_tombstones(shop: ProjectHarness, table: str, settings: Keyed, expecte
     assert found == expected.deleted, table
 
 
-def _check_position(shop: ProjectHarness, table: str) -> None:
+def _check_position(shop: Harness, table: str) -> None:
     """After a run that ends well, what a table has consumed is its inputs' heads."""
     heads = {name: shop.state(name).refs["main"] for name in shop.record(table).inputs}
     assert {name: pin.snapshot for name, pin in shop.record(table).inputs.items()} == heads
