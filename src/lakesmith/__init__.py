@@ -4,7 +4,7 @@
         shop.run()
         frame = shop.table("gold.sales").arrow()
 
-What is public stands in ``__all__``.
+Public names are in ``__all__``.
 """
 
 from __future__ import annotations

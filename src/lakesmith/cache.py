@@ -44,7 +44,7 @@ class Cache:
     most: int | None = None
 
     def load(self, key: str) -> Any:
-        """Returns the value of ``key``, made of what ``marshal`` can write; None if there is none."""
+        """Returns the value of ``key``, made of what ``marshal`` can write; None if there is not one."""
         try:
             content = memoryview(self._file(key).read_bytes())
         except OSError:

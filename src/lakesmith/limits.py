@@ -2,7 +2,7 @@
 
 Every one of them can be changed without making a table's rows wrong: they only take longer, or more memory.
 Each is read as ``limits.NAME`` when it is needed. What is part of a format that is kept (a fingerprint's
-blocks), what a user's text may not exceed, and how long something is waited for stands with what it belongs
+blocks), what a user's text may not exceed, and how long something is waited for is beside what it belongs
 to; of the catalog's file that is ``catalog/busy``.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# How a derived table is refreshed: by the keys that changed rows touch, or as a whole.
+# How a derived table is refreshed: by the keys that changed rows touch, or in full.
 
 COMPUTED_WHOLE_BELOW_BYTES: Final = 100_000_000
 """Bytes of data files that all inputs of a table hold together. Below it the table is refreshed in full:
@@ -52,9 +52,9 @@ KEY_INTERVALS_IN_A_CONDITION: Final = 50
 """Intervals in place of a list. More of them make a condition so large that Java does not compile it."""
 
 GAPS_WORTH_ONE_PART_IN: Final = 4
-"""Keys are told by several intervals where the gaps between these are this part of all, a fourth. (9,000 keys
-anywhere among a million: 50 intervals left out a twentieth of them, and made reading those rows take twice as
-long.)"""
+"""Keys are described by several intervals where the gaps between these are this part of all, a fourth. (9,000
+keys anywhere among a million: 50 intervals left out a twentieth of them, and made reading those rows take
+twice as long.)"""
 
 # How rows get into a table.
 
@@ -205,7 +205,7 @@ WHOLE_FILE_BYTES: Final = 96 * 1024 * 1024
 
 NEWEST_POINTS_KEPT: Final = 100
 """Points of a table's past, the newest, that all stay. Each is some 2 KB of metadata that every commit writes
-anew."""
+again."""
 
 PAST_KEPT: Final = ((300, 1), (3600, 60), (6 * 3600, 300), (7 * 86400, 3600), (3650 * 86400, 86400))
 """Age and distance of points that stay, in seconds: for five minutes all (whoever reads one may take so
@@ -223,18 +223,18 @@ HELD_BACK_SECONDS: Final = 86400
 
 SMALL_FILE_PART: Final = 0.5
 """Part of the size that files are put together to: those below it are small. (Iceberg's own three quarters
-have it write two files of 90 MB anew at each call, where 128 MB are wanted: together they are too much for
+have it write two files of 90 MB again at each call, where 128 MB are wanted: together they are too much for
 one file.)"""
 
 LARGE_FILE_PART: Final = 1.8
 """Files of so many times that size are split: Iceberg's own default."""
 
 SMALL_FILES_WORTH: Final = 5
-"""Small files of a partition that are worth writing anew, where they are not enough for a whole one:
+"""Small files of a partition that are worth rewriting, where they are not enough for a whole one:
 Iceberg's own default."""
 
 DELETED_PART_WORTH: Final = 0.1
-"""Part of a data file's rows that are deleted, from which on it is written anew without them."""
+"""Part of a data file's rows that are deleted, from which on it is rewritten without them."""
 
 DELETED_ROWS_TOLD: Final = 1000
 """Deleted rows in data files of which ``status`` speaks unasked: fewer cost no reader anything."""
@@ -249,7 +249,7 @@ SNAPSHOTS_WORTH: Final = 10
 """Snapshots that may leave. Fewer are not worth a commit, unless files were put together."""
 
 PIECE_BYTES: Final = 1024**3
-"""Bytes of data files that are written anew under one lock, so that a run waits for some seconds at the
+"""Bytes of data files that are rewritten under one lock, so that a run waits for some seconds at the
 most."""
 
 PIECE_FILES: Final = 4_000
@@ -259,5 +259,5 @@ PIECE_SNAPSHOTS: Final = 5_000
 """Snapshots that leave with one commit: for each of them Iceberg reads what it alone had."""
 
 MAINTENANCE_WAITED_SECONDS: Final = 600.0
-"""Seconds for which a run waits for a piece of maintenance that is under way, however little it is told to
+"""Seconds for which a run waits for a piece of maintenance that is under way, however little it was asked to
 wait for other runs."""

@@ -88,7 +88,7 @@ def are_hosts(text: str) -> bool:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text with each secret hidden: as it is, as it stands in a URL, and as Python and JSON quote it.
+    """The text with each secret hidden: as it is, as it is in a URL, and as Python and JSON quote it.
     Blank secrets are left out."""
     found = {form for secret in secrets if secret.strip() for form in _forms(secret)}
     for form in sorted(found, key=len, reverse=True):

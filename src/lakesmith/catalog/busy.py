@@ -22,13 +22,13 @@ WAIT_SECONDS: Final = 10.0
 hang."""
 
 SPARK_WAIT_SECONDS: Final = 60.0
-"""How long one of Spark's waits: giving up would waste what its batch has computed."""
+"""How long one of Spark's waits: stopping would waste what its batch has computed."""
 
 LOOK_SECONDS: Final = 2.0
 """How long is waited to find out whether the file can be written to at all."""
 
 TRIES: Final = 12
-"""How often something is done before it is given up; the waits between add up to about half a minute."""
+"""How often something is done before it fails; the waits between add up to about half a minute."""
 
 _FIRST_WAIT: Final = 0.05
 _LONGEST_WAIT: Final = 5.0

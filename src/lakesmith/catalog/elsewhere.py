@@ -1,4 +1,4 @@
-"""Tables of others: where their metadata is. They are read, and nothing of theirs is ever written."""
+"""External tables: where their metadata is. They are read, and nothing of theirs is ever written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Elsewhere:
 
 
 def elsewhere(project: Project, in_catalog: InCatalog) -> dict[TableName, Reading]:
-    """How the states of the project's tables of others are read, under the names that they have here.
+    """How the states of the project's external tables are read, under the names that they have here.
 
     ``in_catalog`` finds those of the target's own catalog and of its other ones.
     """

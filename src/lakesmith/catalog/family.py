@@ -47,7 +47,7 @@ def lost_sidecar(table: TableName, what: str, found: str) -> StateError:
             expected="the snapshot that the table's progress record pins",
             found=found,
             hint="'lakesmith register' enters it again where its files are there; a derived table's is made "
-            "anew by"
+            "again by"
             f" lakesmith run --full-refresh {table}",
         )
     )

@@ -1,8 +1,8 @@
 """A table's past in words, and the way from words to a snapshot. Pure: from a ``TableState`` alone.
 
 The points of a table's past are main's heads, as Iceberg's snapshot log keeps them, and what is left of
-earlier ones: where snapshots from the middle expire, Iceberg gives up its log of what came before, and what
-was published then is told by the records. The snapshots a batch made on its branch before it was published
+earlier ones: where snapshots from the middle expire, Iceberg drops its log of what came before, and what
+was published then is in the records. The snapshots a batch made on its branch before it was published
 are none: a reader never saw them.
 """
 

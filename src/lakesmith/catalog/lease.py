@@ -185,7 +185,7 @@ def _lease(table: Any) -> Lease | None:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How others are waited for: for so many seconds; ``on_wait`` is told once who they are, ``given_up``
+    """How others are waited for: for so many seconds; ``on_wait`` is called once with them, ``given_up``
     ends it at once."""
 
     seconds: float = 0.0
@@ -217,14 +217,14 @@ def _until() -> int:
 
 def _wait(table: LeaseTable, mine: Lease, waiting: Waiting) -> None:
     begun = time.monotonic()
-    told = False
+    has_called = False
     while (other := table.try_to_take(replace(mine, until_ms=_until()))) is not None:
         soon = limits.MAINTENANCE_WAITED_SECONDS if other.command in MAINTENANCE else 0.0
         if waiting.given_up() or time.monotonic() - begun >= max(waiting.seconds, soon):
             raise _taken(other)
-        if not told:
+        if not has_called:
             waiting.on_wait(other)
-        told = True
+        has_called = True
         time.sleep(_POLL_SECONDS)
 
 

@@ -66,7 +66,7 @@ class LocalCatalog:
         db: the SQLite file; it need not exist, and reading never makes it.
         warehouse: the folder below which tables are made.
         busy_seconds: how long to wait for another process that keeps the file locked.
-        elsewhere: tables of others, by the names that they have here: how to read their states. They are not
+        elsewhere: external tables, by the names that they have here: how to read their states. They are not
             in the file.
     """
 
@@ -269,9 +269,9 @@ class LocalCatalog:
             Problem(
                 "LS320",
                 f"the catalog {self.db} cannot be used",
-                expected="an SQLite file with Iceberg's table iceberg_tables (schema V1), in a folder of yours",
+                expected="an SQLite file with Iceberg's table iceberg_tables (schema V1)",
                 found=str(error),
-                hint="mend the folder's permissions, or put back the file (and its -wal) from a backup;"
+                hint="fix the folder's permissions, or restore the file (and its -wal) from a backup;"
                 " the tables' own files are not touched",
             )
         )
@@ -286,7 +286,7 @@ def _lost(name: str, location: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=location,
             found="no such file, though the catalog names it",
-            hint=f"restore the warehouse's files{back}; or give the table up to have it built anew: "
+            hint=f"restore the warehouse's files{back}; or, to build the table again from its inputs, run: "
             f"lakesmith drop {name}",
         )
     )

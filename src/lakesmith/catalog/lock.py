@@ -70,7 +70,7 @@ class ProjectLock:
         name: which lock.
         wait_seconds: how long to wait for another holder; 0: not at all. For maintenance (``MAINTENANCE``) it
             is waited longer, ``limits.MAINTENANCE_WAITED_SECONDS``.
-        on_wait: called once, with the holder if it can be told, when there is someone to wait for.
+        on_wait: called once, with the holder if it is known, when there is someone to wait for.
         given_up: asked while it waits; True ends the wait at once, as if its time were over.
         guard: called once it is held; what it raises is raised, and the lock is given back.
 
@@ -142,13 +142,13 @@ class ProjectLock:
 
     def _wait(self) -> None:
         begun = time.monotonic()
-        told = False
+        has_called = False
         while not self._try():
             if self._given_up() or time.monotonic() - begun >= self._patience():
                 raise self._locked(_read_settled(self._file))
-            if not told and self._on_wait is not None:
+            if not has_called and self._on_wait is not None:
                 self._on_wait(_read_settled(self._file))
-            told = True
+            has_called = True
             time.sleep(_POLL_SECONDS)
 
     def _patience(self) -> float:

@@ -1,7 +1,7 @@
 """Tables whose files are in the warehouse and which the catalog does not name: the catalog was lost, whole or
 in part.
 
-Which of a table's metadata files was its last is told by the files themselves. Each names those before it
+Which of a table's metadata files was its last is known from the files themselves. Each names those before it
 (``metadata-log``), so one that another names was the table's state once. One that no other names is the last,
 or was written and never became the table's state, because its compare-and-swap was lost or its writer was
 killed:
@@ -81,7 +81,7 @@ class Lost:
 
     @property
     def record(self) -> Record | None:
-        """What it has consumed, as far as that can be told."""
+        """What it has consumed, as far as that is known."""
         return _record(self.state)
 
 
@@ -116,7 +116,7 @@ def lost_problem(catalog: LocalCatalog, name: TableName) -> Problem | None:
         found=f"{there}; tables in {catalog.warehouse} without an entry: {', '.join(tables)}",
         hint="'lakesmith register' enters them again as they were, and runs go on from there; or put the "
         "catalog back from a"
-        f" backup; or 'lakesmith drop {name}' gives the table up, and the next run builds it anew",
+        f" backup; or 'lakesmith drop {name}' removes the table, and the next run builds it again",
     )
 
 

@@ -284,6 +284,7 @@ def _unreadable(name: str, location: str, found: str) -> StateError:
             f"the Iceberg metadata of {name} cannot be read",
             expected=f"table metadata of format 1 to {NEWEST_FORMAT} in {location}",
             found=found,
-            hint=f"restore the file, or give the table up to have it built anew: lakesmith drop {name}",
+            hint="restore the file; or, to build the table again from its inputs, run: lakesmith drop "
+            f"{name}",
         )
     )

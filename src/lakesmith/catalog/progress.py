@@ -11,7 +11,8 @@ from lakesmith.errors import Problem, StateError
 
 
 def take_again(table: object) -> str:
-    """The last resort of a hint: a table whose rows came from files has nothing else to be made anew from."""
+    """The last resort of a hint: a table whose rows came from files has nothing else to be made from
+    again."""
     return f"or 'lakesmith drop {table}', and every file that is still in its landing folders is taken again"
 
 
@@ -80,7 +81,7 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
     What even this cannot tell apart is a rollback of a batch that changed no row count, followed by two
     compactions and an expiry.
 
-    ``can_rebuild``: the table is derived, so that a hint may advise to compute it anew; a table whose rows
+    ``can_rebuild``: the table is derived, so that a hint may advise to compute it again; a table whose rows
     came from files cannot be.
 
     Raises:
@@ -115,10 +116,10 @@ def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Sna
 
 
 def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
-    """A snapshot from the middle of a batch that another tool has set main back to; None when there is none.
+    """A snapshot from the middle of a batch that another tool has set main back to; None if there is not one.
 
     Such a snapshot has rows of the batch and not yet its record: to go on from it would take the batch's
-    files again. It is told from another engine's commit, on which a batch was built, by main's log: that was
+    files again. It differs from another engine's commit, on which a batch was built, by main's log: that was
     main's head before the batch.
     """
     foreign = {snapshot.snapshot_id: snapshot for snapshot in progress.foreign}
@@ -152,7 +153,7 @@ def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
     """What speaks against the oldest of ``foreign`` having grown out of ``tagged``; None when nothing
     does."""
     if not foreign or foreign[0].parent_id is None:
-        return "main was started anew since (the table was replaced)"
+        return "main was started again since (the table was replaced)"
     if foreign[0].sequence_number < tagged.sequence_number + 2:
         return "main was rolled back behind it"
     changed = next((snapshot for snapshot in foreign if snapshot.operation != "replace"), None)
@@ -292,7 +293,7 @@ def _described(snapshot: Snapshot) -> str:
 def live_rows(snapshot: Snapshot) -> int | None:
     """The rows a reader of the snapshot sees, from its summary: records minus deleted positions.
 
-    None when it cannot be told: the summary has no total, or there are equality deletes, whose rows nobody
+    None when it is unknown: the summary has no total, or there are equality deletes, whose rows nobody
     counted.
     """
     return None if snapshot.count("total-equality-deletes") else most_live_rows(snapshot)

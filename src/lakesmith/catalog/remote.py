@@ -58,10 +58,10 @@ def _opened(properties: frozenset[tuple[str, str]]) -> PyIcebergCatalog:
     connections."""
     from pyiceberg.catalog import load_catalog
 
-    told = dict(properties)
-    if told.get("type") == "rest":
+    given = dict(properties)
+    if given.get("type") == "rest":
         logging.getLogger("pyiceberg.catalog").addFilter(_is_not_of_old_metadata)
-    return load_catalog(CATALOG_NAME, **told)
+    return load_catalog(CATALOG_NAME, **given)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class RemoteCatalog:
         secrets: texts that must not show in any message.
         naming: what the project's tables are called in it.
         cache: the folder of the cache of metadata; None: nothing is kept.
-        elsewhere: tables of others, by the names that they have here: how to read their states.
+        elsewhere: external tables, by the names that they have here: how to read their states.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class RemoteCatalog:
             self._look.states = before
 
     def _looked(self, name: TableName, ahead: Ahead) -> TableState | LakesmithError | None:
-        """What is wrong with one table is told where it is asked for: the others are there."""
+        """What is wrong with one table is raised where it is asked for: the others are there."""
         try:
             return self._read(name, ahead)
         except LakesmithError as error:
@@ -213,7 +213,7 @@ class RemoteCatalog:
         return LeaseTable(self.writer(), project, self._ask, home=home)
 
     def lease_holder(self, project: str) -> Lease | None:
-        """Who holds the lease of a project now. Nothing is made where there is none."""
+        """Who holds the lease of a project now. Nothing is created."""
         name = lease_name(project)
         return self.lease_table(project).holder() if self.table(*name) is not None else None
 

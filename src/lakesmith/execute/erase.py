@@ -73,7 +73,7 @@ class EraseDecider(Decider):
     renewed: Mapping[TableName, tuple[FileIntake, ...]] = field(default_factory=dict)
 
     def decide(self, name: TableName) -> Decision:
-        """The step that erases, or brings a derived table up to date."""
+        """The step that erases, or refreshes a derived table."""
         table, facts = self.graph.node(name).definition, self.lake.facts(name)
         if not table.is_sourced or self.persons is None:
             return super().decide(name)
@@ -238,7 +238,8 @@ class Receipts:
                 self._write(path, hidden)
 
     def _hash(self, path: str) -> str:
-        return f"{HIDDEN}{hmac.new(self._key(), path.encode('utf-8', 'surrogateescape'), hashlib.sha256).hexdigest()[:16]}"
+        text = path.encode("utf-8", "surrogateescape")
+        return f"{HIDDEN}{hmac.new(self._key(), text, hashlib.sha256).hexdigest()[:16]}"
 
     def _write(self, path: Path, receipt: Any) -> None:
         write_whole(path, json.dumps(receipt, indent=2) + "\n", to_disk=True)

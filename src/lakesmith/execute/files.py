@@ -289,7 +289,7 @@ def _nothing_to_forget(line: FileLine) -> Problem:
         "LS213",
         f"{line.path} was never taken, so there is nothing to forget",
         None,
-        "a file that was taken or skipped",
+        "a file that was ingested or skipped",
         line.state.value,
         "it is taken by the next run" if line.there else None,
     )

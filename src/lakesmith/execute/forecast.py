@@ -43,12 +43,12 @@ def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast
     moves: dict[TableName, Move] = {}
     found = []
     for decision in decisions:
-        told = _with_changes(decider, _forecast(decider, decision, moves))
-        found.append(told)
+        expected = _with_changes(decider, _forecast(decider, decision, moves))
+        found.append(expected)
         if isinstance(decision, TableStep):
             moves[decision.name] = move_of(decision)
-        elif told.outlook is not None:
-            moves[decision.name] = expected_move(told.outlook)
+        elif expected.outlook is not None:
+            moves[decision.name] = expected_move(expected.outlook)
     return tuple(found)
 
 

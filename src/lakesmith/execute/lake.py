@@ -186,7 +186,7 @@ def _not_there(name: TableName, external: ExternalTable) -> Problem:
 
 
 def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
-    """The bytes to be looked at: files to be taken, inputs that are read as a whole, and a part of all other
+    """The bytes to be looked at: files to be ingested, inputs that are read in full, and a part of all other
     tables.
 
     A table that waits for others is taken for one that is refreshed incrementally, if it was ever built.

@@ -74,7 +74,7 @@ class LandingFile:
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether their records are taken out of it."""
+        """Whether the persons' records are removed from it."""
         return bool(self.records) and not self.goes and self.choice in (OnErase.REMOVE, OnErase.REWRITE)
 
 

@@ -76,8 +76,8 @@ FOR_EVER: Final = float("inf")
 
 @dataclass
 class Turns:
-    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is told whom it
-    waits for; ``stop`` ends it. ``give_way`` is asked between two pieces: True ends it there.
+    """Takes turns on one lake. ``command``: what the lock's holder is called. ``on_wait`` is called with whom
+    it waits for; ``stop`` ends it. ``give_way`` is asked between two pieces: True ends it there.
     """
 
     lake: Lake
@@ -91,7 +91,7 @@ class Turns:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Holds the lake while the body runs. Raises RunStopped once it was told to stop, LockedError where
+        """Holds the lake while the body runs. Raises RunStopped once it was asked to stop, LockedError where
         others do not give it in time."""
         if self._given_away is None:
             self._given_away = time.monotonic()

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
 
 _LOOKS: Final = 3
-"""How often a table is looked at anew whose files leave while they are read."""
+"""How often a table is looked at again whose files leave while they are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A table of which nothing can be told."""
+    """A table of which nothing is known."""
 
     table: TableName
     problem: Problem
@@ -65,7 +65,7 @@ Verdict = Care | NotThere | Unknown
 
 def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> tuple[Verdict, ...]:
     """What each table needs, and why not; what cannot be read of one does not keep the others from being
-    told."""
+    reported."""
     wanted = tuple(names)
     with lake.one_look([table.name for table in lake.project.tables]):
         known = _Known.of(lake)

@@ -60,8 +60,8 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 
 
 def module_file(root: Path, name: _Name) -> Path | None:
-    """The file below ``root`` that Python would take for a module: where there are both, the package. None:
-    there is none."""
+    """The file below ``root`` that Python would take for a module: where there are both, the package. None if
+    there is no file."""
     module = root.joinpath(*name)
     candidates = (module / "__init__.py", module.with_name(f"{module.name}.py"))
     return next((path for path in candidates if path.is_file()), None)

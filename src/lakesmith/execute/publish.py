@@ -32,7 +32,7 @@ MetadataChange = Callable[[TableDefinition, TableState, Mapping[str, Any]], Mapp
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What such a record stands on: the newest one, and the table with so many ``rows``, in a catalog where
+    """What such a record is based on: the newest one, and the table with so many ``rows``, in a catalog where
     it can be swapped in."""
 
     catalog: LocalCatalog

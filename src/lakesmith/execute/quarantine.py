@@ -64,7 +64,7 @@ class BadRow:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Bad rows in numbers. ``reasons`` are the texts with the number of rows each is given for, most first; a
-    reason that quotes a value counts by what stands before the value. The times are those of the batches,
+    reason that quotes a value counts by what precedes the value. The times are those of the batches,
     since the epoch."""
 
     rows: int = 0
@@ -209,7 +209,7 @@ def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
         f"{table.name} is not as its last batch left it",
         place=table.place,
         found=reason,
-        hint=f"run it first, which computes it as a whole: lakesmith run {table.name}",
+        hint=f"run it first, which computes it in full: lakesmith run {table.name}",
     )
 
 
@@ -224,7 +224,9 @@ def plan_quarantine(
     return TableStep(
         table=table,
         strategy=strategy,
-        reason=f"bad rows are judged again: {bad_rows}" if is_replay else f"bad rows are dropped: {bad_rows}",
+        reason=f"bad rows are validated again: {bad_rows}"
+        if is_replay
+        else f"bad rows are dropped: {bad_rows}",
         base=facts.base,
         fingerprint=definition_fingerprint(table) if is_replay else record.fingerprint,
         inputs=_as_before(record),
@@ -247,7 +249,7 @@ Place = tuple[str, int]
 
 
 def line_numbers(rows: Iterable[BadRow], table: TableDefinition, root: Path) -> Mapping[Place, int]:
-    """The line, from 1, of each of ``rows`` whose line can be told, by its file and position."""
+    """The line, from 1, of each of ``rows`` whose line is known, by its file and position."""
     if len(table.sources) != 1 or not landing_format(table.sources[0]).has_lines(table.sources[0]):
         return {}
     wanted: dict[tuple[str, int], set[int]] = defaultdict(set)
@@ -276,7 +278,7 @@ def _lines_of(path: Path, modified_ms: int, positions: set[int], source: Source)
         with opened(path, "rt", encoding="latin-1") as lines:
             yield from _numbered(lines, positions, first, source.csv.comment)
     except (OSError, UnreadableFile):
-        # The file has gone, or cannot be read now: then the line cannot be told.
+        # The file has gone, or cannot be read now: then the line is unknown.
         return
 
 

@@ -112,7 +112,7 @@ def _looked_up(query: Query) -> str:
 
 
 def _by_keys(query: Query, why: str) -> Refresh | None:
-    """Refreshing by keys, where the definition allows it."""
+    """Incremental refresh by key, where the definition allows it."""
     if query.not_by_keys is not None or query.lookups:
         return None
     inputs = " and ".join(map(str, query.inputs))
@@ -134,7 +134,7 @@ def _while_small() -> str:
 
 
 def _both(why: str, query: Query) -> str:
-    """Why it is neither row by row nor by keys."""
+    """Why it is neither row-wise nor incremental by key."""
     against = query.not_by_keys
     return why if against is None or against == why else f"{why}; not incremental by key: {against}"
 
@@ -157,11 +157,11 @@ _BETTER: Final = {
     "LIMIT": "rank by key instead: row_number() OVER (PARTITION BY ... ORDER BY ...) and a condition on it",
     "without PARTITION BY": "a PARTITION BY, so that a change reaches one partition and not every row",
     "subquery in an expression": "a join (LEFT SEMI JOIN for EXISTS and IN) in place of the subquery",
-    "with itself": "a window function over the table in place of the join, or a table of its own for one side",
+    "with itself": "a window function over the table in place of the join, or another table for one side",
     "column of its key": "a key that the query takes from what it groups by, joins on, or reads as it is",
     "tells which rows": "the columns that it groups by, or is joined by, in its result",
 }
-"""By a part of what stands against it: what would allow a refresh by keys."""
+"""By a part of the reason against it: what would allow an incremental refresh by key."""
 
 
 def _better(node: Node, query: Query) -> str | None:

@@ -3,7 +3,7 @@ catalog's entries.
 
 What has paths in it, by Iceberg's specification and its own ``RewriteTablePathUtil`` (which needs a table
 that can be loaded, and a JVM): metadata files (JSON), manifest lists and manifests (Avro), Puffin files of
-deletion vectors and Parquet files of deleted positions. Each file is replaced as a whole by one that has only
+deletion vectors and Parquet files of deleted positions. Each file is replaced by one that has only
 its paths changed. Sizes that others have of it follow: of delete files in manifests, of manifests in their
 lists. So the order is from the leaves up, the catalog's entries come last, in one transaction, and until then
 the project is refused as before. Killed in between, the next call finds fewer paths to rewrite. Files outside

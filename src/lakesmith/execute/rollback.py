@@ -147,7 +147,7 @@ def lost_files(name: TableName, gone: Sequence[str]) -> StateError:
             "LS519",
             f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not "
             "come back: nothing lies there any more",
-            expected="the files that were taken since, so that the next run takes them again",
+            expected="the files that were ingested since, so that the next run ingests them again",
             found=f"gone: {', '.join(gone[:3])}{more}",
             hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of "
             "now still have them",
@@ -177,7 +177,7 @@ class Tag:
 
 
 def known_name(text: str) -> str:
-    """``text``, where it can be a tag's name. Raises UsageError LS256: names are told apart from moments,
+    """``text``, where it can be a tag's name. Raises UsageError LS256: names must differ from times,
     snapshots and lakesmith's own."""
     if _NAME.fullmatch(text) and text != MAIN and not text.startswith(_OWN):
         return text
@@ -237,7 +237,7 @@ def to_be_untagged(
     found = {table: state for table, state in states.items() if name in state.tags}
     if not found:
         names = [tag.name for tag in tags_of(states)]
-        expected = ", ".join(names) or "a tag; there is none yet"
+        expected = ", ".join(names) or "a tag; there are no tags yet"
         hint = did_you_mean(name, names)
         raise UsageError(
             Problem("LS257", f"there is no tag {name} in {project.name}", None, expected, hint=hint)

@@ -37,7 +37,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.sources.bad_files import BadFiles
 
 TRIES = 5
-"""How often a batch is planned and done anew when what it was planned on moves."""
+"""How often a batch is planned and done again when what it was planned on moves."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class Walk:
         raise _never_still(name)
 
     def _do(self, step: TableStep) -> bool:
-        """Does a step; False when it has to be planned anew."""
+        """Does a step; False when it has to be planned again."""
         started = time.monotonic()
         self.listener(TableStarted(step))
         try:
@@ -135,7 +135,7 @@ class Walk:
             self.listener(TableRedone(step.name, moved.reason))
             return False
         except Unanswered as lost:
-            # Once: a server that stays away is told of.
+            # Once: a server that stays away is an error.
             if step.name in self._unanswered:
                 raise
             self._unanswered.add(step.name)
@@ -167,7 +167,7 @@ def _never_still(name: TableName) -> RunError:
 
 
 EngineFactory = Callable[[ProjectLock, bool], Engine]
-"""Starts an engine: the lock is told which JVM works under it, and True says that there is little data to
+"""Starts an engine: the lock records which JVM works under it, and True says that there is little data to
 work on."""
 
 

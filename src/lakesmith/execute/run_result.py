@@ -69,7 +69,7 @@ class RunFailed(LakesmithError):
 
 
 def result_of(events: list[Event]) -> RunResult:
-    """The result, from what a run told that came to its end."""
+    """The result, from the events of a run that came to its end."""
     (end,) = (event for event in events if isinstance(event, RunFinished))
     return RunResult(
         {str(e.table): e.report for e in events if isinstance(e, TablePublished)},

@@ -26,7 +26,7 @@ QUARANTINE_PIN = "quarantine"
 
 
 class Standing(StrEnum):
-    """How a table stands."""
+    """A table's state compared with its inputs."""
 
     UP_TO_DATE = "up_to_date"
     HELD = "held"
@@ -37,7 +37,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table as it stands.
+    """The status of one table.
 
     ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken
     now; ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and
@@ -63,7 +63,7 @@ class TableStatus:
 
 
 def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
-    """How each of ``names`` stands, in the graph's order: a table is behind, too, when one it is made from
+    """The status of each of ``names``, in the graph's order: a table is behind, too, when one it is made from
     is."""
     wanted = set(names)
     needed = wanted.union(*(decider.graph.upstream(name) for name in wanted))
@@ -76,7 +76,7 @@ def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus,
 
 
 def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
-    """One table's status: what cannot be read of it does not keep the others from being told."""
+    """One table's status: what cannot be read of it does not keep the others from being reported."""
     try:
         return _read_status(decider, name, known)
     except LakesmithError as error:
@@ -129,11 +129,11 @@ def _standing(
             return Standing.UP_TO_DATE, reason
         case TableStep() if not decision.inputs:
             return Standing.BEHIND, f"{decision.reason} waiting"
-    told = [_told(position) for position in inputs if position.change is not InputChange.NOTHING]
-    if isinstance(decision, TableStep) and (not told or _is_edited(decision)):
-        told = [decision.reason, *told]
-    late_told = [f"{name} is behind" for name in late if not any(str(name) in text for text in told)]
-    return Standing.BEHIND, "; ".join([*told, *late_told])
+    reasons = [_reason(position) for position in inputs if position.change is not InputChange.NOTHING]
+    if isinstance(decision, TableStep) and (not reasons or _is_edited(decision)):
+        reasons = [decision.reason, *reasons]
+    late_reasons = [f"{name} is behind" for name in late if not any(str(name) in text for text in reasons)]
+    return Standing.BEHIND, "; ".join([*reasons, *late_reasons])
 
 
 def _is_edited(step: TableStep) -> bool:
@@ -142,7 +142,7 @@ def _is_edited(step: TableStep) -> bool:
     return record is not None and record.fingerprint != step.fingerprint
 
 
-def _told(position: InputPosition) -> str:
+def _reason(position: InputPosition) -> str:
     if position.change is InputChange.APPENDED:
         return f"{position.text} in {position.table}"
     return f"{position.table}: {position.text}"
@@ -277,7 +277,7 @@ def _change(state: TableState, recorded: int | None, head: int | None) -> tuple[
 def _batch_at(state: TableState, snapshot_id: int | None) -> int | None:
     """The number of the newest batch among a snapshot and its ancestors."""
     with suppress(LakesmithError):
-        # A record that cannot be read is told of where its own table is looked at.
+        # A record that cannot be read is reported where its own table is looked at.
         for snapshot in state.ancestors(snapshot_id):
             if (record := record_of(state, snapshot)) is not None:
                 return record.batch

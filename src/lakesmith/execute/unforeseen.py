@@ -1,4 +1,4 @@
-"""What nobody foresaw: told in one line (LS900), with its stack trace in a file of the project's logs."""
+"""What nobody foresaw: reported in one line (LS900), with its stack trace in a file of the project's logs."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A table held against its definition over its inputs. ``missing`` and ``unexpected`` count rows; ``why``
-    it was skipped; ``problems``: what failed."""
+    """A table compared with its definition over its inputs. ``missing`` and ``unexpected`` count rows;
+    ``why`` it was skipped; ``problems``: what failed."""
 
     name: TableName
     verdict: Verdict
@@ -56,7 +56,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class VerifyStarted:
-    """A table begins to be computed anew: the ``number``-th of ``total``."""
+    """A table begins to be computed again: the ``number``-th of ``total``."""
 
     table: TableName
     number: int
@@ -64,7 +64,7 @@ class VerifyStarted:
 
 
 Watcher = Callable[[VerifyStarted], None]
-"""Is told what is being verified."""
+"""Called with what is being verified."""
 
 
 def skipped(name: TableName, why: str) -> Verification:
@@ -119,7 +119,7 @@ def verification_of(decider: Decider, name: TableName) -> TableStep | Verificati
 
 
 def _from_begin(step: TableStep, inputs: Mapping[TableName, TableFacts]) -> TableStep | Verification:
-    """The step with tables of others read from where they begin."""
+    """The step with external tables read from where they begin."""
     lines: list[tuple[InputRange, ...]] = []
     for line in (step.inputs, *step.snapshot_ranges):
         found = [begun(item, inputs[item.table]) for item in line]

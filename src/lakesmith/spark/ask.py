@@ -137,7 +137,7 @@ def _by_names_of_catalog(sql: str) -> str:
     for name, parts in names.items():
         if len(parts) != len(fields(TableName)):
             expected = "a layer and a table, as in the project"
-            raise UsageError(Problem("LS244", f"{name} is no table of the project", None, expected))
+            raise UsageError(Problem("LS244", f"{name} is not a table of the project", None, expected))
     return splice(
         sql, analysis, {name: physical(TableName(*map(str.lower, parts))) for name, parts in names.items()}
     )

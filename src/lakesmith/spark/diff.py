@@ -18,7 +18,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import equal_in
 from lakesmith.spark.iceberg.change_feed import Changes, changed_rows, require_comparable, without_equal
-from lakesmith.spark.iceberg.refs import told
+from lakesmith.spark.iceberg.refs import explaining
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
 from lakesmith.spark.start.session import SessionHandle
 
@@ -63,15 +63,15 @@ def difference(session: SessionHandle, span: Span, secrets: Sequence[str]) -> It
     """What changed, as long as the context lasts; a compaction or a rebuild to the same rows is no change.
 
     Rows are in the columns that the table has now. Two rows are one before and after an update where they
-    have the same key, or, without one, the same row id. Raises RunError LS622 where what changed cannot be
-    told.
+    have the same key, or, without one, the same row id. Raises RunError LS622 if the change cannot be
+    computed.
     """
-    with told(session, secrets):
+    with explaining(session, secrets):
         try:
             with changed_rows(session.spark, span.name, span.start, span.end) as changes:
                 yield _compared(changes, span)
         except NotIncremental as refused:
-            what = f"what changed in {span.name} cannot be told"
+            what = f"what changed in {span.name} cannot be computed"
             hint = "compare the two by a query with EXCEPT ALL, each read with query --as-of"
             raise RunError(Problem("LS622", what, None, found=refused.reason, hint=hint)) from refused
 

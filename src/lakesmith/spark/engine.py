@@ -99,7 +99,7 @@ class SparkEngine:
         return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
-        """What failed over commits of another runner is planned anew: its publish takes the working branch
+        """What failed over commits of another runner is planned again: its publish takes the working branch
         away."""
         if self.lake.project.target.is_local or self._stop.is_set():
             return None
@@ -115,9 +115,9 @@ class SparkEngine:
         return None
 
     def _told(self, step: TableStep, error: Exception) -> LakesmithError:
-        told = explained(self.session, self.lake, step, error)
+        failure = explained(self.session, self.lake, step, error)
         is_shared = not self.lake.project.target.is_local
-        return Unanswered(told.problems[0]) if is_shared and is_unanswered(error) else told
+        return Unanswered(failure.problems[0]) if is_shared and is_unanswered(error) else failure
 
     def cancel(self) -> None:
         """Ends running jobs as soon as possible; nothing is published any more."""
@@ -133,7 +133,7 @@ class SparkEngine:
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
         """Tidies the sidecars after the publish; what is published does not depend on it, so a failure is
-        only told."""
+        only reported."""
         try:
             for kind in SidecarKind:
                 if kind.value in draft.sidecars:

@@ -25,7 +25,7 @@ from lakesmith.sources.ledger_table import is_of_attempt
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
 from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_position_deletes
-from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
+from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining, move_main
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.erasure_filter import ErasureFilter
@@ -44,7 +44,7 @@ class Found:
 def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
     """Looks for the persons in every table of the project that has the columns, and in the quarantines."""
     spark, persons = session.spark, erasure.persons
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         rows = {name: _rows(spark, name, persons).count() for name in _with_columns(lake, erasure)}
         quarantines = ((name, _quarantine(lake, name)) for name in (*erasure.tables, *erasure.others))
         bad = {name: _bad_rows(spark, each, persons).count() for name, each in quarantines if each}
@@ -57,7 +57,7 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
 
     Returns how many files were rewritten. The table's rows are the same.
     """
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         spark = session.spark
         files = _rewrite(spark, name)
         pins: dict[str, Pin] = {}
@@ -79,7 +79,7 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
     """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now; how
     many of each table."""
     done = {}
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         for name in erasure.tables:
             state = _state(lake, name)
             tags = tuple(tag for tag, tables in erasure.tags.items() if name in tables)
@@ -150,7 +150,8 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
 
 
 def _rewrite(spark: SparkSession, name: TableName) -> int:
-    """Puts data files with deleted rows anew, without these; what manifests say of the old ones goes too."""
+    """Rewrites data files with deleted rows, without these rows; what manifests say of the old ones goes
+    too."""
     done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
     if spark.table(f"{physical(name)}.delete_files").count():
         # Iceberg tells by their age which files of positions went, and those of a young one in a table with
@@ -161,7 +162,7 @@ def _rewrite(spark: SparkSession, name: TableName) -> int:
 
 
 def _rewrite_manifests(spark: SparkSession, name: TableName) -> None:
-    """Writes what manifests say of files anew, in every partition spec: they name files that went, and the
+    """Rewrites what manifests say of files, in every partition spec: they name files that went, and the
     values that were in these.
 
     Iceberg's procedure leaves a spec alone that has a single manifest of data, and manifests of deletes

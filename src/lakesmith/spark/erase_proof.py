@@ -21,7 +21,7 @@ from lakesmith.sources.ledger_table import EMPTY_TAG
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.erase import beside
 from lakesmith.spark.iceberg.commits import physical
-from lakesmith.spark.iceberg.refs import told
+from lakesmith.spark.iceberg.refs import explaining
 from lakesmith.spark.iceberg.unnamed_files import TableFolder, UnnamedFile
 from lakesmith.spark.kinds.erase import in_quarantine
 from lakesmith.spark.maintenance.orphans import require_no_other
@@ -61,7 +61,7 @@ def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
     spark, left = session.spark, list[str]()
     files = rows = unnamed = 0
     is_listed = lake.project.target.type != _KEEPS_FOLDERS
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         for name in (each for table in erasure.tables for each in (table, *beside(table))):
             state = lake.catalog.table(name.layer, name.name)
             if state is None or state.head is None:
@@ -139,7 +139,7 @@ def _is_sidecar(name: TableName, kind: str) -> bool:
 
 class _Lost:
     """At files in the folder that no snapshot names. One whose rows are nobody's of them holds nothing; where
-    nothing tells whose they are, the table has to have the same rows."""
+    nothing tells whose they are, the table must have the same rows."""
 
     def __init__(self, look: _Look) -> None:
         self._look, self._folder = look, look.folder
@@ -161,7 +161,7 @@ class _Lost:
             elif all(map(self._folder.has, others)):
                 wrong[file.path] = f"has the least and greatest values of {len(others)} others"
             else:
-                # Nobody can commit it: all manifests it may have been made from were written anew, and who is
+                # Nobody can commit it: all manifests it may have been made from were rewritten, and who is
                 # at a commit begins from those.
                 look, metadata = self._look, self._folder.metadata_files()
                 require_no_other(look.spark, self._folder.table, look.name, metadata)

@@ -66,7 +66,7 @@ def _local_conf(project: Project) -> dict[str, str]:
     state_dir = project.state_dir
     _require_plain(state_dir)
     catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
-    # Who may not write can only read, and Iceberg's catalog does not even that. A run has been told so by its
+    # Who may not write can only read, and Iceberg's catalog does not even that. A run has had that from its
     # lock.
     db = catalog.prepared() if catalog.can_write() else catalog.copied()
     objects = objects_conf(project.target.store) if project.has_objects else {}

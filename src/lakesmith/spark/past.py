@@ -14,7 +14,7 @@ from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.rollback import Move, Rollback
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.iceberg.refs import RefChange, change_refs, move_main, told
+from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining, move_main
 from lakesmith.spark.start.session import SessionHandle
 
 
@@ -23,7 +23,7 @@ def roll_back(session: SessionHandle, lake: Lake, rollback: Rollback, *, hold: b
 
     Raises StateError LS511 when a table was moved meanwhile, RunError with the root cause of what fails.
     """
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         for move in rollback.moves:
             held = hold and move is rollback.moves[0]
             change_refs(session.spark, move.name, _change(move, held=held))
@@ -37,7 +37,7 @@ def release(session: SessionHandle, lake: Lake, name: TableName) -> None:
     state = lake.catalog.table(name.layer, name.name)
     if state is not None and state.head is not None:
         change = RefChange(state.uuid, state.head.snapshot_id, properties={HOLD_KEY: None})
-        with told(session, lake.project.secrets):
+        with explaining(session, lake.project.secrets):
             change_refs(session.spark, name, change)
 
 
@@ -65,7 +65,7 @@ def remove_tag(session: SessionHandle, lake: Lake, tag: str, tables: Mapping[Tab
 
 
 def _change_all(session: SessionHandle, lake: Lake, changes: Mapping[TableName, RefChange]) -> None:
-    with told(session, lake.project.secrets):
+    with explaining(session, lake.project.secrets):
         for name, change in changes.items():
             change_refs(session.spark, name, change)
             reach("after-publish", str(name))

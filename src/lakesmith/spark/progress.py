@@ -23,7 +23,7 @@ def follow(spark: SparkSession, tell: Callable[[str], None]) -> None:
                 tell(work_in_words(spark))
                 time.sleep(_SECONDS)
         except (Py4JError, OSError, AttributeError):
-            # The session has ended, or its JVM: that is told elsewhere.
+            # The session has ended, or its JVM: that is reported elsewhere.
             return
 
     threading.Thread(target=watch, name="spark-live", daemon=True).start()
@@ -47,8 +47,8 @@ def work_in_words(spark: SparkSession) -> str:
 
 
 def keep_cancelling(cancel: Callable[[], None], ended: threading.Event) -> None:
-    """Cancels running jobs until ``ended``: a batch may be between two jobs. Publishing is none: it is never
-    cut in two."""
+    """Cancels running jobs until ``ended``: a batch may be between two jobs. Publishing is not a job: it is
+    never cut in two."""
     while not ended.wait(_CANCEL_SECONDS):
         try:
             cancel()

@@ -79,7 +79,7 @@ _EXAMPLES: Final = 20
 
 
 def verify_table(batch: Batch) -> Verification:
-    """Computes the table of the batch's step anew, beside it, and compares the two as multisets. Writes
+    """Computes the table of the batch's step again, beside it, and compares the two as multisets. Writes
     nothing.
 
     Doubles and floats are compared to ten and five digits: a sum of them depends on the order of its rows.

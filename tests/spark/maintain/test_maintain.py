@@ -39,7 +39,7 @@ def test_tables_of_many_batches(make_shop: MakeShop, version: int, monkeypatch: 
 
     bronze, newest = done["bronze.sales"], done["silver.newest"]
     assert (bronze.before.data_files, bronze.after.data_files) == (5, 1)
-    assert bronze.done[Task.COMPACT] == ("6 data files were written anew as 2, and 6 of its sidecars as 2"), (
+    assert bronze.done[Task.COMPACT] == ("6 data files were rewritten as 2, and 6 of its sidecars as 2"), (
         "in two pieces each"
     )
     assert bronze.after.snapshots < bronze.before.snapshots

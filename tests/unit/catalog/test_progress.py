@@ -101,10 +101,10 @@ def test_snapshots_without_any_record(past: Past) -> None:
 def test_a_table_that_was_replaced(past: Past) -> None:
     publish(past, 1, rows=3)
     del past.refs["main"]
-    assert "started anew" in refused(past.state())
+    assert "started again" in refused(past.state())
     past.commit("append", total_records=3)
     past.commit("replace", total_records=3)
-    assert "started anew" in refused(past.state())
+    assert "started again" in refused(past.state())
 
 
 def test_a_tag_without_a_record(past: Past) -> None:

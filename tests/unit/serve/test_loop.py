@@ -111,7 +111,7 @@ class World:
         if BAD in self.fails.values():
             return MaintenanceResult((NotMaintained(what, (BAD,)),))
         size = Measured(9, 9, 0, 0, 1, 1, 0.0)
-        done = {Task.COMPACT: "9 files were written anew as 1"}
+        done = {Task.COMPACT: "9 files were rewritten as 1"}
         return MaintenanceResult((Maintained(what, size, size, 1.0, done),))
 
     def explain(self, error: Exception) -> Problem:
@@ -445,7 +445,7 @@ def test_a_table_is_maintained_when_its_time_comes_and_not_again_by_the_next_pro
     assert world.maintained == []
     world.pass_by(loop, 100, step=10)
     assert world.maintained == [(1800, "bronze.a")]
-    assert "bronze.a: 9 files were written anew as 1" in world.said
+    assert "bronze.a: 9 files were rewritten as 1" in world.said
     world.pass_by(world.loop(), 3600, step=60)
     assert len(world.maintained) == 1
 

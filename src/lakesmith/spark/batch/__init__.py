@@ -1,2 +1,2 @@
 """What every kind of batch shares: the branch, the sidecars, quarantine and tombstones, the publish. No kind
-of batch is told here."""
+of batch is known here."""

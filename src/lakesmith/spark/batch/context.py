@@ -90,7 +90,7 @@ class Batch:
         return JavaTables(self.spark)
 
     def meet_inputs(self) -> None:
-        """Has the session know which of the tables that it is about to read are others'."""
+        """Registers the external tables that the batch reads in the session."""
         meet_inputs(
             self.spark, self.catalog, self.project, (self.name, *(item.table for item in self.step.inputs))
         )
@@ -197,11 +197,11 @@ class Draft:
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
     """Checks the draft against what the snapshots say, records it and publishes it.
 
-    Raises RunError LS610 when the row account does not balance, Outdated when the table moved meanwhile,
+    Raises RunError LS610 when the row counts do not balance, Outdated when the table moved meanwhile,
     RunStopped when it is not wanted any more.
     """
     batch.say("checking")
-    # One look for all checks and the record, once all is written; that main still stands where it did, the
+    # One look for all checks and the record, once all is written; that main is still where it was, the
     # publish itself finds out.
     state = batch.state()
     account = checked_account(batch, draft, state)
@@ -269,7 +269,7 @@ def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
 
 
 def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
-    """The account with the row counts before and after, held against the snapshots' own summaries in
+    """The account with the row counts before and after, checked against the snapshots' own summaries in
     ``state``.
 
     Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
@@ -359,7 +359,7 @@ def _unbalanced(name: TableName, law: str, left: int, right: int, account: Accou
     return RunError(
         Problem(
             "LS610",
-            f"the row account of {name} does not balance, so the batch was not published",
+            f"the row counts of {name} do not balance, so the batch was not published",
             expected=law,
             found=f"{left} is not {right}; {account}",
             hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report "

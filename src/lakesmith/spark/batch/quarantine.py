@@ -52,21 +52,21 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
 
     ``rows`` has ``_reasons``, ``columns`` (or what they are kept as, ``ROW``) and, where known,
     ``_source_file``, ``_source_position``, ``_source_modified_at``, ``_raw``, ``_raw_columns`` and
-    ``_raw_types``. A full refresh judges everything anew, so it starts from an empty quarantine; a file that
-    was changed in place is judged anew, so its earlier bad rows go. Where there are no bad rows and never
-    were, nothing is made and the result is empty.
+    ``_raw_types``. A full refresh validates everything again, so it starts from an empty quarantine; a file
+    that was changed in place is validated again, so its earlier bad rows go. Where there are no bad rows and
+    never were, nothing is made and the result is empty.
 
     Raises RunError LS611 when another number of rows arrived there than were found bad, LS619 when earlier
     ones stay.
     """
-    anew = batch.step.strategy is Strategy.FULL
+    is_full = batch.step.strategy is Strategy.FULL
     replaced = [file.path for intake in batch.step.intakes for file in intake.replace]
-    if not bad and not ((anew or replaced) and batch.step.base.pin(SidecarKind.QUARANTINE)):
+    if not bad and not ((is_full or replaced) and batch.step.base.pin(SidecarKind.QUARANTINE)):
         return {}
     batch.say(f"setting {bad} bad rows aside")
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
     writer.open()
-    if anew:
+    if is_full:
         writer.clear()
     elif replaced:
         writer.clear(is_of("source_file", replaced))

@@ -64,8 +64,8 @@ class SidecarWriter:
         """
         pin, state = self._batch.step.base.pin(self.kind), self._ensure()
         changed = self._conform(state) or self._has_others_since(pin)
-        anew = changed or self._batch.step.strategy is Strategy.FULL
-        self._open_branch(state, None if anew else pin)
+        is_empty = changed or self._batch.step.strategy is Strategy.FULL
+        self._open_branch(state, None if is_empty else pin)
         return changed
 
     def _conform(self, state: TableState) -> bool:
@@ -181,20 +181,22 @@ def read_tombstones(batch: Batch) -> DataFrame | None:
     return read_pinned(batch, SidecarKind.TOMBSTONES)
 
 
-def bury(batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None) -> dict[str, Pin]:
+def write_tombstones(
+    batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None
+) -> dict[str, Pin]:
     """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
 
     ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is
     made where there are none and never were.
     """
-    anew = batch.step.strategy is Strategy.FULL
-    if not count and stale is None and not (anew and batch.step.base.pin(SidecarKind.TOMBSTONES)):
+    is_empty = batch.step.strategy is Strategy.FULL
+    if not count and stale is None and not (is_empty and batch.step.base.pin(SidecarKind.TOMBSTONES)):
         return {}
     names = tombstone_columns(batch)
     found = {field.name.lower(): field.dataType.simpleString() for field in deletes.schema.fields}
     types = {name: stored_type(parse_type(found[name.lower()])).text for name in names}
     writer = SidecarWriter(batch, SidecarKind.TOMBSTONES, [Column(name, types[name]) for name in names])
-    earlier = None if anew else read_tombstones(batch)
+    earlier = None if is_empty else read_tombstones(batch)
     if writer.open() and earlier is not None:
         writer.append(earlier.select(*(F.col(quoted(name)).cast(types[name]) for name in names)))
     if stale is not None:

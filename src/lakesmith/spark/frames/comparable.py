@@ -48,7 +48,7 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
 def equal_in(
     left: str, right: str, kinds: Mapping[str, DataType], *, with_signs: bool = False
 ) -> SparkColumn:
-    """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``kinds``: their
+    """Whether two aliased rows are equal in these columns; not, where that is unknown. ``kinds``: their
     types by name.
 
     ``with_signs``: 0.0 is not -0.0 then, as which it is written.

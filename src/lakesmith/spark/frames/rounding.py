@@ -1,4 +1,4 @@
-"""Numbers with a point, held against each other to ten digits (doubles) and five (floats).
+"""Numbers with a point, compared with each other to ten digits (doubles) and five (floats).
 
 The last digits of a sum of doubles depend on the order of its rows, so rounded values are compared. But a
 value on the edge of a rounding (123456789.25 has eleven digits) falls to either side of it by those very

@@ -21,8 +21,8 @@ class RowCounts:
     where tasks ran twice.
 
     Spark adds up what each task observed. Where an executor is lost with what others were to read of it, its
-    tasks run once more, and what they observed is added a second time. Then the aggregates are computed anew,
-    from rows that are read again.
+    tasks run once more, and what they observed is added a second time. Then the aggregates are computed
+    again, from rows that are read again.
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class RowCounts:
         ``spark.sql.adaptive.optimizer.excludedRules``.
         """
         if self._found is None:
-            anew = self._first_job is not None and _may_have_run_twice(self._first_job)
-            self._found = self._anew() if anew else _observed(self._seen)
+            may_be_double = self._first_job is not None and _may_have_run_twice(self._first_job)
+            self._found = self._counted_again() if may_be_double else _observed(self._seen)
         return self._found
 
     def listed(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class RowCounts:
         jvm, _ = _java(self._seen)
         return jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.values()[name])
 
-    def _anew(self) -> Mapping[str, Any]:
+    def _counted_again(self) -> Mapping[str, Any]:
         assert self._rows is not None
         aggregated: Any = self._rows.agg(*self._aggregates)
         return _by_name(aggregated._jdf.collectAsList().get(0))
@@ -90,7 +90,7 @@ def _java(seen: Observation) -> tuple[Any, Any]:
 
 
 def _wait_for_listeners() -> None:
-    """What was observed, and which tasks ended, comes by listeners, which the end of the write was told
+    """What was observed, and which tasks ended, comes by listeners, which the end of the write was reported
     before that returned."""
     _scala().listenerBus().waitUntilEmpty(_LISTENERS_MILLISECONDS)
 
@@ -134,7 +134,7 @@ def _ran_again(stage: SparkStageInfo | None) -> bool:
 
 
 class Kept(ExitStack):
-    """Frames that are computed once, and given up at the end."""
+    """Frames that are computed once, and dropped at the end."""
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """The frame, kept from when it is first computed."""

@@ -10,7 +10,7 @@ Rows are in the columns that the table has now, so a column that was added or re
   Where there are deletes by equality, which no such vector tells, all its rows at both ends.
 - Rows that went and came are the same row unchanged, moved by a compaction say, and cancel: on format version
   3 by row id and the sequence number of the last update; else by their values, as many times as they are
-  there. Where values cannot be compared, it cannot be told what changed.
+  there. Where values cannot be compared, the change is unknown.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Reader:
         if not hidden:
             return []
         some = {file: positions for file, positions in hidden.items() if positions}
-        written = self._vectors.write(tasks, some, operation=str(uuid.uuid4()), anew=True).new
+        written = self._vectors.write(tasks, some, operation=str(uuid.uuid4()), replaces=True).new
         self._stack.callback(self._remove, {str(vector.location()) for vector in written})
         vectors = {str(vector.referencedDataFile()): [vector] for vector in written}
         return [self._task(tasks[file], vectors.get(file, [])) for file in hidden]
@@ -185,11 +185,11 @@ def _others(task: Any, positions: BitMap64) -> BitMap64:
 
 
 def require_comparable(name: TableName, rows: DataFrame) -> None:
-    """Raises NotIncremental for rows that can be told apart by their ids alone."""
+    """Raises NotIncremental for rows that only their ids distinguish."""
     for column in rows.schema.fields:
         if not has_equality(column.dataType):
             raise NotIncremental(
-                f"rows of {name} have no ids to be told apart by, and values of its column "
+                f"rows of {name} have no ids to tell them apart, and values of its column "
                 f"{column.name} cannot be compared"
             )
 

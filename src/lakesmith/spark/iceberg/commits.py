@@ -118,7 +118,7 @@ class JavaTables:
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
     def load(self, name: TableName) -> Any:
-        """The Java table, or its draft. Raises Py4JJavaError when there is none."""
+        """The Java table, or its draft. Raises Py4JJavaError if there is not one."""
         if (place := place_of(self._spark, name)) is not None:
             return load_other(self._spark, name, place)
         return self._load(physical(name))

@@ -135,7 +135,7 @@ def drop_columns(
 def _change(spark: SparkSession, name: TableName, change: SettingChange) -> None:
     match change:
         case Partitioning():
-            _partition_anew(spark, name, change)
+            _repartition(spark, name, change)
         case Renaming():
             pair = f"{quoted(change.found)} TO {quoted(change.wanted)}"
             spark.sql(f"ALTER TABLE {physical(name)} RENAME COLUMN {pair}")
@@ -158,7 +158,7 @@ def _text_change(change: TextSetting) -> str:
     return f"SET TBLPROPERTIES ({_pairs({change.property: change.wanted})})"
 
 
-def _partition_anew(spark: SparkSession, name: TableName, change: Partitioning) -> None:
+def _repartition(spark: SparkSession, name: TableName, change: Partitioning) -> None:
     """Fields go before fields come: the new ones may need the names of the old ones."""
     found, wanted = ({field.lower(): field for field in fields} for fields in (change.found, change.wanted))
     for field in found.keys() - wanted.keys():
@@ -239,7 +239,7 @@ def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> li
                 found=column.type,
                 hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh "
                 f"{name};"
-                f" if its rows come from files, lakesmith drop {name} has the next run take them anew",
+                f" if its rows come from files, lakesmith drop {name} has the next run ingest them again",
             )
         )
     for change in changes:

@@ -68,12 +68,16 @@ class Vectors:
         self._loader = iceberg.data.BaseDeleteLoader(self._functions.forMap(self._inputs, None))
 
     def write(
-        self, tasks: Mapping[str, Any], deleted: Mapping[str, BitMap64], operation: str, anew: bool = False
+        self,
+        tasks: Mapping[str, Any],
+        deleted: Mapping[str, BitMap64],
+        operation: str,
+        replaces: bool = False,
     ) -> WrittenDeletes:
         """Writes the positions of each data file, which are some, to one new Puffin file.
 
-        ``tasks`` has a scan task for each file. What is deleted in it already is taken in, unless written
-        ``anew``.
+        ``tasks`` has a scan task for each file. Rows that are deleted already stay deleted, unless the new
+        file ``replaces`` them.
         """
         # Iceberg's writer asks for what was deleted before: for one position of a file it is given all, as up
         # to Iceberg 1.10 it takes no more.
@@ -83,7 +87,7 @@ class Vectors:
         for file, positions in deleted.items():
             spec, partition = tasks[file].spec(), tasks[file].file().partition()
             index = self.index(positions, file, (spec, partition))
-            old += [] if anew else self._taken_in(index, file, tasks[file])
+            old += [] if replaces else self._taken_in(index, file, tasks[file])
             indexes.put(file, index)
             writer.delete(file, positions.min(), spec, partition)
         writer.close()
@@ -113,7 +117,7 @@ class Vectors:
         return self._loader.loadPositionDeletes(kept, file) if kept else None
 
     def index(self, positions: BitMap64, file: str, place: tuple[Any, Any]) -> Any:
-        """The positions as a PositionDeleteIndex, handed over as a whole: a call each would take longer than
+        """The positions as a PositionDeleteIndex, handed over at once: a call each would take longer than
         all the rest.
 
         ``place`` is the data file's partition spec and its partition. Iceberg takes a bitmap only with the

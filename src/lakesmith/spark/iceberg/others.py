@@ -1,4 +1,4 @@
-"""Tables of others, which Spark's catalog does not name: read by their metadata files, by what no commit can
+"""External tables, which Spark's catalog does not name: read by their metadata files, by what no commit can
 be made with."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_FILES: Final = ("s3.", "client.", "http-client.", "gcs.", "adls.")
 
 
 def meet_inputs(spark: SparkSession, catalog: Catalog, project: Project, names: Iterable[TableName]) -> None:
-    """Has the session know which of the tables are others', and where their metadata is now."""
+    """Registers external tables, and where their metadata is now, in the session."""
     others = {table.name: table.external for table in project.tables if table.external is not None}
     # Steps beside each other may read the same: what each has planned on is in the newer of the two files.
     with _MEETING:
@@ -36,7 +36,7 @@ def _place(catalog: Catalog, name: TableName, external: ExternalTable | None) ->
 
 
 def meet(spark: SparkSession, places: Mapping[TableName, Elsewhere | None]) -> None:
-    """Has the session know where the metadata of tables is; None: they are in its catalog."""
+    """Registers where the metadata of tables is; None: they are in the session's catalog."""
     for name, place in places.items():
         if place is not None:
             spark.conf.set(f"{_SETTING}{name}", place.location)

@@ -17,7 +17,7 @@ from lakesmith.spark.iceberg.commits import CATALOG, physical
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Data files that were written anew, and what they became."""
+    """Data files that were rewritten, and what they became."""
 
     files: int = 0
     into: int = 0
@@ -31,7 +31,7 @@ def rewrite_data_files(
     columns: Sequence[str] = (),
     where: str | None = None,
 ) -> Rewritten:
-    """Writes data files anew that are not of their size, or have too many deletes. ``where``: only those that
+    """Rewrites data files that are not of their size, or have too many deletes. ``where``: only those that
     may have such rows."""
     given = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in options.items())
     arguments = {"strategy": literal("sort" if columns else "binpack"), "options": f"map({given})"}
@@ -47,7 +47,7 @@ def rewrite_position_deletes(spark: SparkSession, name: TableName, every: bool =
     """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many
     files that were.
 
-    Positions in data files that went are left out. ``every``: files of their size are written anew too.
+    Positions in data files that went are left out. ``every``: files of their size are rewritten too.
     """
     given = {"options": "map('rewrite-all', 'true')"} if every else {}
     done = _call(spark, "rewrite_position_delete_files", name, **given)[0]

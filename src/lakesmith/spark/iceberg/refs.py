@@ -42,7 +42,7 @@ class RefChange:
 
 
 @contextmanager
-def told(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
+def explaining(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
     """Raises StateError LS511 for a table that was moved meanwhile, RunError with the root cause of what
     fails in Spark."""
     session.enter()

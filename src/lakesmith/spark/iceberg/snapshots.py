@@ -35,7 +35,7 @@ def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataTy
 
 
 def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> DataFrame:
-    """The rows of a snapshot in the columns that the table has now; no rows where there is none (None)."""
+    """The rows of a snapshot in the columns that the table has now; no rows for None."""
     table = JavaTables(spark).load(name)
     return _scan(spark, table).limit(0) if snapshot is None else _as_newest(spark, table, snapshot)
 
@@ -43,7 +43,7 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
 def read_appended(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
     """The rows that came after snapshot ``start`` up to ``end``, which only appended some.
 
-    Where snapshots in between have left, they are told by their ids, which grow with each append. Raises
+    Where snapshots in between have left, they are known by their ids, which grow with each append. Raises
     RunError LS613 where the table has none.
     """
     table, jvm = JavaTables(spark).load(name), spark._jvm
@@ -69,7 +69,7 @@ def _gap(name: TableName, start: int, end: int) -> RunError:
     return RunError(
         Problem(
             "LS613",
-            f"it cannot be told any more which rows {name} got between two of its snapshots",
+            f"it is no longer known which rows {name} got between two of its snapshots",
             expected=f"the snapshots between {start} and {end}, or rows with ids (format version 3)",
             found="snapshots that have expired",
         )
@@ -86,7 +86,7 @@ def as_published(spark: SparkSession, name: TableName, snapshot: int) -> DataFra
     """The rows of a snapshot in the columns that readers saw in it.
 
     A batch of a derived table that drops columns, or changes the type of some, does so with its publish: its
-    snapshots were written in the columns of before, beside which a changed one stands under another name. Its
+    snapshots were written in the columns of that time, beside which a changed one has another name. Its
     record has what became of them.
     """
     table = JavaTables(spark).load(name)
@@ -103,7 +103,7 @@ def _as_newest(spark: SparkSession, table: Any, snapshot: int, schema: Any | Non
     one.
 
     ``VERSION AS OF`` reads it in the columns of its own time, but Iceberg holds conditions on those against
-    the present columns, by their names: it fails where there is none, and where another column has got the
+    the present columns, by their names: it fails if a name is missing, and where another column has got the
     name leaves files out by what that has in them.
     """
     jvm: Any = spark._jvm

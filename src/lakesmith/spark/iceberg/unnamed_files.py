@@ -34,7 +34,7 @@ class UnnamedFile:
 
     @property
     def name(self) -> str:
-        """What stands behind the last slash."""
+        """The part after the last slash."""
         return self.path.rpartition("/")[2]
 
 
@@ -134,7 +134,7 @@ class _Files(FileIO):
         self._files = files
 
     def new_input(self, location: str) -> InputFile:
-        """A file, read as a whole."""
+        """A file, read in full."""
         stream = self._files.newInputFile(location).newStream()
         try:
             return _Content(location, bytes(stream.readAllBytes()))

@@ -72,8 +72,8 @@ UNANSWERED = (
 )
 """How Iceberg tells that a catalog did not answer, or failed at what it was asked."""
 _OWN_LIST_REMOVED = re.compile(r"ManifestLists\.read\b.*\bSnapshotProducer\.commit\b", re.DOTALL)
-"""Where a commit fails of which a server told twice, first that it was done, then of a conflict over that:
-Iceberg 1.10 believes the second, removes what it wrote, and needs it when it tries again."""
+"""Where a commit fails of which a server answered twice, first that it was done, then of a conflict over
+that: Iceberg 1.10 believes the second, removes what it wrote, and needs it when it tries again."""
 _ADDED_MEANWHILE = "Found concurrently added"
 _NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
@@ -150,7 +150,7 @@ def is_beaten(exc: BaseException) -> bool:
 
 
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
-    """What of a value Spark could not compute with: a text that is no number, a division by zero. None for
+    """What of a value Spark could not compute with: a text that is not a number, a division by zero. None for
     other failures."""
     root = causes_of(full_text(exc))[-1]
     return _shortened(redacted(str(root), secrets)) if root.name in _OF_VALUES else None
@@ -264,12 +264,12 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
     if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
         if _any(_NO_MEMORY, _tail(log_path)):
             return _out_of_memory()
-        return "LS604", "Spark's JVM died", "run again: what was not published is done anew"
+        return "LS604", "Spark's JVM died", "run again: what was not published is done again"
     if behind := _CLOCK_BEHIND.search(text):
         last = datetime.fromtimestamp(int(behind["last"]) // 1000, UTC)
         return (
             "LS601",
-            "this machine's clock stands before the table's last change",
+            "this machine's clock is behind the table's last change",
             f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
         )
     return _otherwise(text)

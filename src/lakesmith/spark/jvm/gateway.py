@@ -31,11 +31,11 @@ def elements(collection: Any) -> list[Any]:
 class Capabilities:
     """
     Args:
-        observed_rows: an observation is told when Spark left it out of a plan (from Spark 4.1); else the end
-            of all listeners is waited for.
+        observed_rows: an observation is reported when Spark left it out of a plan (from Spark 4.1); else the
+            end of all listeners is waited for.
         timed_relations: a table in a plan has room for a moment to travel to (from Spark 4.1); else it is
             made without.
-        pinned_tables: Iceberg's tables for Spark are of one snapshot (from Iceberg 1.11); else they are told
+        pinned_tables: Iceberg's tables for Spark are of one snapshot (from Iceberg 1.11); else they are set
             not to look for a newer one.
     """
 

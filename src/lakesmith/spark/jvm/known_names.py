@@ -1,6 +1,6 @@
 """Names of Java packages and classes, asked for once.
 
-Py4J asks the JVM at each dot of ``jvm.org.apache…`` anew whether there is a class of that name, in each
+Py4J asks the JVM at each dot of ``jvm.org.apache…`` again whether there is a class of that name, in each
 package that was imported as well, and Java looks through all jars for what is not there. That took a sixth of
 the processor time of warm batches.
 """
@@ -28,7 +28,7 @@ def remember_names(gateway: JavaGateway) -> None:
 
 
 def _known(where: object, name: str, found: Any) -> Any:
-    """What was found, remembered as an attribute. A name like a class's that is none may become one, by an
+    """What was found, remembered as an attribute. A name that looks like a class may become one, by an
     import or a jar."""
     if isinstance(found, JavaClass):
         setattr(where, name, found)

@@ -1,4 +1,4 @@
-"""``lakesmith rewrite``: old data files into the table's partitioning and order of now, in pieces. Iceberg
+"""``lakesmith rewrite``: old data files into the table's present partitioning and order, in pieces. Iceberg
 does the rewriting.
 
 A piece takes the files with the least values of the column that the table is partitioned by, and all that
@@ -61,8 +61,8 @@ def piece_of(files: Sequence[OldFile]) -> list[OldFile]:
 def rewrite(maintainer: Maintainer, name: TableName, everything: bool) -> Brought:
     """Rewrites the files of earlier partitionings, or ``everything``.
 
-    Raises LakesmithError with the root cause, RunStopped once it was told to stop: the pieces until then stay
-    done.
+    Raises LakesmithError with the root cause, RunStopped once it was asked to stop: the pieces until then
+    stay done.
     """
     return maintainer.explained(lambda: _Rewriting(maintainer, name, everything).do())
 

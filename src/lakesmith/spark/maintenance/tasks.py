@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
@@ -119,8 +120,8 @@ class _Work:
         self.removes = maintainer.orders.removes(self._settings)
 
     def do(self) -> None:
-        """All of them. Whether manifests are many, and how many snapshots leave, is looked at anew: what came
-        before changes it."""
+        """All of them. Whether manifests are many, and how many snapshots leave, is looked at again: what
+        came before changes it."""
         todo = self._care.todo
         rewrites = Task.COMPACT in todo or Task.DELETES in todo
         if rewrites:
@@ -147,7 +148,7 @@ class _Work:
         )
 
     def _note_files(self, done: Rewritten, of_sidecars: Rewritten) -> None:
-        said = [f"{done.files:,} data files were written anew as {done.into:,}"] if done.files else []
+        said = [f"{done.files:,} data files were rewritten as {done.into:,}"] if done.files else []
         if of_sidecars.files:
             said.append(
                 f"{'and ' if said else ''}{of_sidecars.files:,} of its sidecars as {of_sidecars.into:,}"
@@ -179,7 +180,7 @@ class _Work:
         before = manifests_of(self._spark, self._name)
         for spec in specs_to_rewrite(before):
             self._say("putting manifests together")
-            self._piece_of(lambda spec=spec: rewrite_manifests(self._spark, self._name, spec))  # type: ignore[misc]
+            self._piece_of(partial(rewrite_manifests, self._spark, self._name, spec))
             reach("maintain-manifests", str(self._name))
         after = len(manifests_of(self._spark, self._name))
         if after < len(before):
@@ -219,7 +220,7 @@ class _Work:
 
 
 def rewrite_options(care: Care, settings: Maintenance) -> dict[str, str]:
-    """What Iceberg is told of the files to be written anew: the same numbers as ``plan/health`` decides
+    """Iceberg's options for the files to be rewritten: the same numbers as ``plan/maintenance`` decides
     by."""
     target = settings.target_file_size
     options = {

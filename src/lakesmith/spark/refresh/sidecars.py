@@ -22,10 +22,10 @@ from lakesmith.spark.batch.quarantine import COLUMNS, content_of, miscounted, wi
 from lakesmith.spark.batch.sidecar import (
     SidecarKind,
     SidecarWriter,
-    bury,
     read_pinned,
     read_tombstones,
     tombstone_columns,
+    write_tombstones,
 )
 from lakesmith.spark.frames.comparable import THERE, WANTED, both_counts, less, more, repeated, side, totals
 from lakesmith.spark.frames.exact_json import read_json, restored, types_of
@@ -105,7 +105,7 @@ def refresh_tombstones(
     differing, counts = _differing(both, names, kept, [])
     new = differing.where(more() > 0)
     stale = differing.where(F.col(WANTED) == 0).select(*columns) if counts["went"] else None
-    return bury(batch, new, counts["came"], stale)
+    return write_tombstones(batch, new, counts["came"], stale)
 
 
 def _of_keys(held: DataFrame, validated: Validated, touched: Touched) -> DataFrame:

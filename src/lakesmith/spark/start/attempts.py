@@ -165,8 +165,8 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
         atexit.unregister(stop)
 
     cancel = spark.sparkContext.cancelAllJobs
-    told = (way.started_by, tuple(notes), stop, driver.is_alive, leave)
-    return SessionHandle(spark, driver.pid, plan.log_path, *told, cancel=cancel)
+    parts = (way.started_by, tuple(notes), stop, driver.is_alive, leave)
+    return SessionHandle(spark, driver.pid, plan.log_path, *parts, cancel=cancel)
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:

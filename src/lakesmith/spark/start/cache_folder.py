@@ -40,7 +40,7 @@ def make_folder(folder: Path) -> Path:
 def held(lock_file: Path, wait: bool = True) -> Iterator[bool]:
     """Hold an exclusive lock on `lock_file`; yields whether it is held (False only when not waiting).
 
-    The kernel drops the lock with the process, so a lock of a dead process never stands in the way.
+    The kernel drops the lock with the process, so a lock of a dead process never is in the way.
     """
     with lock_file.open("a") as handle:
         try:

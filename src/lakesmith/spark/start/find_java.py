@@ -40,7 +40,7 @@ class JavaRuntime:
 
 @dataclass(frozen=True, slots=True)
 class JavaSearch:
-    """What a search gave: the runtime to use (None: there is none), and why each other one was passed
+    """What a search gave: the runtime to use (None: nothing usable), and why each other one was passed
     over."""
 
     found: JavaRuntime | None
@@ -53,7 +53,7 @@ def find_java(
     """The Java to run Spark with; the arguments are those of `look_for_java`.
 
     Raises:
-        EnvironmentProblem: LS301, there is none; says what was looked at and why it was passed over.
+        EnvironmentProblem: LS301, no usable Java; says what was looked at and why it was passed over.
     """
     search = look_for_java(environ, system, bundled)
     if search.found is None:

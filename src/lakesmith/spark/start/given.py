@@ -125,7 +125,7 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:
-    """What a session of the caller's has to be started with; where there is none yet, all that we would set
+    """What a session of the caller's must be started with; if it is not running, all that we would set
     it to."""
     mine = {name: value for name, value in DEFAULTS.items() if name.startswith("spark.sql.")}
     return {**mine, **settings.catalogs, **settings.conf, **FIXED}

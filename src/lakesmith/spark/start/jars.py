@@ -27,11 +27,10 @@ from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.whole_file import write_whole
 
 _OF_THE_SDK = """
-    bundle
-    annotations apache5-client arns auth aws-core aws-query-protocol aws-xml-protocol checksums checksums-spi crt-core
-    endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream http-auth-spi http-client-spi identity-spi json-utils
-    metrics-spi netty-nio-client profiles protocol-core regions retries retries-spi s3 sdk-core third-party-jackson-core utils
-    utils-lite
+    bundle annotations apache5-client arns auth aws-core aws-query-protocol aws-xml-protocol checksums
+    checksums-spi crt-core endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream http-auth-spi
+    http-client-spi identity-spi json-utils metrics-spi netty-nio-client profiles protocol-core regions
+    retries retries-spi s3 sdk-core third-party-jackson-core utils utils-lite
 """
 _LEFT_OUT = (
     *(f"software.amazon.awssdk:{part}" for part in _OF_THE_SDK.split()),

@@ -36,8 +36,8 @@ PATIENCE_SECONDS: Final = 5.0
 class Keeper:
     """Lends out one JVM until nobody has asked for it for ``idle_seconds``."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._told = told
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._task = task
         self._borrower: socket.socket | None = None
         self._borrower_pid = 0
         self._ends = False
@@ -46,7 +46,7 @@ class Keeper:
 
     def keep(self) -> None:
         """Serves until it is time to end."""
-        path = Path(self._told["socket"])
+        path = Path(self._task["socket"])
         beside = path.with_suffix(f".{os.getpid()}")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
             old = os.umask(0o177)
@@ -63,8 +63,8 @@ class Keeper:
                 path.unlink(missing_ok=True)
 
     def _is_over(self) -> bool:
-        idle = self._borrower is None and time.monotonic() - self._idle_since > self._told["idle_seconds"]
-        return self._ends or idle or not is_running(self._told["jvm_pid"])
+        idle = self._borrower is None and time.monotonic() - self._idle_since > self._task["idle_seconds"]
+        return self._ends or idle or not is_running(self._task["jvm_pid"])
 
     def _serve(self, server: socket.socket) -> None:
         asked = time.time()
@@ -99,11 +99,11 @@ class Keeper:
         if request.get("stop"):
             self._ends = True
             return {"stopped": True}
-        want, has = request["want"], self._told["parts"]
+        want, has = request["want"], self._task["parts"]
         differs = sorted(name for name in {*want, *has} if want.get(name) != has.get(name))
         if differs:
             return {"differs": differs}
-        return {name: self._told[name] for name in ("port", "secret", "jvm_pid")}
+        return {name: self._task[name] for name in ("port", "secret", "jvm_pid")}
 
     def _given_back(self) -> None:
         assert self._borrower is not None
@@ -112,7 +112,7 @@ class Keeper:
         except OSError:
             is_done = False
         if not is_done:
-            kill(self._told["jvm_pid"])
+            kill(self._task["jvm_pid"])
             self._ends = True
         self._selector.unregister(self._borrower)
         self._borrower.close()
@@ -156,24 +156,24 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _end(told: dict[str, Any]) -> None:
+def _end(task: dict[str, Any]) -> None:
     """The JVM is asked to exit and killed if it does not; then its folder goes."""
-    os.close(told["pipe"])
+    os.close(task["pipe"])
     until = time.monotonic() + PATIENCE_SECONDS
-    while is_running(told["jvm_pid"]) and time.monotonic() < until:
+    while is_running(task["jvm_pid"]) and time.monotonic() < until:
         time.sleep(0.05)
-    kill(told["jvm_pid"])
-    shutil.rmtree(told["folder"], ignore_errors=True)
+    kill(task["jvm_pid"])
+    shutil.rmtree(task["folder"], ignore_errors=True)
 
 
 def main() -> None:
-    """Is told on standard input what to keep: as arguments others could read the secret."""
-    told = json.loads(sys.stdin.readline())
+    """Reads from standard input what to keep: as arguments others could read the secret."""
+    task = json.loads(sys.stdin.readline())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        Keeper(told).keep()
+        Keeper(task).keep()
     finally:
-        _end(told)
+        _end(task)
 
 
 if __name__ == "__main__":

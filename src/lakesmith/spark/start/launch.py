@@ -1,7 +1,7 @@
 """Start the driver JVM and connect PySpark to it.
 
 ``spark-submit`` spends seconds before Spark's own code runs: two shells, a launcher JVM, every class parsed
-anew. Here ``java`` is started at once with Spark's own options and a class-data archive (``class_archive``).
+again. Here ``java`` is started at once with Spark's own options and a class-data archive (``class_archive``).
 PySpark connects through the variables that it reads for a gateway which is there already
 (`pyspark.java_gateway.launch_gateway`). The JVM has a session (process group) of its own, so Ctrl-C reaches
 Python alone, and reads a pipe from this process: Spark's gateway ends when that pipe does, however this
@@ -53,7 +53,7 @@ OPENED = (
 SPARK_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     # Spark's code for a row of many columns is one method, and Java does not compile methods of more than
-    # 8,000 bytes unless told to. Reading a CSV file of eight columns took five times as long.
+    # 8,000 bytes by default. Reading a CSV file of eight columns took five times as long.
     "-XX:-DontCompileHugeMethods",
     *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
     "--enable-native-access=ALL-UNNAMED",

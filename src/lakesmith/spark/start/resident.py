@@ -1,8 +1,8 @@
 """A driver JVM that outlives the command that started it: left to a keeper, and borrowed by the commands that
 follow.
 
-Each command is a process of its own, which reads every definition and table anew and holds the project's lock
-itself: only the JVM is shared, so nothing that a command promises depends on there being one.
+Each command is a process of its own, which reads every definition and table again and holds the project's
+lock itself: only the JVM is shared, so nothing that a command promises depends on there being one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from lakesmith.spark.start.versions import installed_spark
 _PATIENCE_SECONDS: Final = 2.0
 _KEEPER: Final = Path(__file__).with_name("keeper.py")
 _OF_THE_TERMINAL: Final = (
-    "_", "CI", "COLORTERM", "COLUMNS", "DISPLAY", "FORCE_COLOR", "LAKESMITH_", "LINES", "NO_COLOR", "OLDPWD", "PS1", "PWD", "SHLVL", "SSH_", "TERM",
+    "_", "CI", "COLORTERM", "COLUMNS", "DISPLAY", "FORCE_COLOR", "LAKESMITH_", "LINES", "NO_COLOR",
+    "OLDPWD", "PS1", "PWD", "SHLVL", "SSH_", "TERM",
     "TMUX", "VTE_", "WINDOWID", "XDG_SESSION_",
 )  # fmt: skip
 """How the names of variables begin that differ from one terminal to the next and change nothing that the JVM
@@ -108,7 +109,7 @@ def _newest(package: Path) -> int:
 
 
 def borrow(path: Path, parts: Mapping[str, str]) -> Borrowed | str | None:
-    """The warm JVM; or why it does not serve, in words; None where there is none."""
+    """The warm JVM; or why it does not serve, in words; None if there is no warm JVM."""
     connection = _connected(path)
     if connection is None:
         return None
@@ -147,7 +148,7 @@ def leave(
     stop(keep.path)
     pipe = driver.process.stdin
     assert pipe is not None, "the JVM was started with a pipe"
-    told = {
+    task = {
         "socket": str(keep.path),
         "idle_seconds": keep.seconds,
         "pipe": pipe.fileno(),
@@ -168,7 +169,7 @@ def leave(
     )
     assert keeper.stdin is not None
     with keeper.stdin:
-        keeper.stdin.write(json.dumps(told).encode() + b"\n")
+        keeper.stdin.write(json.dumps(task).encode() + b"\n")
     pipe.close()
     os.close(folder.lock_fd)
 

@@ -32,7 +32,7 @@ class SessionStart:
 
     def __init__(self, settings: SessionSettings) -> None:
         self._future: Future[SessionHandle] = Future()
-        # A daemon: a caller that gives up must not wait for a JVM that it does not want any more.
+        # A daemon: a caller that stops waiting must not wait for a JVM that it does not want any more.
         self._thread = threading.Thread(target=self._run, args=(settings,), name="spark-start", daemon=True)
         self._thread.start()
 
@@ -94,14 +94,14 @@ def _start(settings: SessionSettings) -> SessionHandle:
 
 
 def kept_settings(settings: SessionSettings) -> list[object]:
-    """What a warm JVM has to have been started with, as JSON data."""
+    """What a warm JVM must have been started with, as JSON data."""
     maps = [sorted(settings.catalogs.items()), sorted(settings.conf.items())]
     jars = [*settings.coordinates, *settings.more_coordinates]
     return [*maps, settings.cores, settings.driver_memory_mb, jars, str(settings.log_path)]
 
 
 def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
-    """A session over the JVM that was kept, or why there is none, in words; None where none was kept."""
+    """A session over the JVM that was kept, or why there is not one, in words; None where none was kept."""
     found = borrow(keep.path, parts)
     if found is None or isinstance(found, str):
         return found and f"there is a warm engine, and this command starts its own: {found}"

@@ -38,7 +38,7 @@ class SessionFolder:
         return self.path / "spark"
 
     def remove(self) -> None:
-        """Remove the folder and let go of the lock. The JVM must be gone, or it may write on into nothing."""
+        """Remove the folder and release the lock. The JVM must be gone, or it may write on into nothing."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.lock_fd)
 

@@ -61,7 +61,7 @@ FIXED: Mapping[str, str] = {
     # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask
     # for.
     "spark.sql.variable.substitute": "false",
-    # Backslashes would mean themselves, also those that a quote of a literal stands behind.
+    # Backslashes would mean themselves, also those that follow a quote of a literal.
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 """What no other setting changes, in any session: a project that sets it otherwise is refused when it is
@@ -104,10 +104,11 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     write-ahead log readers and a writer do not block each other.
     """
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
+    wait_ms = round(busy.SPARK_WAIT_SECONDS * 1000)
     return {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         f"{prefix}.type": "jdbc",
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={round(busy.SPARK_WAIT_SECONDS * 1000)}&journal_mode=WAL",
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={wait_ms}&journal_mode=WAL",
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.jdbc.init-catalog-tables": "false",
         f"{prefix}.warehouse": f"file://{warehouse}",

@@ -67,7 +67,7 @@ def jars_of(project: Project) -> tuple[str, ...]:
 
 def _may_be_in_s3(target: Target) -> bool:
     """A REST catalog may keep its tables anywhere, and only it knows; of a database the place of new tables
-    is told, or none."""
+    is set, or empty."""
     given = dict(target.catalog)
     return (
         target.type in ("glue", "s3tables", "rest")

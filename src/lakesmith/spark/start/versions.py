@@ -30,7 +30,7 @@ class Pair:
         avro, kafka: the versions of Spark's own connectors: the newest that Maven Central was seen to give
         whole for this minor version of
             Spark; patch versions are compatible.
-        hadoop: the version of Hadoop's classes in PySpark, which its readers of S3 have to have too.
+        hadoop: the version of Hadoop's classes in PySpark, which its readers of S3 need too.
         sdk: the version of Amazon's SDK in Iceberg's bundle; ``sdk_parts``: what Hadoop's readers need of it
             that is not in the bundle.
     """
@@ -125,7 +125,7 @@ def untested(spark: str, iceberg: str) -> str | None:
 
 def installed_spark() -> str:
     """The version of the installed pyspark package, without importing it. Raises EnvironmentProblem LS305
-    where there is none."""
+    if it is not installed."""
     folder = spark_home()
     spec = find_spec("pyspark")
     # By its loader: spark-submit has the package in a zip.
@@ -138,7 +138,7 @@ def installed_spark() -> str:
 def installed_pair() -> Pair:
     """The pair of the installed PySpark.
 
-    Raises EnvironmentProblem: LS305, there is none; LS313, Iceberg has no jar for it here.
+    Raises EnvironmentProblem: LS305, no PySpark; LS313, Iceberg has no jar for it here.
     """
     spark = installed_spark()
     if (pair := pair_of(spark)) is not None:

@@ -15,7 +15,7 @@ from lakesmith.project.definitions import IS_CURRENT, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.batch.sidecar import bury
+from lakesmith.spark.batch.sidecar import write_tombstones
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.query.table_query import QueryRows
@@ -91,7 +91,7 @@ def _draft(
 ) -> Draft:
     pins = {
         **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
-        **bury(batch, deletes, fates["buried"]),
+        **write_tombstones(batch, deletes, fates["buried"]),
     }
     return Draft(
         account=_account(batch, counts, fates),

@@ -19,7 +19,7 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.batch.sidecar import bury
+from lakesmith.spark.batch.sidecar import write_tombstones
 from lakesmith.spark.catalyst.arrival import BATCH
 from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
@@ -55,7 +55,9 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         _write(batch, fated, validated.columns, fates)
         pins = {
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
-            **bury(batch, fated.where(F.col(FATE).isin("delete", "absent")), fates.delete + fates.absent),
+            **write_tombstones(
+                batch, fated.where(F.col(FATE).isin("delete", "absent")), fates.delete + fates.absent
+            ),
         }
         return Draft(
             account=_account(rows_read(batch), counts, fates),

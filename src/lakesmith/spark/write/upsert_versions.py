@@ -23,7 +23,7 @@ from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALIDITY_COLUM
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, rows_read
 from lakesmith.spark.batch.quarantine import set_aside
-from lakesmith.spark.batch.sidecar import bury
+from lakesmith.spark.batch.sidecar import write_tombstones
 from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
@@ -95,7 +95,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         _write(task, changes)
         pins = {
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
-            **bury(batch, placed.where(_is_last_delete()), fates["buried"]),
+            **write_tombstones(batch, placed.where(_is_last_delete()), fates["buried"]),
         }
         account = _account(task, counts, standings.counts, fates)
         account = replace(account, inserted=changes.insert, updated=changes.update, deleted=changes.delete)
