@@ -1,14 +1,14 @@
 """Projects on any catalog in the shared JVM: as ``harness``, with landing in S3, and the commands."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import INTERPRETED, Harness, RunResult
 from places import Place, project_file
-from small_shop import Order, csv
+from small_shop import EXPECTED, Order, csv
 
 from lakesmith.catalog.open import iceberg_properties, pyiceberg_properties
 from lakesmith.execute.lake import Lake
@@ -112,6 +112,11 @@ class SharedProject(Harness):
         for name, here in names.items():
             text = text.replace("{" + name + "}", here)
         return [tuple(row) for row in self.spark.sql(text).collect()]
+
+    def require(self, orders: Sequence[Order], *tables: str) -> None:
+        """Each of these tables has to hold what its definition makes of the orders."""
+        for table in tables:
+            assert self.rows(table) == EXPECTED[table](orders), table
 
     def outside(self, table: str) -> Any:
         """The table by another tool: PyIceberg, without lakesmith."""

@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 ORDERS: Final = {
     "tables/bronze/orders.yaml": """
@@ -129,3 +129,13 @@ def sums(orders: Iterable[Order]) -> list[tuple[str, int, int]]:
     for order in orders:
         groups[order.customer].append(order.amount)
     return sorted((customer, len(amounts), sum(amounts)) for customer, amounts in groups.items())
+
+
+EXPECTED: Final[Mapping[str, Callable[[Iterable[Order]], list[Any]]]] = {
+    "bronze.orders": sorted,
+    "silver.lines": lines,
+    "silver.newest": newest,
+    "gold.shares": shares,
+    "gold.sums": sums,
+}
+"""What the tables of the project hold of the orders that landed."""

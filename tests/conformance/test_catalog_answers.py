@@ -93,8 +93,7 @@ def test_a_commit_and_its_answer(make: Make, proxy: Proxy, commit: str, fault: s
     assert arranged.met == 1
     proxy.clear()
     shop.take("orders/2.csv", csv(*LATE))
-    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND + LATE)
-    assert shop.rows("silver.newest") == newest(FIRST + SECOND + LATE)
+    shop.require(FIRST + SECOND + LATE, "bronze.orders", "silver.newest")
     for table in ("bronze.orders", "silver.newest"):
         _check_files(shop, table)
 

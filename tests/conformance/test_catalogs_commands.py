@@ -20,7 +20,6 @@ from small_shop import (
     csv,
     lines,
     newest,
-    sums,
 )
 
 pytestmark = pytest.mark.in_turn
@@ -89,8 +88,7 @@ def test_a_file_is_forgotten_and_taken_again(make: Make) -> None:
     assert "3 rows of forgotten files deleted" in said.out
     assert shop.rows("bronze.orders") == sorted(SECOND)
     shop.must_run()
-    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
-    assert shop.rows("gold.sums") == sums(FIRST + SECOND)
+    shop.require(FIRST + SECOND, "bronze.orders", "gold.sums")
 
 
 def test_plan_and_explain_start_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +139,7 @@ def test_what_is_in_the_folder_is_only_a_cache(make: Make, place: Place) -> None
         for command in (["plan"], ["run"], ["run"], ["status"], ["files", "bronze.orders"]):
             lose(shop)
             shop.must(*command)
-        assert shop.rows("bronze.orders") == sorted(taken)
-        assert shop.rows("silver.newest") == newest(taken)
+        shop.require(taken, "bronze.orders", "silver.newest")
     for command in (["history", "silver.newest"], ["verify"], ["quarantine", "show", "silver.good"]):
         lose(shop)
         shop.must(*command)

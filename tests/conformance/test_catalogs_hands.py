@@ -3,7 +3,7 @@
 import pytest
 from places import REST, Place
 from shared_project import Make, SharedProject, grown
-from small_shop import FIRST, LATE, SECOND, SHOP, csv, lines, newest
+from small_shop import FIRST, LATE, SECOND, SHOP, csv
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import physical
@@ -28,9 +28,7 @@ def batch_before(shop: SharedProject, table: str) -> int:
 def check(shop: SharedProject, *batches: tuple[object, ...]) -> None:
     """Every table is what landed."""
     landed = [order for batch in batches for order in batch]
-    assert shop.rows("bronze.orders") == sorted(landed)
-    assert shop.rows("silver.lines") == lines(landed)
-    assert shop.rows("silver.newest") == newest(landed)
+    shop.require(landed, "bronze.orders", "silver.lines", "silver.newest")
 
 
 def test_a_rollback_by_spark_is_read_again(make: Make) -> None:

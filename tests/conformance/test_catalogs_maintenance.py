@@ -4,7 +4,7 @@ import pytest
 from maintaining import soon
 from places import Place
 from shared_project import Make, SharedProject, grown
-from small_shop import FIRST, LATE, LINES, NEWEST, ORDERS, RULES, SECOND, Order, csv, lines, newest
+from small_shop import FIRST, LATE, LINES, NEWEST, ORDERS, RULES, SECOND, Order, csv, newest
 
 import lakesmith
 from lakesmith.catalog.metadata import local_path
@@ -21,9 +21,7 @@ TAKEN = FIRST + SECOND + LATE
 
 
 def require_right(shop: SharedProject, taken: tuple[Order, ...]) -> None:
-    assert shop.rows("bronze.orders") == sorted(taken)
-    assert shop.rows("silver.lines") == lines(taken)
-    assert shop.rows("silver.newest") == newest(taken)
+    shop.require(taken, "bronze.orders", "silver.lines", "silver.newest")
     assert len(shop.quarantine("silver.good")) == sum(order.amount <= 0 for order in taken)
 
 

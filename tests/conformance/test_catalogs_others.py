@@ -8,7 +8,7 @@ import places
 import pytest
 from places import Place, project_file
 from shared_project import Make, SharedProject, grown
-from small_shop import FIRST, LATE, ORDERS, SECOND, Order, csv, lines, newest, sums
+from small_shop import FIRST, LATE, ORDERS, SECOND, Order, csv
 
 import rest_server
 import s3_server
@@ -48,9 +48,7 @@ def reports(make: Make, shop: SharedProject, at: Place, catalog: Place | None = 
 
 
 def is_right(made: SharedProject, *landed: Order) -> None:
-    assert made.rows("silver.lines") == lines(landed)
-    assert made.rows("silver.newest") == newest(landed)
-    assert made.rows("gold.sums") == sums(landed)
+    made.require(landed, "silver.lines", "silver.newest", "gold.sums")
 
 
 def follow(made: SharedProject, shop: SharedProject) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from shared_project import Make, SharedProject, grown
-from small_shop import FIRST, SECOND, SHOP, lines, newest
+from small_shop import FIRST, SECOND, SHOP, newest
 
 pytestmark = pytest.mark.in_turn
 
@@ -27,9 +27,7 @@ def test_a_table_goes_back_and_is_held_until_it_is_released(make: Make) -> None:
     assert "held at batch 1 since" in shop.must("plan").out
     assert "bronze.orders is free" in shop.must("release", "bronze.orders").out
     shop.must_run()
-    assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
-    assert shop.rows("silver.lines") == lines(FIRST + SECOND)
-    assert shop.rows("silver.newest") == newest(FIRST + SECOND)
+    shop.require(FIRST + SECOND, "bronze.orders", "silver.lines", "silver.newest")
     shop.must("verify")
 
 

@@ -181,8 +181,7 @@ def test_a_topic_that_changes(shop: Harness, server: Server) -> None:
     server.send("moving", [(None, f'{{"id": {number}}}') for number in (3, 4, 5)])
     server.forget_before("moving", 3)
     (problem,) = shop.run("bronze.moving").problems
-    assert problem.code == "LS463"
-    assert problem.found == "partition 0 begins at 3, 2 offsets are gone"
+    assert (problem.code, problem.found) == ("LS463", "partition 0 begins at 3, 2 offsets are gone")
     shop.write({"tables/bronze/moving.yaml": table("moving", "on_gone: skip")})
     record = shop.must_run("bronze.moving").published["bronze.moving"]
     gap = "source 'kafka': partition 0: offsets 1 to 2 are gone and were not taken (on_gone: skip)"
