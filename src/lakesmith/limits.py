@@ -23,7 +23,7 @@ A full refresh takes 0.3 s of 50,000 rows, 0.6 of 200,000, 1.0 of a million and 
 key 1.4 to 1.5 s, an incremental aggregate 0.6 to 0.9 s, whatever the table holds."""
 
 COMPUTED_WHOLE_ABOVE_CHANGED_PART: Final = 0.5
-"""Part of what reading the inputs as a whole costs. Changes that cost more to look at are not looked at one
+"""Part of what reading the inputs in full costs. Changes that cost more to look at are not looked at one
 by one, and the table is refreshed in full: what they touch is then read on top."""
 
 COMPUTED_WHOLE_ABOVE_KEYS: Final = 1_000_000

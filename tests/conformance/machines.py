@@ -1,7 +1,9 @@
 """Machines that share a target alone: each has a folder of the same project, and its own processes."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +14,10 @@ from processes import Ended, RunProcess
 from pyiceberg.catalog import load_catalog
 from small_shop import SHOP, SUMS, Order, csv, lines, newest, sums
 
-from lakesmith.catalog.open import pyiceberg_properties
+from lakesmith.catalog.open import open_catalog, pyiceberg_properties
+from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.catalog.state import BRANCH_PREFIX
+from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.loader import load_project
 from lakesmith.sources.objects import bucket_and_key
@@ -39,6 +43,18 @@ class Machines:
         """A whole command."""
         with self.start(machine, *words) as process:
             return process.end()
+
+    def wait_for_a_holder(self, seconds: float = 120) -> None:
+        """Waits until a machine holds the lease of the project."""
+        project = load_project(self._root("looking on"), "local").project
+        catalog, until = open_catalog(project), time.monotonic() + seconds
+        assert isinstance(catalog, RemoteCatalog)
+        while time.monotonic() < until:
+            with suppress(LakesmithError):
+                if catalog.lease_holder(project.name) is not None:
+                    return
+            time.sleep(0.2)
+        raise AssertionError("no machine took the lease")
 
     def land(self, orders: int = 4) -> None:
         """A file more: new orders, new versions of the last ones, and one that is deleted."""

@@ -60,11 +60,11 @@ def machines(tmp_path: Path, place: places.Place) -> Machines:
 def test_who_waits_takes_over_from_one_that_is_killed(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TEST_LEASE_SECONDS", LEASE)
+    # Long enough for the second machine to start before the lease of the killed one ends.
+    monkeypatch.setenv("TEST_LEASE_SECONDS", "20")
     machines.land()
     with machines.start("one", fault=ALWAYS) as one:
-        # Both take as long to start, more or less: the one that is to be killed has to be first.
-        time.sleep(5)
+        machines.wait_for_a_holder()
         machines.land()
         with machines.start("two") as two:
             assert one.end().code == -9

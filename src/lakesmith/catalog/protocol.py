@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 CATALOG_NAME = "lake"
-"""The catalog's name in Spark, in PyIceberg and in the rows of a JDBC catalog: they have to agree."""
+"""The catalog's name in Spark, in PyIceberg and in the rows of a JDBC catalog, which must agree."""
+
+SPARK_CATALOG = f"spark.sql.catalog.{CATALOG_NAME}"
+"""Prefix of Spark's settings of the catalog."""
 
 
 class Catalog(Protocol):

@@ -345,7 +345,7 @@ class TableDefinition:
     def added_columns(self) -> tuple[str, ...]:
         """The columns it has besides those of its source or query."""
         if self.is_sourced:
-            return ADDED_COLUMNS
+            return tuple(ADDED_COLUMNS)
         return VALIDITY_COLUMNS if self.keeps_versions else ()
 
     @property

@@ -24,8 +24,14 @@ from lakesmith.project.declaring import (
 )
 from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
 
-ADDED_COLUMNS: Final = ("_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch")
-"""The columns lakesmith adds to the rows of a sourced table."""
+ADDED_COLUMNS: Final = {
+    "_source_file": ("string", "the landing file the row came from"),
+    "_source_position": ("bigint", "the row's position in its file, from 1"),
+    "_source_modified_at": ("timestamp", "when the file was last written"),
+    "_ingested_at": ("timestamp", "when the batch that took the row began"),
+    "_batch": ("bigint", "the number of the batch that took the row"),
+}
+"""The columns that lakesmith adds to the rows of a sourced table: their names, types and descriptions."""
 
 _TAKEN_COLUMNS: Final = frozenset(
     {

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.open import iceberg_properties
-from lakesmith.catalog.protocol import CATALOG_NAME, Catalog
+from lakesmith.catalog.protocol import SPARK_CATALOG, Catalog
 from lakesmith.project.definitions import ExternalTable, Project, TableName, Target
 
 _SETTING: Final = "spark.lakesmith.other."
@@ -76,6 +76,6 @@ def others_conf(target: Target) -> dict[str, str]:
 
 def _settings(spark: SparkSession, catalog: str) -> dict[str, str]:
     """Iceberg's settings of files: those of another catalog, or of the session's own."""
-    prefix = f"{_FILES}{catalog}." if catalog else f"spark.sql.catalog.{CATALOG_NAME}."
+    prefix = f"{_FILES}{catalog}." if catalog else f"{SPARK_CATALOG}."
     found = spark.conf.getAll.items()
     return {key.removeprefix(prefix): value for key, value in found if key.startswith(prefix)}

@@ -56,13 +56,7 @@ from lakesmith.spark.validation.erased_rows import LeftOut, left_out, note_of
 from lakesmith.spark.validation.rule_misfits import add_reasons
 from lakesmith.spark.validation.rules import checks_of, rule_counts, rule_reasons, stop_if_asked
 
-SYSTEM_COLUMNS = (
-    Column("_source_file", "string", "the landing file the row came from"),
-    Column("_source_position", "bigint", "the row's position in its file, from 1"),
-    Column("_source_modified_at", "timestamp", "when the file was last written"),
-    Column("_ingested_at", "timestamp", "when the batch that took the row began"),
-    Column("_batch", "bigint", "the number of the batch that took the row"),
-)
+SYSTEM_COLUMNS = tuple(Column(name, type_, doc) for name, (type_, doc) in ADDED_COLUMNS.items())
 """The columns that every sourced table has besides its own."""
 
 
@@ -85,7 +79,9 @@ def _ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     batch.say(f"reading {batch.step.reason}")
     intake = open_intake(batch)
     files = _fingerprinted(batch)
-    require_free_names(batch.step.table, [column.name for column in intake.plan.columns], ADDED_COLUMNS)
+    require_free_names(
+        batch.step.table, [column.name for column in intake.plan.columns], tuple(ADDED_COLUMNS)
+    )
     # Looked up again: reading the files' columns may have taken long.
     warnings = [
         *intake.plan.notes,

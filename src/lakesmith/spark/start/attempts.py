@@ -23,6 +23,7 @@ from lakesmith.spark.start.find_java import has_module
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import (
     DriverProcess,
+    Gateway,
     LaunchError,
     LaunchPlan,
     StartedBy,
@@ -34,7 +35,7 @@ from lakesmith.spark.start.launch import (
     start_failed,
     write_properties,
 )
-from lakesmith.spark.start.resident import Borrowed, Gateway, KeepWarm
+from lakesmith.spark.start.resident import Borrowed, KeepWarm
 from lakesmith.spark.start.resident import leave as hand_over
 from lakesmith.spark.start.stop import detach, forget_gateway, stopper
 

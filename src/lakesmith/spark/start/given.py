@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.jvm.gateway import close_catalogs
 from lakesmith.spark.start.attempts import SessionHandle
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXTENSIONS: Final = "spark.sql.extensions"
-_CATALOG: Final = f"spark.sql.catalog.{CATALOG_NAME}"
 _HADOOP: Final = "spark.hadoop."
 _AT_START: Final = (_EXTENSIONS, "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
 _OTHER_CASES: Final = ("tr", "az", "lt")
@@ -195,7 +194,7 @@ def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Pro
 
 def _coordinates(settings: SessionSettings) -> Sequence[str]:
     """The embedded catalog's own jar is of use with that catalog alone."""
-    embedded = settings.catalogs.get(f"{_CATALOG}.uri", "").startswith("jdbc:sqlite:")
+    embedded = settings.catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith("jdbc:sqlite:")
     common = settings.coordinates if embedded else (installed_pair().runtime,)
     return (*common, *settings.more_coordinates)
 
@@ -245,7 +244,7 @@ def _inherited(child: SparkSession) -> list[str]:
 
 def _of_another_catalog(child: SparkSession, ours: Mapping[str, str]) -> list[str]:
     """What the session says of how the catalog is made, where the target says it otherwise."""
-    kinds = {f"{_CATALOG}.type", f"{_CATALOG}.catalog-impl"}
+    kinds = {f"{SPARK_CATALOG}.type", f"{SPARK_CATALOG}.catalog-impl"}
     return [name for name in kinds if name not in ours and child.conf.get(name, None) is not None]
 
 

@@ -30,8 +30,6 @@ from lakesmith.spark.start.session_folder import SessionFolder
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-    from lakesmith.spark.start.resident import Gateway
-
 StartedBy = Literal["direct", "ordinary", "given"]
 
 # Spark 4.1's org.apache.spark.launcher.JavaModuleOptions. jdk.incubator.vector is left out: it is an optional
@@ -78,6 +76,15 @@ FOREIGN_VARIABLES = (
     "SPARK_DAEMON_MEMORY",
 )
 _environment = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Connection details of the JVM's gateway."""
+
+    port: int
+    secret: str
+    jvm_pid: int
 
 
 @dataclass(frozen=True, slots=True)

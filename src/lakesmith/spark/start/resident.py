@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.project.scratch import own_temporary
-from lakesmith.spark.start.launch import DriverProcess
+from lakesmith.spark.start.launch import DriverProcess, Gateway
 from lakesmith.spark.start.session_folder import SessionFolder
 from lakesmith.spark.start.versions import installed_spark
 
@@ -51,15 +51,6 @@ class KeepWarm:
     path: Path
     seconds: float = 0.0
     on_left: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True, slots=True)
-class Gateway:
-    """How a JVM is reached."""
-
-    port: int
-    secret: str
-    jvm_pid: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from lakesmith.catalog import busy
-from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.catalog.protocol import CATALOG_NAME, SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.start.cluster import cluster_conf, is_cluster, jars_conf
 from lakesmith.spark.start.find_java import find_java
@@ -103,16 +103,15 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     the same tables. A writer that meets another's lock waits for it (see ``catalog.busy``); with the
     write-ahead log readers and a writer do not block each other.
     """
-    prefix = f"spark.sql.catalog.{CATALOG_NAME}"
     wait_ms = round(busy.SPARK_WAIT_SECONDS * 1000)
     return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "jdbc",
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={wait_ms}&journal_mode=WAL",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.jdbc.init-catalog-tables": "false",
-        f"{prefix}.warehouse": f"file://{warehouse}",
-        f"{prefix}.cache-enabled": "false",
+        SPARK_CATALOG: "org.apache.iceberg.spark.SparkCatalog",
+        f"{SPARK_CATALOG}.type": "jdbc",
+        f"{SPARK_CATALOG}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={wait_ms}&journal_mode=WAL",
+        f"{SPARK_CATALOG}.jdbc.schema-version": "V1",
+        f"{SPARK_CATALOG}.jdbc.init-catalog-tables": "false",
+        f"{SPARK_CATALOG}.warehouse": f"file://{warehouse}",
+        f"{SPARK_CATALOG}.cache-enabled": "false",
     }
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lakesmith.catalog.protocol import CATALOG_NAME
+from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
 from lakesmith.spark.start.settings import DRAFTS, drafts_conf
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
-_PREFIX = f"spark.sql.catalog.{CATALOG_NAME}"
 _OBJECTS = "spark.hadoop.fs.s3a."
 S3_FILES = "spark.hadoop.fs.s3.impl"
 """What reads files whose names begin with ``s3://``."""
@@ -38,8 +37,8 @@ def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]
         **properties,
         "cache-enabled": "false",
     }
-    catalog = {f"{_PREFIX}.{name}": value for name, value in own.items()}
-    return {_PREFIX: "org.apache.iceberg.spark.SparkCatalog", **catalog, **objects_conf(target.store)}
+    catalog = {f"{SPARK_CATALOG}.{name}": value for name, value in own.items()}
+    return {SPARK_CATALOG: "org.apache.iceberg.spark.SparkCatalog", **catalog, **objects_conf(target.store)}
 
 
 def drafts_of(target: Target, properties: Mapping[str, str], drafts_db: Path) -> dict[str, str]:
