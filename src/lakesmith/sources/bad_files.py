@@ -1,5 +1,4 @@
-"""Files that cannot be read: named in problems, or left out if their source allows it (``on_bad_file:
-skip``)."""
+"""Files that cannot be read: problems, or left out with ``on_bad_file: skip``."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class BadFiles(SourceError):
 def unreadable(
     file: FileIdentity, source: Source, error: OSError | UnreadableFile, table: TableName | None
 ) -> BadFile:
-    """Returns the problem of a listed file: LS421 (gone, or no permission), or what is wrong with its
-    content."""
+    """Returns the problem of a listed file: LS421 (gone, no permission), or what its content lacks."""
     if isinstance(error, UnreadableFile):
         problem = Problem(error.code, error.what, expected=error.expected, found=error.found)
         first = error.hint or "replace it by a complete one"

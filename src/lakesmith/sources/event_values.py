@@ -20,8 +20,7 @@ from typing import Any, Final
 from lakesmith.project.spark_types import SqlType, parse_type, precision_and_scale
 
 Exact = Callable[[Any], Any]
-"""Converts a JSON value that is not null to a column's type. Equal values become equal ones. Raises
-Misfit."""
+"""Converts a JSON value, not null, to a column's type. Equal values stay equal. Raises Misfit."""
 
 
 class Misfit(Exception):

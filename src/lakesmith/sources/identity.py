@@ -74,8 +74,7 @@ def _objects_now(
 
 
 def stat_file(path: str, root: Path) -> FileIdentity | None:
-    """Returns the identity (without a fingerprint) of the file at ``path`` as listings write it; None if
-    it is gone."""
+    """Returns the identity, without a fingerprint, of the file at a listing's ``path``; None if gone."""
     try:
         stat = absolute_path(path, root).stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -68,8 +68,7 @@ class _Append:
 
 
 class LedgerStore:
-    """The ledgers of a catalog, cached in ``cache_dir``; ``elsewhere`` is another cache, which is only
-    read."""
+    """The ledgers of a catalog, cached in ``cache_dir``; the cache ``elsewhere`` is only read."""
 
     def __init__(self, catalog: Writers, cache_dir: Path, elsewhere: Path | None = None) -> None:
         self._catalog = catalog
@@ -117,8 +116,7 @@ class LedgerStore:
         return new
 
     def ever_taken(self, table: TableName, pin: Pin | None, paths: Sequence[str]) -> bool:
-        """Whether any of the files was ever ingested, up to the pinned version, in old lines too. Raises
-        as ``read``."""
+        """Whether any of the files was ever ingested, also by old lines. Raises as ``read``."""
         if pin is None or pin.snapshot is None:
             return False
         snapshot, view = pin.snapshot, self.read(table, pin)
@@ -170,8 +168,7 @@ def _folding(
     entries: Sequence[LedgerEntry],
     leaving: frozenset[str],
 ) -> Folding:
-    """The lines that leave the ledger now. A segment that has just gone stays: a reader may be looking for
-    it."""
+    """The lines that leave the ledger. A segment that has just gone stays, for its readers."""
     now_ms = max(entry.at_ms for entry in entries)
     found = fold(before, there, now_ms - limits.SEGMENT_LINES_KEPT_SECONDS * 1000)
     return replace(found, leaving=found.leaving | leaving)
@@ -234,8 +231,7 @@ def _always_busy(table: TableName, last: Exception) -> LockedError:
 
 
 def _has_lost_race(error: Exception) -> bool:
-    """Whether another process committed or created first, or our commit's outcome is unknown (the next try
-    looks it up)."""
+    """Whether another process was first, or the outcome is unknown (the next try looks it up)."""
     from pyiceberg.exceptions import CommitFailedException
 
     if isinstance(error, CommitFailedException) or is_in_doubt(error):

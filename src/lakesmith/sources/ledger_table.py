@@ -1,5 +1,4 @@
-"""The ledger as an Iceberg table: reading it at a snapshot and committing one append, with PyIceberg
-(imported lazily)."""
+"""The ledger as an Iceberg table, read and appended to with PyIceberg (imported lazily)."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ def load(catalog: Any, table: TableName, pin: Pin) -> Any:
 
 
 def load_or_create(catalog: Any, table: TableName) -> Any:
-    """Returns the ledger, created if it is missing: the first append of a table that has ingested nothing
-    yet."""
+    """Returns the ledger, created if it is missing: a table's first append."""
     from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 
     try:
@@ -165,8 +163,7 @@ def commit(
 
 
 def committed(ledger: Any, parent: int, branch: str, expected_rows: int) -> int | None:
-    """Returns the snapshot of ``branch`` if it is one commit on top of ``parent`` with ``expected_rows``,
-    else None."""
+    """Returns ``branch``'s snapshot if it is ``parent`` plus one commit of ``expected_rows``, else None."""
     ref = ledger.metadata.refs.get(branch)
     snapshot = None if ref is None else ledger.metadata.snapshot_by_id(ref.snapshot_id)
     if (
@@ -239,8 +236,7 @@ def _rewrite(transaction: Any, ledger: Any, parent: int, kept: Any, rows: Any, b
 
 
 def _branches_done_with(metadata: Any, parent: int) -> list[str]:
-    """Branches of appends at or before ``parent`` (main protects these), and of attempts abandoned long
-    ago."""
+    """Branches of appends at or before ``parent`` (main protects these), and of old attempts."""
     passed = set(_ancestors(metadata, parent))
     done = []
     for name, ref in metadata.refs.items():

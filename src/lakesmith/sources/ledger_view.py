@@ -15,13 +15,11 @@ Row = tuple[str, str, int, int, int, int, str, str, int, int]
 
 
 HIDDEN: Final = "erased:"
-"""How the path of a file begins whose name identified an erased person: ``erased:SALT:SHA-256``, of the
-salt and the path."""
+"""How a hidden path begins (its name identified an erased person): ``erased:SALT:SHA-256``."""
 
 
 def hidden_path(path: str, salt: str) -> str:
-    """Returns the ledger's text for a path that must not be readable. ``salt``: hexadecimal, one for each
-    ledger."""
+    """Returns the ledger's text for a hidden path. ``salt``: hexadecimal, one for each ledger."""
     return f"{HIDDEN}{salt}:{hashlib.sha256((salt + path).encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
@@ -46,8 +44,7 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return self._rows
 
     def row(self, path: str) -> Row | None:
-        """Returns the newest row of a path. For a segment whose line has left, it says only that it was
-        ingested."""
+        """Returns the newest row of a path; only "ingested" for a segment whose line has left."""
         found = self._rows.get(self.known_as(path))
         return found if found is not None else self._folded(path)
 
@@ -129,8 +126,7 @@ def entry_of(path: str, row: Row) -> LedgerEntry:
 
 
 def hash_entries(entries: Iterable[LedgerEntry]) -> str:
-    """Returns a hash of the lines an attempt wrote, whatever their order: 32 hexadecimal digits, for the
-    record."""
+    """Returns a hash of an attempt's lines, in any order: 32 hexadecimal digits, for the record."""
     lines = sorted(json.dumps((entry.file.path, *row_of(entry))) for entry in entries)
     digest = hashlib.blake2b(digest_size=16)
     for line in lines:

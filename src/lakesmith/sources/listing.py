@@ -123,8 +123,7 @@ def _absolute(path: Path) -> str:
 
 
 class LocalFileSystem:
-    """Folders of this machine, walked with ``os.scandir``: one ``stat`` a file, 100,000 files in well
-    under a second."""
+    """Folders of this machine, walked with ``os.scandir``: 100,000 files in well under a second."""
 
     def walk(self, source: Source, root: Path, known: Collection[str] = ()) -> Found:
         """See :class:`FileSystem`."""
@@ -234,8 +233,7 @@ def _identity(entry: os.DirEntry[str], shown: str) -> FileIdentity | None:
 
 
 def _shown_path(folder: str, root: str) -> str:
-    """How paths below ``folder`` begin: relative to the project if it is inside, so that a project can be
-    moved."""
+    """How paths below ``folder`` begin: relative if it is inside the project, which may move."""
     inside = os.path.commonpath((folder, root)) == root
     shown = os.path.relpath(folder, root) if inside else folder
     return "" if shown == "." else Path(shown).as_posix().rstrip("/") + "/"

@@ -43,8 +43,7 @@ def _bounded(time_ns: int) -> int:
 
 @dataclass(slots=True)
 class Found:
-    """What a file system found, in any order. ``linked`` are the files reached by a link: they may be in
-    ``files`` too."""
+    """What a file system found, in any order. ``linked``: files reached by a link, maybe in ``files``."""
 
     files: list[FileIdentity] = field(default_factory=list)
     linked: list[FileIdentity] = field(default_factory=list)
@@ -71,8 +70,7 @@ UNREAD = (FileAction.UNREADABLE, FileAction.KEPT)
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file that is left out because it cannot be read, and why. ``taken``: rows of an earlier version
-    were ingested."""
+    """An unreadable file that is left out, and why. ``taken``: an earlier version was ingested."""
 
     file: FileIdentity
     reason: str
@@ -100,8 +98,7 @@ class HasSize(Protocol):
 
 
 class LandingFile(Protocol):
-    """A landing file as far as it is read without Spark: a ``Path``, or an object in S3. Reading raises
-    OSError."""
+    """A landing file to read without Spark: a ``Path``, or an object in S3. Reading raises OSError."""
 
     @property
     def name(self) -> str:

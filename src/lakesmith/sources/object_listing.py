@@ -74,8 +74,7 @@ class _Prefix:
         return found
 
     def listed(self, known: Collection[str]) -> list[FileIdentity]:
-        """Returns all objects whose keys begin so, in any order. ``known``: paths, some of which may be
-        among them."""
+        """Returns all objects with such keys, in any order. ``known``: paths that may be among them."""
         if self.bucket.endswith(_UNORDERED):
             return list(self._piece((None, None)))
         bucket = f"{OBJECT_SCHEME}{self.bucket}/"
@@ -161,8 +160,7 @@ def _before(key: str) -> str:
 
 
 def _hidden_folder(key: str, start: int) -> str | None:
-    """The first folder of a key, from ``start`` on, that is left out, with its slash; None if there is no
-    such folder."""
+    """The first folder of a key, from ``start`` on, that is left out, with its slash; or None."""
     at = key.find(_FOLDER, start)
     while at >= 0:
         if is_left_out(key[start:at]):

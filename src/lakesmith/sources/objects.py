@@ -82,8 +82,7 @@ def _client(store: ObjectStore) -> Any:
 def _read_contents(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object
 ) -> None:
-    """Reads the objects in a listing's answer itself; botocore, which reads the rest, takes four times as
-    long."""
+    """Reads a listing's objects itself: four times as fast as botocore, which reads the rest."""
     body = response_dict["body"]
     if response_dict["status_code"] != 200 or b"<Contents>" not in body:
         return
@@ -115,8 +114,7 @@ def bucket_and_key(path: str) -> tuple[str, str]:
 
 
 def identity_of(bucket: str, entry: dict[str, Any]) -> FileIdentity:
-    """Returns the identity in a listing's entry. Its time is in whole seconds, as that of a single object
-    is."""
+    """Returns the identity in a listing's entry. Times are in whole seconds, as of single objects."""
     path = f"{OBJECT_SCHEME}{bucket}/{entry['Key']}"
     modified = int(entry["LastModified"].timestamp()) * 1_000_000_000
     return FileIdentity(path, entry["Size"], modified, etag=entry["ETag"].strip('"'))

@@ -111,8 +111,7 @@ def without_persons(content: bytes, suffix: str, source: Source, wanted: Wanted)
 
 
 def _values_without(content: bytes, source: Source, wanted: Wanted) -> tuple[bytes, int]:
-    """The content of a JSON file whose records are not lines. A value that stays keeps its separator
-    before it."""
+    """The content of a JSON file of values. A value that stays keeps its separator before it."""
     text = content.decode(source.csv.encoding, "surrogateescape")
     kept: list[str] = []
     end, gone, begins = 0, 0, True

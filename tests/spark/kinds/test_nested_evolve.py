@@ -325,9 +325,15 @@ def test_sources_of_one_table_each_have_their_word_on_fields(make_shop: MakeShop
 def test_columns_that_are_inferred_of_files_of_different_types(make_shop: MakeShop) -> None:
     table = "source:\n  files: {path: landing/t/, format: parquet}\n"
     shop = make_shop({"tables/bronze/t.yaml": table})
-    land_as(shop, "parquet", "t/1", {"n": "int", "s": "struct<x:int>"}, {"id": 1, "n": 1, "s": {"x": 1}})
-    wide = {"id": 2, "n": BIG, "s": {"x": BIG, "y": "t"}}
-    land_as(shop, "parquet", "t/2", {"n": "bigint", "s": "struct<x:bigint,y:string>"}, wide)
+    narrow = {"n": "int", "s": "struct<x:int>", "d": "decimal(10,2)"}
+    land_as(shop, "parquet", "t/1", narrow, {"id": 1, "n": 1, "s": {"x": 1}, "d": 12345678.25})
+    wide = {"n": "bigint", "s": "struct<x:bigint,y:string>", "d": "decimal(12,4)"}
+    row = {"id": 2, "n": BIG, "s": {"x": BIG, "y": "t"}, "d": 12345678.2525}
+    land_as(shop, "parquet", "t/2", wide, row)
     shop.must_run()
-    assert types(shop, "bronze.t") == {"n": "bigint", "s": "struct<x:bigint,y:string>"}
-    assert shop.rows("bronze.t") == [(1, 1, (1, None)), (2, BIG, (BIG, "t"))]
+    assert types(shop, "bronze.t") == wide
+    assert shop.rows("bronze.t") == [
+        (1, 1, (1, None), Decimal("12345678.2500")),
+        (2, BIG, (BIG, "t"), Decimal("12345678.2525")),
+    ]
+    assert shop.quarantine("bronze.t") == []

@@ -58,13 +58,6 @@ def _at(kind: SqlType, path: FieldPath) -> SqlType:
     return _at(dict(kind.parts)[path[0]], path[1:]) if path else kind
 
 
-def typeless_fields(declared: Sequence[Column], shape: FileShape) -> set[FieldPath]:
-    """Returns the fields that only the file has and that have no type there."""
-    found, types = file_types(declared, shape), {column.name: column.type or "" for column in declared}
-    each = (_only_in_file(parse_type(types[name]), theirs, (name,)) for name, theirs in found.items())
-    return {path for fields in each for path, kind in fields if kind.is_typeless}
-
-
 def typeless_note(names: Sequence[str]) -> str:
     """Returns the note on columns and fields that have no type yet."""
     return f"only nulls in the files so far, so they have no type; new once a file says one: {listed(names)}"
@@ -72,21 +65,20 @@ def typeless_note(names: Sequence[str]) -> str:
 
 def compare_fields(
     declared: Sequence[Column], shape: FileShape
-) -> tuple[tuple[FieldPath, ...], tuple[FieldPath, ...]]:
-    """Returns the fields that only the file has, and those that only the declared types have.
+) -> tuple[dict[FieldPath, SqlType], tuple[FieldPath, ...]]:
+    """Returns the fields that only the file has, with types, and those that only the declared types have.
 
     Columns that only one side has do not count, and neither does a field of another kind (a struct declared
     as string).
     """
     found = file_types(declared, shape)
-    unknown: list[FieldPath] = []
-    missing: list[FieldPath] = []
-    for column in declared:
-        if column.name in found:
-            ours, theirs = parse_type(column.type or ""), found[column.name]
-            unknown += [path for path, _ in _only_in_file(ours, theirs, (column.name,))]
-            missing += _only_declared(ours, theirs, (column.name,))
-    return tuple(unknown), tuple(missing)
+    pairs = [
+        (parse_type(column.type or ""), found[column.name], (column.name,))
+        for column in declared
+        if column.name in found
+    ]
+    unknown = {path: kind for pair in pairs for path, kind in _only_in_file(*pair)}
+    return unknown, tuple(path for pair in pairs for path in _only_declared(*pair))
 
 
 def file_types(declared: Sequence[Column], shape: FileShape) -> dict[str, SqlType]:

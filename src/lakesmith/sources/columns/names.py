@@ -113,8 +113,7 @@ def spellings(declared: Iterable[Column], names: Iterable[str]) -> dict[str, Spe
 
 
 def path_columns(declared: Iterable[Column], shape: FileShape) -> tuple[str, ...]:
-    """Returns the columns that the file's path has a value for. It counts where the file, or record, has
-    none."""
+    """Returns the columns that the file's path has a value for, in case the file, or record, has none."""
     keys = {_folded(key) for key in shape.path_keys}
     return tuple(
         it.name for it in declared if keys and _folded(it.name) in keys and "<" not in (it.type or "")
@@ -127,8 +126,7 @@ def _tiers(alike: Sequence[str], name: str) -> list[tuple[str, ...]]:
 
 
 def rival_names(declared: Sequence[Column], names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Returns groups of names of which a record may have one: names of one column, and alike names of no
-    column."""
+    """Returns groups of names of which a record may have one: of one column, or alike and of none."""
     names = list(names)
     found = spellings(declared, names)
     families = [tuple(name for tier in tiers for name in tier) for tiers in found.values()]
@@ -142,8 +140,7 @@ def rival_names(declared: Sequence[Column], names: Iterable[str]) -> tuple[tuple
 def _chosen(
     found: dict[str, Spellings], shape: FileShape
 ) -> tuple[tuple[tuple[str, str], ...], set[str], list[str]]:
-    """The pairs of columns and names; the names left over, in the file or some record; and a file's rival
-    names."""
+    """The pairs of columns and names; the names left over; and the rival names of a file."""
     extra = {*shape.columns} - {name for tiers in found.values() for tier in tiers for name in tier}
     if shape.together is not None:
         pairs = [(column, name) for column, tiers in found.items() for tier in tiers for name in tier]

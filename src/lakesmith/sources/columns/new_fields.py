@@ -16,7 +16,6 @@ from lakesmith.sources.columns.fields import (
     field_problem,
     file_types,
     listed,
-    typeless_fields,
     typeless_note,
 )
 from lakesmith.sources.columns.names import Spellings
@@ -89,12 +88,11 @@ def _in_records(files: SourceFiles, read: SourceRead) -> _Fields:
 
 def _in_types(read: SourceRead, found: Sequence[Held]) -> _Fields:
     columns = read.columns
-    unknown, missing = _compared(columns, found)
+    unknown, missing, _ = _compared(columns, found)
     if not unknown or read.source.on_new_column is not OnNewColumn.EVOLVE:
         return _Fields(columns, unknown, missing)
     after = _with_fields(columns, [file_types(columns, shape) for shape, _ in found])
-    typeless = {path for shape, _ in found for path in typeless_fields(after, shape)}
-    left, _ = _compared(after, found)
+    left, _, typeless = _compared(after, found)
     untyped = {path: files for path, files in left.items() if path in typeless}
     unknown = {path: files for path, files in left.items() if path not in typeless}
     return _Fields(after, unknown, missing, untyped)
@@ -104,13 +102,20 @@ def _holders(paths: Found) -> Holders:
     return Holders(tuple(dict.fromkeys(file for files in paths.values() for file in files)))
 
 
-def _compared(columns: _Columns, found: Sequence[Held]) -> tuple[Found, Found]:
-    """The fields that only files have, and those that some file lacks, each with these files."""
-    sides: tuple[Found, Found] = ({}, {})
+def _compared(columns: _Columns, found: Sequence[Held]) -> tuple[Found, Found, set[FieldPath]]:
+    """The fields that only files have, and those that some file lacks, each with these files.
+
+    The third are fields that only files have, without a type.
+    """
+    unknown: Found = {}
+    missing: Found = {}
+    typeless: set[FieldPath] = set()
     for shape, holders in found:
-        for side, paths in zip(sides, compare_fields(columns, shape), strict=True):
+        only_there, only_here = compare_fields(columns, shape)
+        typeless |= {path for path, kind in only_there.items() if kind.is_typeless}
+        for side, paths in ((unknown, only_there), (missing, only_here)):
             side.update({path: (*side.get(path, ()), *holders.paths) for path in paths})
-    return sides
+    return unknown, missing, typeless
 
 
 def _with_fields(columns: _Columns, found: Sequence[Mapping[str, SqlType]]) -> _Columns:

@@ -15,8 +15,7 @@ _SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Files of one shape. ``first``: for files that are only known together (JSON), one file with each
-    key."""
+    """Files of one shape. ``first``: one file with each key, for files only known together (JSON)."""
 
     paths: tuple[str, ...]
     first: Mapping[str, str] = field(default_factory=dict)

@@ -151,8 +151,7 @@ def _inferred_of(files: SourceFiles) -> Sequence[Column]:
 
 
 def _of_schemas(files: SourceFiles) -> Sequence[Column]:
-    """By the types in the files, the wider ones. Columns without a type yet are left out if they can be
-    added later."""
+    """By the wider types of the files. If columns can be added later, without those of no type yet."""
     types: dict[str, str] = {}
     for group in read_groups(files.groups, ()):
         for name, kind in zip(group.file_columns, group.file_types, strict=True):

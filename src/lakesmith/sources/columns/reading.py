@@ -43,8 +43,7 @@ class ReadGroup:
     path_columns: tuple[str, ...] = ()
 
     def index(self, column: str) -> int | None:
-        """Returns which of ``file_columns`` is a table's column: the matched one, else one of the same
-        name."""
+        """Returns which of ``file_columns`` is a table's column: the matched one, else the like-named."""
         wanted = dict(self.matches).get(column, column)
         for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
             found = [i for i, text in enumerate(self.file_columns) if same(text)]

@@ -19,8 +19,7 @@ _WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """A change at ``path`` inside a type. ``old`` is None for a field to add, behind its sibling
-    ``after``."""
+    """A change at ``path`` inside a type. ``old`` is None for a field to add, behind ``after``."""
 
     path: FieldPath
     old: str | None
@@ -119,8 +118,7 @@ def common_type(one: str, other: str) -> str:
 
 
 def remembered(declared: str, there: str) -> str:
-    """Returns a declared type with the fields that the table has besides, each behind its predecessor
-    there."""
+    """Returns a declared type with the table's additional fields, each behind its predecessor there."""
     ours = parse_type(declared)
     return _united(ours, parse_type(there), ours, last=False).text
 
@@ -189,8 +187,7 @@ def _can_be_added(kind: SqlType) -> bool:
 
 
 def table_type(found: str) -> str:
-    """Returns the type that a table gets for a file's type: without fields that have no type; string for
-    void."""
+    """Returns the type that a table gets for a file's type: without fields of no type; string for void."""
     return _in_a_table(parse_type(found)).text
 
 

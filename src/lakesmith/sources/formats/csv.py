@@ -75,8 +75,7 @@ def _is_none(line: str, source: Source) -> bool:
 
 
 def _header(lines: _Lines, whole: bool, source: Source) -> tuple[str, ...] | None:
-    """The header's cells, None if there is no line or it does not end here; removes its lines from
-    ``lines``."""
+    """The header's cells, None if it does not end here; removes its lines from ``lines``."""
     first = next((line for line in lines if not _is_none(line, source)), None)
     if first is None:
         return None

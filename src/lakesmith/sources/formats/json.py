@@ -42,8 +42,7 @@ def read_json_shape(path: LandingFile, source: Source) -> FileShape:
 
 
 def has_values(text: str, whole: bool, source: Source) -> bool | None:
-    """Whether the records of a file that begins with ``text`` are not lines. None: a longer text is
-    needed."""
+    """Whether the records of a file with this beginning are not lines. None: a longer text is needed."""
     return source.has_foreign_files and (
         source.csv.multiline or is_wide(source.csv) or is_stream(text, whole)
     )

@@ -19,8 +19,7 @@ _BETWEEN: Final = re.compile(r"[ \t\r\n,]*")
 
 
 def json_values(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the values in a file's lines, in order. An array that the end of the file cuts off leaves a
-    record ``[``."""
+    """Yields the values in a file's lines, in order, and ``[`` for an array that was cut off."""
     return _Stream(iter(lines)).values()
 
 
@@ -48,8 +47,7 @@ def is_stream(text: str, whole: bool) -> bool | None:
 
 
 def _goes_on(text: str, end: int, stop: int, fault: str | None) -> bool:
-    """Whether a value is not the complete line that ends at ``end``: it continues, or another value
-    follows in the line."""
+    """Whether a value is not the line that ends at ``end``: it continues, or another one follows."""
     if fault is None and text[stop:end].strip().startswith(("{", "[", ",")):
         return True
     below = text[end:stop].strip()

@@ -39,8 +39,7 @@ _TYPES = {
 
 
 def read_parquet_shape(path: LandingFile) -> FileShape:
-    """Returns the shape of one file. Raises UnreadableFile LS422 if it is not a complete Parquet file, and
-    OSError."""
+    """Returns the shape of one file. Raises UnreadableFile LS422 if it is not Parquet, and OSError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -65,8 +64,7 @@ class _NoType(Exception):
 
 
 def _spark_type(kind: Any, int96: bool) -> str | None:
-    """Returns the Spark SQL type of an Arrow type, None if Spark has none. ``int96``: the file has such
-    timestamps."""
+    """Returns the Spark SQL type of an Arrow type, or None. ``int96``: the file has such timestamps."""
     try:
         return _sql_type(kind, int96).text
     except _NoType:
@@ -125,8 +123,7 @@ def read_parquet_pages(path: LandingFile) -> None:
 
 
 def _damaged(error: Exception) -> UnreadableFile:
-    """Arrow's error for a damaged file. Raises OSErrors that have a number: the system's (gone, no
-    permission)."""
+    """Arrow's error for a damaged file. Raises OSErrors that have a number: the system's."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error
     found = str(error).partition(". ")[0]

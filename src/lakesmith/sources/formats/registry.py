@@ -24,8 +24,7 @@ class ColumnsIn(Enum):
     SCHEMA = "schema"
     """Names and types, once for the file."""
     HEADER = "header"
-    """Names, in the first line, unless the source says that there is no header. It may turn out to be a
-    row."""
+    """Names, in the first line, unless the source declares no header. It may turn out to be a row."""
     RECORDS = "records"
     """Names, in each record its own."""
 

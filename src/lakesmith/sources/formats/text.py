@@ -78,8 +78,7 @@ def decode(data: bytes, encoding: str, whole: bool) -> str:
 
 
 def needs_stream(csv: CsvOptions) -> bool:
-    """Whether lines can be found only by parsing: line breaks in fields, or an encoding of wide
-    characters."""
+    """Whether only parsing finds lines: line breaks in fields, or an encoding of wide characters."""
     return csv.multiline or is_wide(csv)
 
 

@@ -1,2 +1,1 @@
-"""Topics in Kafka as sources: how brokers are reached, what a topic holds, and the records a batch
-ingests."""
+"""Topics in Kafka as sources: brokers, the state of topics, and the records a batch ingests."""

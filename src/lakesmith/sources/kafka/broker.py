@@ -75,8 +75,7 @@ def read_connection(text: str) -> dict[str, str]:
 
 
 def secrets_of(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the values that are never shown: some people put the certificate or key where a file's name
-    belongs."""
+    """Returns the values that are never shown: a certificate or key may be where a file belongs."""
     return tuple(value for name in _SECRET if (value := properties.get(name)))
 
 
@@ -179,8 +178,7 @@ def topic_state(source: KafkaSource, environment: Mapping[str, str] = os.environ
 
 
 def connection_of(source: KafkaSource, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns the properties to reach the brokers with, by librdkafka's names. Raises SourceError LS312
-    and LS460."""
+    """Returns the brokers' properties, by librdkafka's names. Raises SourceError LS312 and LS460."""
     if find_spec("confluent_kafka") is None:
         what = f"source {source.name!r} is a topic in Kafka, and the package confluent-kafka is not installed"
         hint = "pip install 'lakesmith[kafka]'"
@@ -243,8 +241,7 @@ def _state(client: _Client, topic: str) -> TopicState:
 
 
 class _Client:
-    """A connection that is kept. librdkafka reports its errors beside the answers, which then only fail to
-    come."""
+    """A lasting connection. librdkafka reports errors beside the answers, which then do not come."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         from confluent_kafka.admin import AdminClient

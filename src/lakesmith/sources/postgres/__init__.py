@@ -1,2 +1,1 @@
-"""Tables in PostgreSQL: their changes become landing files, which are ingested as any other. Without
-Spark."""
+"""Tables in PostgreSQL: their changes become landing files, ingested as any other."""

@@ -76,8 +76,7 @@ def changes(
 
 
 def next_time(now: datetime, newest: str | None) -> datetime:
-    """Returns the time of the changes: ``now``, or later than those of the file ``newest``, whatever the
-    clock says."""
+    """Returns the time of the changes: ``now``, but later than those of the file ``newest``."""
     if newest is None:
         return now
     last = datetime.strptime(newest.removesuffix(".jsonl"), FILE_TIME).replace(tzinfo=UTC)

@@ -96,8 +96,7 @@ def _waiting(task: Fetch) -> bool:
 
 
 def _position(task: Fetch, newest: str | None) -> Position | None:
-    """What was read, if the lake has just that; a rolled back table, or another folder, is compared with
-    the lake."""
+    """What was read, if the lake has just that; else (a rollback, another folder) None."""
     found = load_position(task.folder)
     fits = (_of(task.source), newest, task.forgotten)
     return found if found is not None and (found.of, found.file, found.forgotten) == fits else None

@@ -1,5 +1,4 @@
-"""How far a table in PostgreSQL was read: kept beside the landing files, rebuilt from the lake if it is
-lost."""
+"""How far a table in PostgreSQL was read: a file beside the landing files, rebuilt if lost."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ def touch_position(folder: Path, now: float) -> None:
 
 
 def seconds_since_read(folder: Path, now: float) -> float:
-    """Returns the seconds since the last reading, at ``now``. A time in the future is long ago: the clock
-    was set back."""
+    """Returns the seconds since the last reading, at ``now``; very many if that is in the future."""
     try:
         passed = now - (folder / _FILE).stat().st_mtime
     except OSError:

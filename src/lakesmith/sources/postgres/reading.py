@@ -47,8 +47,7 @@ _CLOCKS: Final[dict[str, LiteralString]] = {
 
 @dataclass(frozen=True)
 class Growing:
-    """The column in PostgreSQL. ``kind``: its type without a precision; ``zone``: the time zone of the
-    connecting role."""
+    """The column. ``kind``: its type without a precision; ``zone``: the connecting role's time zone."""
 
     connection: psycopg.Connection[Any]
     table: PostgresSource
@@ -57,8 +56,7 @@ class Growing:
     zone: str
 
     def where(self, bound: str | None) -> sql.Composable:
-        """Returns the condition of the rows to read: from ``bound`` on, and those without a value; all, if
-        the bound is stale."""
+        """Returns the condition of the rows to read: from ``bound`` on, without a value, or all."""
         condition = "({column} >= {value} OR {column} IS NULL)" if bound and self._can_be(bound) else "true"
         return self._sql(condition, bound)
 
@@ -100,8 +98,7 @@ class Growing:
         return format(value, "f")
 
     def _can_be(self, bound: str) -> bool:
-        """Whether ``bound`` is not beyond the clock; for a number, whether a row reaches it: its row may
-        have been corrected."""
+        """Whether ``bound`` is not beyond the clock; for a number, whether a row still reaches it."""
         if self.kind in _NUMBERS:
             return bool(self._one("SELECT coalesce(max({column}) >= {value}, true) FROM {table}", bound))
         return self.kind not in _CLOCKS or bool(self._one("SELECT {value} <= " + _CLOCKS[self.kind], bound))
@@ -140,8 +137,7 @@ class Growing:
 
 
 def growing_of(connection: psycopg.Connection[Any], table: PostgresSource) -> Growing | None:
-    """Returns the table's growing column, None without one. To be called before the session's time zone is
-    set."""
+    """Returns the table's growing column, or None. Call it before setting the session's time zone."""
     from psycopg import sql
 
     if table.growing is None:
@@ -219,8 +215,7 @@ def _rows(
 
 
 def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
-    """Key and row of each row as JSON. An alias must not be the name of a column, which PostgreSQL would
-    take instead."""
+    """Key and row of each row as JSON. PostgreSQL would prefer a column to an alias of its name."""
     from psycopg import sql
 
     parts = [sql.Identifier(f"_lakesmith_{name}") for name in ("key", "row")]

@@ -27,8 +27,7 @@ _CARRIED, _FILES = "carried", "files"
 
 
 def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileIdentity]) -> DataFrame:
-    """Returns ``rows`` with a column of what the quarantine keeps; null for good rows and for too many or
-    long ones."""
+    """Returns ``rows`` with a column of what quarantine keeps; null for good rows and excess ones."""
     # The number is computed for bad rows only, so it counts them: Spark evaluates an IF's branch where it is
     # needed.
     numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {_NUMBER}, NULL) AS _bad_number")
@@ -47,8 +46,7 @@ def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:
 
 
 def carried_of(seen: RowCounts, rows: DataFrame, columns: Sequence[str], bad: int) -> DataFrame | None:
-    """Returns the collected bad rows, with ``ROW`` for their ``columns``; None if they are not all ``bad``
-    ones."""
+    """Returns the collected bad rows, with ``ROW`` for ``columns``; None if some are missing."""
     spark = rows.sparkSession
     carried = seen.listed(_CARRIED)
     if carried.size() != bad:

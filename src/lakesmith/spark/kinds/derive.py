@@ -112,8 +112,7 @@ def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
 
 
 def _require_same_columns(batch: Batch, gone: Sequence[ColumnState]) -> None:
-    """Raises NotIncremental if the rows of a table that keeps versions were distinguished by columns that
-    are gone."""
+    """Raises NotIncremental if columns that are gone distinguished the rows of a table of versions."""
     if gone and batch.step.table.keeps_versions and batch.step.strategy is not Strategy.FULL:
         raise NotIncremental(f"its query does not give the column {gone[0].name} any more")
 
@@ -253,8 +252,7 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
 
 
 def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
-    """Raises RunError LS613 if a table cannot have a column of one of these names; ``added`` are others
-    that it gets."""
+    """Raises RunError LS613 if a table cannot have a column of one of these names, or ``added``."""
     for name in names:
         alike = [each for each in names if each.lower() == name.lower()]
         if len(alike) > 1:
@@ -336,8 +334,7 @@ def _marks_of(batch: Batch) -> Marks:
 
 
 def _rows_ahead(batch: Batch) -> dict[str, tuple[int, str]]:
-    """Returns by watermark how many rows are too far ahead of their arrival to move it, and their greatest
-    time."""
+    """Returns by watermark how many rows are too far ahead to move it, and their greatest time."""
     step, emit = batch.step, batch.step.table.emit
     found: dict[str, tuple[int, str]] = {}
     if emit is None:

@@ -1,5 +1,4 @@
-"""Erases persons' rows from a sourced table and its quarantine, and keeps hashes that recognise them
-later."""
+"""Erases persons' rows from a sourced table and its quarantine, and keeps hashes of them."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ def erase(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def _theirs(batch: Batch, persons: ErasureFilter) -> str:
-    """SQL of the rows to delete. In a table without the columns these are none: only names of files are
-    examined."""
+    """SQL of the rows to delete. Without the columns these are none, and only names count."""
     there = frozenset(column.name.lower() for column in batch.state().columns)
     return persons.condition() if persons.within(there) else _NOBODY
 
@@ -82,8 +80,7 @@ class _Named:
 
     @classmethod
     def of(cls, batch: Batch, lake: Lake, theirs: str) -> _Named:
-        """Files whose names identify the persons, or that have only their rows: such a name may identify
-        them, too."""
+        """Files whose names identify the persons, or may, as they have only their rows."""
         assert batch.step.persons is not None
         ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
         alone = _files_of_theirs_alone(batch, theirs)
@@ -159,8 +156,7 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def in_quarantine(persons: ErasureFilter) -> str:
-    """Returns SQL that is true for a person's bad rows: a value is in the row's text, without a letter or
-    digit beside it."""
+    """Returns SQL that is true for a person's bad rows: a value is a word of the text."""
     return " OR ".join(f"({' AND '.join(map(_mentions, values))})" for values in persons.values)
 
 

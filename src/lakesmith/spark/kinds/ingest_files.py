@@ -152,8 +152,7 @@ def _replanned_if_changed(batch: Batch) -> Iterator[None]:
 
 _FOLDER_BYTES: Final = 255
 _KEY_BYTES: Final = 800
-"""The longest name of a partition's folder: on disks, and in stores, whose limit of 1,024 bytes is for a
-whole path."""
+"""The longest name of a partition's folder: on disks, and in stores (1,024 bytes a path)."""
 
 _OF_CONTENT: Final = re.compile(
     r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
@@ -195,8 +194,7 @@ def _as_spark_says(path: str, root: Path) -> str:
 
 
 def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
-    """The file that Spark's readers refuse although it looks complete: they decode what was only walked
-    over."""
+    """The file that Spark refuses although it looks complete: only Spark decodes it."""
     landed, text = landing_file(batch.step, batch.project.root, error), full_text(error)
     if landed is None or not _OF_CONTENT.search(text):
         return []
@@ -333,8 +331,7 @@ def _counted(batch: Batch, layouts: Mapping[str, Layout]) -> int | None:
 
 
 def validate_rows(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Returns rows with the reasons of the rules, and of values that cannot name a folder. Raises
-    QualityError LS802."""
+    """Returns rows with reasons of rules and of names of folders. Raises QualityError LS802."""
     rules, folders = batch.step.table.checks, _too_long_for_folders(batch, rows)
     if not rules and not folders:
         return rows
@@ -344,8 +341,7 @@ def validate_rows(batch: Batch, rows: DataFrame) -> DataFrame:
 
 
 def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:
-    """For each text column that partitions the table, an array with the reason of a value too long for a
-    folder's name."""
+    """For each text column that partitions, an array with the reason of a value that is too long."""
     most = _FOLDER_BYTES if batch.project.target.type == "local" else _KEY_BYTES
     texts = (field.name for field in rows.schema.fields if field.dataType.typeName() == "string")
     return [

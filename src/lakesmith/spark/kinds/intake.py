@@ -1,5 +1,4 @@
-"""A batch's files as one frame of rows: their shapes are read, their columns planned, and each file is
-read by that plan."""
+"""A batch's files as one frame of rows, read by the plan of their columns."""
 
 from __future__ import annotations
 

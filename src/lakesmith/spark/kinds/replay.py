@@ -58,8 +58,7 @@ def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def drop(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
-    """Drops the step's bad rows; the record's notes say how many and which. Raises UsageError LS225 if
-    there are none."""
+    """Drops the step's bad rows; notes say which. Raises UsageError LS225 if there are none."""
     table_uuid = batch.open_branch()
     writer = _open(batch)
     taken = _take_out(batch, writer)
@@ -90,8 +89,7 @@ def _open(batch: Batch) -> SidecarWriter:
 
 
 def _stored(batch: Batch) -> DataFrame:
-    """The selected rows as the last published batch left them, each with an ``ID``. To be cached, so that
-    IDs stay the same."""
+    """The selected rows of the last published batch, each with an ``ID``. Cache it: IDs change."""
     pin = batch.step.base.pin(SidecarKind.QUARANTINE)
     name = physical(sidecar_of(batch.name, SidecarKind.QUARANTINE))
     version = f"VERSION AS OF {pin.snapshot if pin else None}"
@@ -100,8 +98,7 @@ def _stored(batch: Batch) -> DataFrame:
 
 
 def _take_out(batch: Batch, writer: SidecarWriter) -> int:
-    """Deletes the selected rows from the quarantine's working branch; returns their number by its
-    summaries."""
+    """Deletes the selected rows from the quarantine's working branch; returns their number."""
     batch.say("taking rows out of quarantine")
     before = writer.live_rows()
     writer.clear(condition(batch.step.bad_rows))
@@ -144,8 +141,7 @@ def _placed(rows: DataFrame, stored: DataFrame) -> DataFrame:
 
 
 def _still_bad(rows: DataFrame, stuck: DataFrame, stored: DataFrame) -> DataFrame:
-    """The rows as they were in quarantine, with their present reasons; unreadable ones keep their old
-    reasons."""
+    """The rows as in quarantine, with their present reasons; unreadable ones keep the old."""
     checked = rows.where(F.size(REASONS) > 0).select(F.col(SOURCE_POSITION).alias(ID), REASONS)
     verdicts = checked.unionByName(stuck.withColumn(REASONS, F.lit(None).cast("array<string>")))
     found = stored.join(verdicts, ID).withColumn("reasons", F.coalesce(REASONS, "reasons"))

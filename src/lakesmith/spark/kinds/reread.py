@@ -70,8 +70,7 @@ class ReadAgain:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How some rows are kept: as text with these ``columns``, or as JSON with these ``types`` (DDL; None:
-    unknown)."""
+    """How some rows are kept: text with these ``columns``, or JSON with these ``types`` (DDL, or None)."""
 
     source: Source
     is_raw: bool
@@ -105,8 +104,7 @@ def read_again(batch: Batch, lake: Lake, stored: DataFrame, columns: Sequence[Co
 
 
 def _with_source(batch: Batch, lake: Lake, stored: DataFrame) -> DataFrame:
-    """The rows with the name of their source, by the ledger; null if the table has no such source any
-    more."""
+    """The rows with the name of their source, by the ledger; null if the table lacks it now."""
     names = [source.name for source in batch.step.table.sources]
     if len(names) == 1:
         return stored.withColumn(_SOURCE, F.lit(names[0]))

@@ -20,8 +20,7 @@ def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
 
 
 def most_records(batch: Batch) -> int | None:
-    """Returns the offsets of the slices, each of at most one record; None if the batch ingests files as
-    well."""
+    """Returns how many offsets the slices have; None if the batch ingests files as well."""
     intakes = [intake for intake in batch.step.intakes if intake.files]
     if any(intake.source.has_files for intake in intakes):
         return None
@@ -43,8 +42,7 @@ def slice_notes(batch: Batch) -> tuple[str, ...]:
 
 
 def require_same_topics(batch: Batch) -> None:
-    """Raises Outdated if a topic was created again since the batch was planned: the records may be of
-    either."""
+    """Raises Outdated if a topic was created again since the batch was planned."""
     for intake in batch.step.intakes:
         if not isinstance(intake.source, KafkaSource):
             continue

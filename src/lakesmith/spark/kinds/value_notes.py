@@ -92,8 +92,7 @@ def _note(place: str, type_: str, rows: int) -> str:
 
 
 def rounded_counts(table: TableDefinition, columns: Sequence[str]) -> list[SparkColumn]:
-    """Returns aggregates over rows as read: how many good ones were rounded, in all and by column. Empty
-    if no source rounds."""
+    """Returns aggregates: how many good rows were rounded, in all and by column; or none."""
     if all(source.on_inexact is not OnInexact.ROUND for source in table.sources):
         return []
     good = F.size(REASONS) == 0

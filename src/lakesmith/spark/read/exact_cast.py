@@ -68,8 +68,7 @@ class Casts:
     def misfits(
         self, read: str, value: str | None, found: SqlType, declared: SqlType, path: FieldPath, depth: int = 0
     ) -> Iterator[Misfit]:
-        """Yields the places where values of ``read`` may be missing from ``as_declared``; ``value``: its
-        SQL, if at hand."""
+        """Yields where ``as_declared`` may lack values of ``read``; ``value``: its SQL, if at hand."""
         if _is_text(found) and _is_text(declared):
             # The formats promise UTF-8, but not all writers keep the promise: other engines then cannot read
             # the table.
@@ -215,8 +214,7 @@ class Casts:
         return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
 
     def _inexact(self, read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
-        """SQL that is true if the declared type holds the file's value, but not all of its digits; None if
-        it always does."""
+        """SQL that is true if the declared type holds the value without all of its digits; or None."""
         from_type, kind = found.text, declared.text
         if nanos.is_nanos(found):
             return nanos.inexact(read) if kind in _WITH_DIGITS else None
@@ -231,8 +229,7 @@ class Casts:
 
 
 def _members(found: SqlType, declared: SqlType) -> Sequence[tuple[str, SqlType]]:
-    """The members of a union of an Avro file, which Spark reads as a struct with one value, where no
-    struct is declared."""
+    """The members of a union in Avro, a struct with one value, where no struct is declared."""
     names = [f"member{number}" for number, _ in enumerate(found.parts)]
     is_union = found.outer == "struct" and [name for name, _ in found.parts] == names
     return found.parts if is_union and declared.outer != "struct" else ()

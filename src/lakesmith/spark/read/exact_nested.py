@@ -32,14 +32,12 @@ _DOUBLE = r"^-?[0-9]+[.][0-9]+(E-?[0-9]+)?$"
 _FLOATS_IN_IT = r"(-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))"
 STRINGS_IN_IT = r'"(?:[^"\\]|\\.)*+"'
 UNUSUAL = "_unusual"
-"""The column that is true for a record with numbers that may lose digits when they are read: see
-``unusual``."""
+"""The column that is true for records with numbers that may lose digits: see ``unusual``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How texts are written in a source, and a regular expression of what precedes a number at some place
-    of a record."""
+    """How a source writes texts, and a regular expression of what precedes a number in a record."""
 
     formats: TextFormats
     before: str
@@ -51,8 +49,7 @@ class Place:
 
 
 Test = Callable[[str, str, str, Place], str | None]
-"""SQL of a doubt about the text read, the value made of it, and a type without parts; None if there is no
-doubt."""
+"""SQL of a doubt about the text read, its value and a type without parts; None: no doubt."""
 
 
 def reading_type(kind: SqlType, decimals_as_texts: bool = False, wide: bool = False) -> SqlType:
@@ -72,8 +69,7 @@ def reading_type(kind: SqlType, decimals_as_texts: bool = False, wide: bool = Fa
 
 
 def exact(read: str, kind: SqlType, formats: TextFormats, depth: int = 0) -> str:
-    """Returns SQL that turns the read text into the declared type, rounded if it has more digits than that
-    holds."""
+    """Returns SQL that turns the read text into the declared type, rounded to its digits."""
     if kind.text in _AS_TEXT:
         return exact_from_text(read, kind.text, replace(formats, rounds=True))
     if reading_type(kind).text == kind.text:
@@ -114,8 +110,7 @@ def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
 
 
 def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
-    """Tests (``Test``) JSON numbers on their way to a string, which go through a double, also inside an
-    object or array."""
+    """Tests (``Test``) JSON numbers that go through a double to a string, also nested ones."""
     if kind != "string":
         return None
     number = f"{read} RLIKE '{_DOUBLE}' AND NOT instr({VALUE}, concat('\"', {read}, '\"')) > 0"
@@ -125,8 +120,7 @@ def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
 
 
 def _has_lossy_float(read: str, is_event: bool) -> str:
-    """Whether the record has a number, outside of strings, that became a double with other digits or an
-    exponent."""
+    """Whether a number outside of strings became a double with other digits or an exponent."""
     double = "CAST(try_cast(n AS double) AS string)"
     odd = f"{_digits('n')} <> {_digits(double)}" + (f" OR contains({double}, 'E')" if is_event else "")
     other = f"({odd}) AND contains({read}, {double})"
@@ -150,8 +144,7 @@ def _cut(read: str, most: int, place: Place) -> str:
 
 
 def unusual(types: Iterable[SqlType]) -> str:
-    """Returns SQL that is true for a record with a number that one of the types may cut; once for all of
-    them."""
+    """Returns SQL that is true for a record with a number that one of the types may cut."""
     shapes = (precision_and_scale(leaf.text) for kind in types for leaf in kind.leaves())
     most = min((roomy_scale(*shape) for shape in shapes if shape), default=None)
     return _TINY if most is None else f"{_TINY} OR {VALUE} RLIKE '[.][0-9]{{{most}}}'"
@@ -164,8 +157,7 @@ def _a_number(test: str, place: Place) -> str:
 
 
 def anywhere(test: Test, read: str, value: str, kind: SqlType, place: Place, depth: int = 0) -> str | None:
-    """Returns SQL that is true if the test is, for the value or something in it, at any depth; None: it
-    never is."""
+    """Returns SQL that is true if the test is, for a value at any depth; None: it never is."""
     if kind.outer == "struct":
         doubts = [_in_field(test, read, field, of, place, depth) for field, of in kind.parts]
         some = [doubt for doubt in doubts if doubt]

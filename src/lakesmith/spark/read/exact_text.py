@@ -95,8 +95,7 @@ def exact_from_text(text: str, type_: str, formats: TextFormats) -> str:
 
 
 def inexact_from_text(text: str, type_: str, formats: TextFormats) -> str | None:
-    """Returns SQL that is true if ``text`` is a value of ``type_`` except for excess digits; None: no text
-    is."""
+    """Returns SQL that is true if ``text`` is a ``type_`` with excess digits; None: no text is."""
     number = plain_number(text, type_, formats)
     inexact = _inexact(number, _typed(number, type_, formats), type_, formats)
     rounded = exact_from_text(text, type_, replace(formats, rounds=True))
@@ -178,8 +177,7 @@ def _inexact_times(text: str, type_: str, formats: TextFormats) -> Iterator[str 
 
 
 def _inexact_timestamp(text: str, formats: TextFormats) -> str | None:
-    """Digits of a second beyond the six that are kept; in a declared pattern only one of more than six
-    reads them."""
+    """Digits of a second beyond the six that are kept, which only longer patterns read."""
     if not formats.timestamp:
         seventh = f"substr({text}, instr({text}, '.') + 7, 1) BETWEEN '0' AND '9' AND instr({text}, '.') > 0"
         return f"{seventh} AND {text} RLIKE '[.]\\\\d{{6}}\\\\d*[1-9]'"
@@ -213,8 +211,7 @@ def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
 
 
 def more_digits(text: str, scale: int) -> str:
-    """SQL that is true if a number's text, exponent and all, has more than ``scale`` digits after the
-    point, without zeros."""
+    """SQL that is true if a number has more than ``scale`` digits after the point, without zeros."""
     digits = f"regexp_replace({text}, '[eE].*$|[^0-9]', '')"
     counted = f"trim(TRAILING '0' FROM {digits})"
     after = (

@@ -35,15 +35,13 @@ _RANGES: Final = {
 
 
 def out_of_range(value: str, type_: str) -> str | None:
-    """Returns SQL that is true if a value is outside of the years 1 to 9999; None for types that have no
-    years."""
+    """Returns SQL that is true if a value is outside of the years 1 to 9999; None: it has no year."""
     found = _RANGES.get(type_)
     return f"{value} NOT BETWEEN {found[0]} AND {found[1]}" if found else None
 
 
 def instant(text: str, pattern: str | None, zone: str | None) -> str:
-    """Returns SQL of the ``timestamp`` that a text means, or NULL. ``zone``: of texts without one; None:
-    UTC, or the session's."""
+    """Returns SQL of a text's ``timestamp``, or NULL. ``zone``: of texts without one; None: UTC."""
     said = (
         f"try_cast({text} AS timestamp)"
         if pattern is None
@@ -72,8 +70,7 @@ def as_local(text: str, pattern: str) -> str:
 
 
 def wrong_zone(text: str, pattern: str | None) -> str | None:
-    """Returns SQL that is true if the text's zone is ambiguous, or it is not a date and time; None: no
-    text is such."""
+    """Returns SQL that is true if the text is ambiguous or not a time; None: never."""
     if pattern is None:
         digit = "BETWEEN '0' AND '9'"
         utc = f"endswith({text}, 'Z') AND substr({text}, -2, 1) {digit}"
@@ -86,8 +83,7 @@ def wrong_zone(text: str, pattern: str | None) -> str | None:
 
 
 def not_one_instant(text: str, pattern: str | None, zone: str | None) -> str | None:
-    """Returns SQL that is true if the text's local time never was in its region, or twice; None: no text
-    is such."""
+    """Returns SQL that is true if the local time never was in its region, or twice; None: never."""
     tests = []
     if zone is not None and not _is_fixed(zone):
         tests.append(ambiguous(_local(text, pattern), literal(zone)))

@@ -37,7 +37,7 @@ class FormatReader:
     """How Spark reads one format.
 
     ``rows``: as ``read_files`` gives them; None if there are no files.
-    ``infer``: the columns of files without types, in the order they are first met; None where files have types.
+    ``infer``: the columns of files without types, in the order they are first met; None for other files.
     """
 
     rows: Callable[[SparkSession, ReadRequest], DataFrame | None]
@@ -82,8 +82,7 @@ def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:
 def request_of(
     spark: SparkSession, read: SourceRead, root: Path, records: DataFrame | None = None
 ) -> ReadRequest:
-    """Makes the request for a source's files, for the records of a topic's slices, or for ``records`` in
-    place of either."""
+    """Makes the request for a source's files, its topic's slices, or ``records`` in place of either."""
     groups = read.groups if records is None else read.groups[:1]
     read = replace(read, source=zoned(spark, read.source), groups=groups)
     source, files = read.source, [file for group in groups for file in group.files]

@@ -46,8 +46,7 @@ def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> 
 
 
 def for_workers(split: Split) -> Callable[[Iterable[Any]], Iterator[tuple[bytes, str, int, int]]]:
-    """Returns the function from a partition's lines to ``RECORDS``. PySpark sends it to workers that lack
-    lakesmith."""
+    """Returns the function from lines to ``RECORDS``, as sent to workers that lack lakesmith."""
     for module in (csv_records, json_values, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return partial(_split, split=split)

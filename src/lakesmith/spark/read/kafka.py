@@ -44,8 +44,7 @@ ODD: Final = "0x"
 def read_slices(
     spark: SparkSession, topic: KafkaSource, files: Sequence[FileIdentity], connection: Mapping[str, str]
 ) -> DataFrame:
-    """Returns the records of the slices that stand as ``files``, none of which is empty: ``_value`` and
-    the provenance."""
+    """Returns the records of slices (``files``, none empty): ``_value`` and the provenance."""
     slices = [(file, each) for file in files if (each := slice_of(file)) is not None]
     wanted = {topic.topic: [each.partition for _, each in slices]}
     bounds = [
@@ -78,8 +77,7 @@ def read_slices(
 
 
 def _text(topic: KafkaSource) -> SparkColumn:
-    """The value as JSON; null for a tombstone. A value that is not of the schema is ``0x`` and its bytes
-    in hexadecimal."""
+    """The value as JSON; null for a tombstone; ``0x`` and hexadecimal digits if it misfits."""
     is_framed = "hex(substring(value, 1, 1)) = '00' AND length(value) >= 5"
     known = ", ".join(f"'{each}'" for each in topic.schema_ids)
     fits = f"{is_framed} AND conv(hex(substring(value, 2, 4)), 16, 10) IN ({known})" if known else "true"
@@ -95,8 +93,7 @@ def _text(topic: KafkaSource) -> SparkColumn:
 
 
 def _with_mark(schema: str) -> str:
-    """The schema with a field more that is true: Spark turns bytes that are not a record into one of
-    nulls."""
+    """The schema with a true field more: Spark makes a record of nulls of bytes that misfit."""
     record = json.loads(schema)
     mark = {"name": _READ, "type": "boolean", "default": True}
     return json.dumps({**record, "fields": [*record["fields"], mark]})
@@ -122,8 +119,7 @@ def _body(topic: KafkaSource) -> str:
 
 
 def _line(body: str = "_body", besides: str = "_besides") -> str:
-    """SQL of both as one object. A body that is not an object follows that of the rest: together they are
-    not JSON."""
+    """SQL of both as one object; text that is not JSON if the body is not an object."""
     rest, brace = f"substr({body}, 2)", literal("}")
     comma = f"IF(startswith(trim(LEADING {_BLANK} FROM {rest}), {brace}), '', ',')"
     return (
@@ -150,8 +146,7 @@ def kept_apart(raw: str, file: str) -> tuple[str, str]:
 
 
 def odd_value(topic: KafkaSource, otherwise: str) -> str:
-    """Returns SQL of what is wrong with a value; ``otherwise``: if it is not a value of another schema
-    either."""
+    """Returns SQL of what is wrong with a value; ``otherwise``: if it has no other schema either."""
     what = (
         "its first bytes are not the number of a schema in `schema_ids`"
         if topic.schema_ids

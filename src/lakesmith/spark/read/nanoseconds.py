@@ -1,5 +1,4 @@
-"""Timestamps of files in nanoseconds: Spark reads them as whole numbers since 1970, and holds
-microseconds."""
+"""Timestamps in nanoseconds, which Spark reads as whole numbers and holds as microseconds."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ def in_micros(kind: SqlType) -> SqlType:
 
 
 def micros(read: str, kind: SqlType) -> str:
-    """Returns SQL of the timestamp without what is less than a microsecond, rounded towards the past, also
-    before 1970."""
+    """Returns SQL of the timestamp, rounded towards the past to microseconds."""
     whole = f"({read} div 1000 - IF({read} % 1000 < 0, 1, 0))"
     if NANOS[kind.text] == "timestamp":
         return f"timestamp_micros({whole})"

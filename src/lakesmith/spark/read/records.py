@@ -48,8 +48,7 @@ _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", 
 
 
 class Portion(Enum):
-    """Files that are read alike: ``LARGE`` ones in blocks, each a task; ``SMALL`` ones whole, many to a
-    task."""
+    """Files that are read alike: ``LARGE`` ones in blocks, ``SMALL`` ones whole, many to a task."""
 
     LARGE = "large"
     SMALL = "small"
@@ -57,8 +56,7 @@ class Portion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordScan:
-    """A session to read with. It has settings of its own, so that other threads of the caller's session
-    are not disturbed."""
+    """A session to read with, whose settings do not disturb threads of the caller's."""
 
     session: SparkSession
     request: ReadRequest
@@ -135,8 +133,7 @@ def _each(
 
 
 def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> SparkSession:
-    """Returns a clone of ``spark`` for reading, with settings under which nothing is skipped and blocks
-    are not mixed."""
+    """Returns a clone of ``spark`` for reading, which skips nothing and mixes no blocks."""
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     block = limits.READ_BLOCK_BYTES if portion is Portion.LARGE else _WHOLE_FILE_BYTES
     for key, value in {
@@ -157,8 +154,7 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
 
 
 def owned_by(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """Returns the same rows as a frame of ``spark``. The scans in it keep the settings of their own
-    session."""
+    """Returns the same rows as a frame of ``spark``. Its scans keep their session's settings."""
     jvm = spark._jvm
     assert jvm is not None
     dataset = jvm.org.apache.spark.sql.classic.Dataset
@@ -283,8 +279,7 @@ def _escaped(path: str) -> str:
 
 
 def _is_read_alone(path: str) -> bool:
-    """Whether a file must be read by itself: Hadoop cannot follow a pattern, escaped or not, to a name
-    with a colon."""
+    """Whether to read a file by itself: Hadoop cannot match a pattern to a name with a colon."""
     return ":" in path.removeprefix(OBJECT_SCHEME) and _PATTERN.search(path) is not None
 
 
@@ -359,8 +354,7 @@ def _groups_of(request: ReadRequest, portion: Portion) -> list[ReadGroup]:
 
 
 def _portion(file: FileIdentity, group: ReadGroup, request: ReadRequest) -> Portion:
-    """Whether a file is read in blocks: of lines only; rows of other formats are numbered through the
-    file."""
+    """Whether a file is read in blocks: of lines; other rows are numbered through the file."""
     has_lines = landing_format(request.source).has_lines(request.source) and not group.layout.is_stream
     plain = has_lines and file.path.lower().endswith(_PLAIN_ENDINGS)
     return Portion.LARGE if plain and file.size >= limits.LARGE_FILE_BYTES else Portion.SMALL

@@ -113,8 +113,7 @@ class ReadRequest:
 
 
 def rounded_columns(request: ReadRequest, inexact: Iterable[tuple[str, str | None]]) -> str:
-    """Returns SQL of ``ROUNDED``, from each column's test for inexact values. Nothing is tested unless the
-    source rounds."""
+    """Returns SQL of ``ROUNDED``, from each column's test. Nothing is tested unless a source rounds."""
     tests = [(column, test) for column, test in inexact if test]
     if request.source.on_inexact is not OnInexact.ROUND or not tests:
         return "CAST(NULL AS array<string>)"

@@ -1,5 +1,4 @@
-"""Sessions for batches that read files, with settings that keep planning time in proportion to the
-columns."""
+"""Sessions for reading files, whose planning time is in proportion to the columns."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_fields_are_matched_by_name(
 def test_columns_without_a_type_or_not_in_the_file_are_left_alone() -> None:
     columns = [Column("a", None), Column("b", "struct<x:int>"), Column("c", "struct<x:int>")]
     shape = FileShape(("a", "b", "z"), ("struct<x:int>", None, "struct<y:int>"))
-    assert compare_fields(columns, shape) == ((), ())
+    assert compare_fields(columns, shape) == ({}, ())
 
 
 COLUMNS = [

@@ -1,2 +1,1 @@
-"""How Spark reads each landing format, one file a format, found in ``registry``; what all formats share is
-not here."""
+"""How Spark reads the landing formats, which ``read.files`` lists."""

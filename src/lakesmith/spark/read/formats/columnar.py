@@ -34,8 +34,7 @@ from lakesmith.spark.read.request import (
 
 
 def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None when there are no files. ``number``: as of
-    ``typed_reader``."""
+    """Returns the rows as ``read_files``, or None. ``number``: SQL of a row's number, from 0."""
     return read_portions(spark, request, partial(_group_rows, number=number))
 
 

@@ -50,8 +50,7 @@ _MAX_FIELDS = 20_000  # Spark's parser fails (and the job with it) at 20,480 fie
 
 
 def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The rows as ``read_files`` gives them; None if there are no files. Raises SourceError LS451 for a
-    nested type."""
+    """Returns the rows as ``read_files``, or None. Raises SourceError LS451 for a nested type."""
     _refuse_nested(request)
     return read_portions(spark, request, _group_rows)
 
@@ -88,8 +87,7 @@ def infer_csv(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
 
 
 def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """The good records with each declared column as text, named ``s0``, ``s1``, … None if there are no
-    files."""
+    """The good records with each column as text, ``s0``, ``s1``, …; None if there are no files."""
 
     def texts(scan: RecordScan, group: ReadGroup) -> DataFrame:
         columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
@@ -105,8 +103,7 @@ def _formats(request: ReadRequest, text: str = "") -> TextFormats:
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    """Values are made in one projection and validated in the next: within one, Spark would repeat them for
-    each use."""
+    """Values are made in one projection and validated in the next, lest Spark repeats them."""
     request = scan.request
     texts = _texts(request, group)
     valued = _parsed(scan, group).selectExpr(
@@ -161,8 +158,7 @@ def _records(scan: RecordScan, group: ReadGroup) -> DataFrame:
 
 
 def _is_plain(csv: CsvOptions) -> str:
-    """SQL that is true for a record that is nothing but fields between delimiters: no quotes, and nothing
-    escaped."""
+    """SQL that is true for a record of fields and delimiters: no quotes, and nothing escaped."""
     marks = {mark for mark in (csv.quote, csv.escape) if mark}
     return " AND ".join(f"NOT contains({VALUE}, {literal(mark)})" for mark in sorted(marks)) or "true"
 
@@ -173,8 +169,7 @@ def _pattern(text: str) -> str:
 
 
 def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
-    """SQL of each declared column's text, of the files or else of their paths; None for a column that
-    neither has."""
+    """SQL of each declared column's text, of the files or their paths; None if neither has it."""
     null, found = request.source.csv.null_value, []
     for column, _ in request.columns:
         index = group.index(column)
@@ -195,8 +190,7 @@ def _value(text: str | None, request: ReadRequest, index: int) -> str:
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
-    """SQL that is true if the column's value ``v…`` could not be made of its text; None for texts, which
-    always can."""
+    """SQL that is true if ``v…`` could not be made of its text; None for texts, which always can."""
     is_text = request.columns[index][1] == "string"
     return None if is_text else f"v{index} IS NULL AND {text} IS NOT NULL"
 
@@ -230,8 +224,7 @@ def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
 
 
 def _field_names(group: ReadGroup) -> list[str]:
-    """The names that ``_parse`` gives: the fields, the one added at the end of the line, and the line if
-    it did not fit."""
+    """The names that ``_parse`` gives: the fields, the added last one, and the line if it is odd."""
     return [*(f"c{i}" for i in range(len(group.file_columns))), "z", "bad"]
 
 

@@ -28,12 +28,11 @@ _LIST = "array<variant>"
 _NO_TEXTS = "CAST(array() AS array<string>)"
 _STRING: Final = SqlType(text="string")
 _FRACTION: Final = r"([:,\\[]\\s*-?\\d+[.]\\d+)(?=\\s*[,\\]}])"
-"""A number with a point: as a variant ``1.0`` is 1, unless it has an exponent. A key with such a text
-becomes a string."""
+"""A number with a point: as a variant ``1.0`` is 1, unless it has an exponent."""
 
 
 def read_json(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Returns the rows, as ``json_rows``. Unknown keys make an event a bad row: an acknowledged one stops no batch.
+    """Returns the rows, as ``json_rows``. Unknown keys make an event a bad row, but do not stop the batch.
 
     Raises SourceError LS451 for a map whose keys are not texts.
     """
@@ -102,8 +101,7 @@ def json_field_types(
 
 
 def json_unknown_names(request: ReadRequest) -> str:
-    """Returns SQL of an array: the reasons for a line's keys that the request's columns and their types do
-    not name."""
+    """Returns SQL of an array: the reasons for a line's keys that the columns' types do not name."""
     known = ", ".join(literal(key) for column, _ in request.columns for key in request.spelt(column))
     keys = [f"array_except(json_object_keys({VALUE}), array({known}))"]
     for column, _ in request.columns:

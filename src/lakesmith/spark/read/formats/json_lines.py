@@ -100,8 +100,7 @@ def json_rows(spark: SparkSession, request: ReadRequest, unknown: str = _NONE) -
 
 
 def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Returns the lines, as ``json_lines`` gives them, of rows that are not bad; None if there are no
-    files."""
+    """Returns the lines of valid rows, as ``json_lines``; None if there are no files."""
     typed = _typed(spark, request)
     if typed is None:
         return None
@@ -110,8 +109,7 @@ def json_good_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | No
 
 
 def _typed(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Each line with its fault, the columns as they were read (``s0``, ...), and as they are (``t0``,
-    ...)."""
+    """Each line with its fault, and the columns as read (``s0``, ...) and as they are (``t0``, ...)."""
     lines = json_lines(spark, request)
     if lines is None:
         return None
@@ -183,8 +181,7 @@ def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
 def json_keys_together(
     spark: SparkSession, request: ReadRequest, rivals: Sequence[Sequence[str]]
 ) -> dict[tuple[str, ...], str]:
-    """Returns the sets of top-level keys ``rivals`` that are in one line, each with one of the files that
-    have it."""
+    """Returns the sets of keys ``rivals`` that are in one line, each with a file that has it."""
     lines = json_lines(spark, request) if rivals else None
     if lines is None:
         return {}
@@ -208,8 +205,7 @@ def json_sample(spark: SparkSession, request: ReadRequest, rows: int) -> DataFra
 
 
 def json_lines(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
-    """Returns every line, or value of a stream, as ``_value`` and the provenance; None if there are no
-    files."""
+    """Returns every line, or value of a stream, as ``_value`` and the provenance; or None."""
     return read_portions(spark, request, _lines)
 
 
@@ -228,8 +224,7 @@ def _read_columns(request: ReadRequest) -> list[str]:
 
 
 def _not_one(request: ReadRequest) -> str:
-    """Why a record is not an object; for a line that seems to be a part of one, or several, also what
-    would read it."""
+    """Why a record is not an object; for a part of one, or several, also what would read it."""
     plain, text = literal("not one JSON object"), f"trim(BOTH {literal(_BLANK)} FROM {VALUE})"
     if isinstance(request.source, KafkaSource):
         return odd_value(request.source, plain)
@@ -322,8 +317,7 @@ def _path_reason(index: int, request: ReadRequest) -> str:
 
 
 def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
-    """What is wrong with one column: an array, mostly empty. What did not parse inside it has its own
-    reason."""
+    """What is wrong with one column: an array, mostly empty. Misfits inside it have own reasons."""
     column, type_ = request.columns[index]
     text = f"f.{_one(index)}"
     branches = [
@@ -379,8 +373,7 @@ def _reason(index: int, request: ReadRequest) -> str:
 
 
 def _written(index: int, request: ReadRequest) -> str:
-    """A value's text as the record has it: a number goes through a double on its way to a string, so 1e999
-    is Infinity."""
+    """A value's text as the record has it: a number becomes a double and then a string."""
     numbers = f"regexp_extract_all({VALUE}, {literal(place_of(index, request).before + _NUMBER)}, 1)"
     text = f"f.{_one(index)}"
     same = (

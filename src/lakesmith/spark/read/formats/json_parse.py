@@ -1,5 +1,4 @@
-"""Parses a line of JSON by Spark's ``from_json``, as the one element of an array, with a field for each
-key of a column or field."""
+"""Parses a line of JSON by Spark's ``from_json``, as an array's element, with a field a key."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ STRICT = (
 KEYS = "_keys"
 _FAR_NUMBER = "[0-9.][eE][+-]?[0-9]{4}"
 _QUOTED = {_FAR_NUMBER: f'"[0-9.eE+-]*{_FAR_NUMBER}', ",": '"([0-9.eE+-]+,|,[0-9])'}
-"""How a record looks in which a text may be such a number: not as the end of a text and the comma behind
-it."""
+"""How a record looks in which a text may be such a number, and not the end of a text."""
 _POINT_ZERO = "(-?[0-9]+)[.]0+(?![0-9.eE])"
 
 
@@ -34,8 +32,7 @@ def column_types(request: ReadRequest) -> list[tuple[int, SqlType]]:
 
 
 def reading_fields(request: ReadRequest, wide: bool = False) -> str:
-    """Returns DDL of the fields of a line, each of the type that it is read as. ``wide``: integers as
-    decimals."""
+    """Returns DDL of a line's fields, with the types to read. ``wide``: integers as decimals."""
     return ", ".join(
         f"{quoted(key)}: {_as_spelt(reading_type(parse_type(type_), wide=wide), request, (column,)).text}"
         for column, type_ in request.columns
@@ -54,8 +51,7 @@ def _as_spelt(kind: SqlType, request: ReadRequest, path: FieldPath) -> SqlType:
 
 
 def in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> str:
-    """Returns SQL that makes ``kind`` of what was read ``_as_spelt``. Of a field's keys the best that is
-    not null counts."""
+    """Returns SQL that makes ``kind`` of what was read ``_as_spelt``: of the best key not null."""
     if not any(at[: len(path)] == path and len(at) > len(path) for at in request.keys):
         return read
     if kind.outer != "struct":
@@ -80,16 +76,14 @@ def string_fields(request: ReadRequest) -> str:
 
 
 def parse_line(fields: str, json: str = VALUE) -> str:
-    """Returns SQL of these fields of a line: ``r``, an array of one struct, and ``bad``, the text of what
-    does not parse."""
+    """Returns SQL of a line's fields: ``r``, an array of one struct, and ``bad``, unparsed text."""
     wrapped = f"concat('{{\"r\":[', {json}, ']}}')"
     schema = f"r array<struct<{fields}>>, bad string"
     return f"from_json({wrapped}, {literal(schema)}, {options(STRICT)})"
 
 
 def with_whole_numbers(json: str) -> str:
-    """Returns SQL of a JSON text with numbers such as ``7.0`` as whole numbers, which Spark reads as
-    integers."""
+    """Returns SQL of a JSON text with numbers such as ``7.0`` as whole numbers."""
     return f"regexp_replace({json}, {literal(f'({STRINGS_IN_IT})|{_POINT_ZERO}')}, '$1$2')"
 
 
@@ -106,8 +100,7 @@ def place_of(index: int, request: ReadRequest) -> Place:
 
 
 def is_far(request: ReadRequest) -> str:
-    """Returns SQL that is true for a record with a number for a decimal whose exponent keeps Spark busy
-    without end."""
+    """Returns SQL that is true for a record with an exponent that keeps Spark busy without end."""
     if not any(precision_and_scale(leaf.text) for _, kind in column_types(request) for leaf in kind.leaves()):
         return "false"
     bare = f"{VALUE} RLIKE {literal(_FAR_NUMBER)} AND {without_strings(VALUE)} RLIKE {literal(_FAR_NUMBER)}"
@@ -137,8 +130,7 @@ def text_of_decimal(column: str, request: ReadRequest, pattern: str) -> str | No
 
 
 def rivals(request: ReadRequest) -> list[tuple[str, str]]:
-    """Returns branches: SQL that is true if a line has several equally good keys for a column or field,
-    and the reason."""
+    """Returns branches: whether a line has equally good keys for a column or field, and the reason."""
     kinds, found = dict(request.columns), []
     for path, tiers in request.keys.items():
         for number, names in enumerate(tiers):

@@ -33,8 +33,7 @@ from lakesmith.spark.read.request import ReadRequest
 
 
 def infer_json(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
-    """Returns the columns of the first lines of the first files, or of the given records, in Spark's
-    order."""
+    """Returns the columns of the first files' first lines, or of the given records, as Spark has them."""
     few = first_files(request)
     if request.records is not None:
         few = replace(few, groups=few.groups[:1])
@@ -62,8 +61,7 @@ def _narrowed(inferred: str, of_texts: str) -> str:
 
 
 def inferred_json(lines: DataFrame) -> SqlType:
-    """Returns what Spark infers of JSON objects, a line each (as ``_value``); a string where it saw only
-    nulls."""
+    """Returns what Spark infers of JSON objects (``_value``); a string where it saw only nulls."""
     spark = lines.sparkSession
     strings = spark._jvm.org.apache.spark.sql.Encoders.STRING()  # type: ignore[union-attr]
     texts = getattr(lines.select(VALUE)._jdf, "as")(strings)
@@ -85,8 +83,7 @@ def _settled(type_: DataType) -> DataType:
 
 
 def _unlike(struct: StructType) -> dict[str, DataType]:
-    """The fields of a struct; of those that differ in case only the first, which is a text if their types
-    differ."""
+    """A struct's fields; alike ones are the first of them, a text if their types differ."""
     found: dict[str, DataType] = {}
     names: dict[str, str] = {}
     for field in struct:
