@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
 from lakesmith.project.units import seconds, size_in_bytes
@@ -48,13 +49,12 @@ class Rows:
 class Setting:
     """What is declared of a setting.
 
-    ``doc``: what the reference says, in Markdown. ``key``: its name in the file. ``form``: the type of the written value, where it
+    ``key``: its name in the file. ``form``: the type of the written value, where it
     differs from that of the field. ``read``: from the written value to the field's; it may raise WrongValue. ``usual``: the written
     default of a setting that cannot be null. ``shared``: ``_defaults.yaml`` may have it, too. ``limits``: constraints of the
     written value, by pydantic's names.
     """
 
-    doc: str
     key: str
     form: Any
     read: Read | None
@@ -81,7 +81,8 @@ class Choice:
 
 
 def setting(
-    *default_and_doc: Any,
+    default: Any = MISSING,
+    *,
     key: str = "",
     form: Any = None,
     read: Read | None = None,
@@ -91,24 +92,19 @@ def setting(
     rows: Rows | None = None,
     **limits: Any,
 ) -> Any:
-    """Declares a field of a frozen dataclass as a setting: ``setting(default, doc)``, or ``setting(doc)`` for a required one.
+    """Declares a field of a frozen dataclass as a setting. The text below the field is its documentation, in Markdown.
 
-    With ``usual``, the default is what is read from it. ``derived``: a file may leave out a field that has no default, because the
-    reader finds its value elsewhere. See Setting for the other arguments.
+    Without a default it is required. With ``usual``, the default is what is read from that. ``derived``: a file may leave out a
+    field without a default, because the reader finds its value elsewhere. See Setting for the other arguments.
     """
-    *given, doc = default_and_doc
-    default = given[0] if given else MISSING
     if usual is not None:
         default = read(usual) if read else usual
     required = default is MISSING and not shared and not derived
-    declared = Setting(doc, key, form, read, usual, shared, rows, limits, required)
-    metadata = {_KEY: declared}
-    is_mapping = isinstance(default, dict)
-    found: Any = (
-        field(default_factory=dict, metadata=metadata)
-        if is_mapping
-        else field(default=default, metadata=metadata)
-    )
+    metadata = {_KEY: Setting(key, form, read, usual, shared, rows, limits, required)}
+    if isinstance(default, dict):
+        found: Any = field(default_factory=dict, metadata=metadata)
+    else:
+        found = field(default=default, metadata=metadata)
     return found
 
 
@@ -149,6 +145,29 @@ def value_of(definition: Any, key: str) -> Any:
             if declared.key == key:
                 return getattr(holder, name)
     return None
+
+
+def doc_of(kind: type, name: str) -> str:
+    """Returns the documentation of a setting: the text below its field in the source of the class, on one line."""
+    for each in kind.__mro__:
+        if name in each.__dict__.get("__annotations__", {}):  # noqa: RUF063 - inspect is slow to import
+            return _docs_of(each).get(name, "")
+    return ""
+
+
+@cache
+def _docs_of(kind: type) -> dict[str, str]:
+    import ast
+    import inspect
+
+    (found,) = ast.parse(inspect.getsource(kind)).body
+    body = found.body if isinstance(found, ast.ClassDef) else []
+    return {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
 
 
 def limited(kind: Any, **limits: Any) -> Any:

@@ -158,168 +158,87 @@ class TableDefinition:
 
     name: TableName
     place: Place
-    sources: tuple[Source, ...] = setting(
-        (),
-        "Where rows enter the lake: `{files: {...}}`, or several sources by name, `{web: {files: {...}},"
-        " shop: {files: {...}}}`, each with its own progress.",
-        key="source",
-        form=SOURCE_FORMS,
-    )
-    query: SqlQuery | PythonQuery | None = setting(
-        None,
-        "One SELECT. It can stand in a file of its own beside this one: `NAME.sql`, or `NAME.py` with a"
-        " function that takes and returns DataFrames.",
-        form=str,
-        rows=Rows("its query", "own", always=True),
-    )
-    external: ExternalTable | None = setting(
-        None,
-        "An Iceberg table of another project or tool, which this one reads: see [tables of"
-        " others](../external.md).",
-    )
+    sources: tuple[Source, ...] = setting((), key="source", form=SOURCE_FORMS)
+    """Where rows enter the lake: `{files: {...}}`, or several sources by name, `{web: {files: {...}}, shop:
+    {files: {...}}}`, each with its own progress."""
+    query: SqlQuery | PythonQuery | None = setting(None, form=str, rows=Rows("its query", "own", always=True))
+    """One SELECT. It can stand in a file of its own beside this one: `NAME.sql`, or `NAME.py` with a function
+    that takes and returns DataFrames."""
+    external: ExternalTable | None = setting(None)
+    """An Iceberg table of another project or tool, which this one reads: see [tables of
+    others](../external.md)."""
     columns: tuple[Column, ...] = setting(
         (),
-        "The columns by name: a type, or `{type, doc, required}`. A sourced table without them has the"
-        " columns of its first files; a derived table has those of its query.",
         form=mapping(ColumnName, short_or_long(str, Column)),
         rows=Rows("its columns", "own", always=True),
         min_length=1,
     )
-    key: tuple[str, ...] = setting(
-        (),
-        "The columns that identify a row: the table has one row for each key. Rows without a key are bad"
-        " rows.",
-        shared=True,
-        rows=Rows("its key", always=True),
-    )
-    latest_by: tuple[str, ...] = setting(
-        (),
-        "With `key`: the columns that order the versions of a key. The newest version wins, whenever it"
-        " arrives; ties are settled by the order of arrival.",
-        shared=True,
-        rows=Rows("its latest_by", always=True),
-    )
-    nulls: Nulls = setting(
-        Nulls.OLDEST,
-        "With `latest_by`: what NULL in its columns counts as. `oldest` (the default): older than any value;"
-        " a version that deletes must have none, or is a bad row. `newest`: newer than any value, for"
-        " deletes too; not with `history: type2`.",
-        shared=True,
-        rows=Rows("its nulls"),
-    )
+    """The columns by name: a type, or `{type, doc, required}`. A sourced table without them has the columns
+    of its first files; a derived table has those of its query."""
+    key: tuple[str, ...] = setting((), shared=True, rows=Rows("its key", always=True))
+    """The columns that identify a row: the table has one row for each key. Rows without a key are bad rows."""
+    latest_by: tuple[str, ...] = setting((), shared=True, rows=Rows("its latest_by", always=True))
+    """With `key`: the columns that order the versions of a key. The newest version wins, whenever it arrives;
+    ties are settled by the order of arrival."""
+    nulls: Nulls = setting(Nulls.OLDEST, shared=True, rows=Rows("its nulls"))
+    """With `latest_by`: what NULL in its columns counts as. `oldest` (the default): older than any value; a
+    version that deletes must have none, or is a bad row. `newest`: newer than any value, for deletes too;
+    not with `history: type2`."""
     delete_when: str | None = setting(
-        None,
-        "With `key`: a Spark SQL condition over the query's columns. A version for which it holds deletes"
-        " its key, such as `op = 'D'`.",
-        shared=True,
-        rows=Rows("its delete_when", "sql", always=True),
-        min_length=1,
+        None, shared=True, rows=Rows("its delete_when", "sql", always=True), min_length=1
     )
-    rules: tuple[Rule, ...] = setting(
-        (),
-        "Quality rules in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break one are bad"
-        " rows. Versions that delete are never judged.",
-        form=str,
-        shared=True,
-        rows=Rows("its rules", "own", always=True),
-    )
-    on_bad_row: OnBadRow = setting(
-        OnBadRow.QUARANTINE,
-        "What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with"
-        " its reasons, `fail` stops the batch. Default: `quarantine`. Events over HTTP that do not fit the"
-        " columns are refused before, unless `quarantine` is written; an event that was acknowledged stops"
-        " no batch.",
-        shared=True,
-    )
-    partition_by: tuple[str, ...] = setting(
-        (),
-        "Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n,"
-        " c)`, `truncate(n, c)`.",
-        shared=True,
-    )
-    format_version: int = setting(
-        FORMAT_VERSION_DEFAULT,
-        "Version of Iceberg's table format: 3, or 2 for engines that do not read 3, which is"
-        " [slower](../guide.md#format-version-2) where rows change. A table can be taken from 2 to 3; to go"
-        " back it is dropped and built anew. Default: 3.",
-        form=Literal[2, 3],
-        shared=True,
-    )
-    history: History = setting(
-        History.TYPE1,
-        "With `key`: which versions of a key are kept. `type1` (the default): the newest. `type2`: each that"
-        " differs from the one before it, as a row with `valid_from`, `valid_to` and `is_current`; it needs"
-        " `latest_by`, whose first column tells the times.",
-        shared=True,
-        rows=Rows("its history", always=True),
-    )
-    track: tuple[str, ...] = setting(
-        (),
-        "With `history: type2`: the columns in which a version has to differ from the one before it to be a"
-        " row of its own. Default: all but those of `key` and `latest_by`.",
-        shared=True,
-        rows=Rows("its tracked columns", "names"),
-    )
+    """With `key`: a Spark SQL condition over the query's columns. A version for which it holds deletes its
+    key, such as `op = 'D'`."""
+    rules: tuple[Rule, ...] = setting((), form=str, shared=True, rows=Rows("its rules", "own", always=True))
+    """Quality rules in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break one are bad
+    rows. Versions that delete are never judged."""
+    on_bad_row: OnBadRow = setting(OnBadRow.QUARANTINE, shared=True)
+    """What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with its
+    reasons, `fail` stops the batch. Default: `quarantine`. Events over HTTP that do not fit the columns
+    are refused before, unless `quarantine` is written; an event that was acknowledged stops no batch."""
+    partition_by: tuple[str, ...] = setting((), shared=True)
+    """Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`,
+    `truncate(n, c)`."""
+    format_version: int = setting(FORMAT_VERSION_DEFAULT, form=Literal[2, 3], shared=True)
+    """Version of Iceberg's table format: 3, or 2 for engines that do not read 3, which is
+    [slower](../guide.md#format-version-2) where rows change. A table can be taken from 2 to 3; to go back
+    it is dropped and built anew. Default: 3."""
+    history: History = setting(History.TYPE1, shared=True, rows=Rows("its history", always=True))
+    """With `key`: which versions of a key are kept. `type1` (the default): the newest. `type2`: each that
+    differs from the one before it, as a row with `valid_from`, `valid_to` and `is_current`; it needs
+    `latest_by`, whose first column tells the times."""
+    track: tuple[str, ...] = setting((), shared=True, rows=Rows("its tracked columns", "names"))
+    """With `history: type2`: the columns in which a version has to differ from the one before it to be a row
+    of its own. Default: all but those of `key` and `latest_by`."""
     lookups: tuple[TableName, ...] = setting(
-        (),
-        "Inputs that are looked up for the rows of another one, such as `{silver.products: {as_of:"
-        " arrival}}`: each is joined by all columns of its key, with JOIN or LEFT JOIN.",
-        form=dict[TableReference, Lookup],
-        rows=Rows("its lookups", "names"),
-        min_length=1,
+        (), form=dict[TableReference, Lookup], rows=Rows("its lookups", "names"), min_length=1
     )
+    """Inputs that are looked up for the rows of another one, such as `{silver.products: {as_of: arrival}}`:
+    each is joined by all columns of its key, with JOIN or LEFT JOIN."""
     exports: FullExport | None = None
-    emit: Emit | None = setting(
-        None,
-        "Which windows are there: see [events](../live.md#windows). Default: `live`, each from its first row"
-        " on.",
-        form=short_or_long(Literal["live"], Emit),
-    )
-    description: str | None = setting(
-        None,
-        "What the table holds; written into the Iceberg table.",
-    )
-    owner: str | None = setting(
-        None,
-        "Who answers for the table; written into the Iceberg table.",
-        shared=True,
-    )
-    tags: tuple[str, ...] = setting(
-        (),
-        "Words to find the table by; written into the Iceberg table.",
-        shared=True,
-    )
-    schedule: Schedule | None = setting(
-        None,
-        "When `lakesmith up` brings the table up to date: a cron expression such as `0 */6 * * *` (UTC),"
-        " `{cron: 0 6 * * *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. It is left"
-        " alone in between; tables that derive from it follow, if they have none of their own. `lakesmith"
-        " run` knows no schedules. Default: `on arrival`, as soon as there is something new.",
-        form=SCHEDULE_FORMS,
-        shared=True,
-        read=schedule_of,
-    )
-    maintenance: Maintenance = setting(
-        Maintenance(),
-        "How `lakesmith maintain` looks after the table: sizes of files, the past, orphan files.",
-        key="maintain",
-        shared=True,
-    )
-    copied: str | None = setting(
-        None,
-        "The table this one is a plain copy of, such as `bronze.orders`: all of its columns but those"
-        " lakesmith adds to sourced tables.",
-        key="from",
-        form=TableReference,
-    )
-    avro_schema: str | None = setting(
-        None,
-        "In place of `columns`: an Avro schema file, relative to the project's folder. It is the reader's"
-        " schema, for files of every format: `aliases` name columns as `renamed_from` does, a field's"
-        " `default` is what rows have whose file or JSON record lacks the field, and an enum's `default`"
-        " stands for symbols that it does not have.",
-        min_length=1,
-    )
+    emit: Emit | None = setting(None, form=short_or_long(Literal["live"], Emit))
+    """Which windows are there: see [events](../live.md#windows). Default: `live`, each from its first row on."""
+    description: str | None = setting(None)
+    """What the table holds; written into the Iceberg table."""
+    owner: str | None = setting(None, shared=True)
+    """Who answers for the table; written into the Iceberg table."""
+    tags: tuple[str, ...] = setting((), shared=True)
+    """Words to find the table by; written into the Iceberg table."""
+    schedule: Schedule | None = setting(None, form=SCHEDULE_FORMS, shared=True, read=schedule_of)
+    """When `lakesmith up` brings the table up to date: a cron expression such as `0 */6 * * *` (UTC), `{cron:
+    0 6 * * *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. It is left alone in between;
+    tables that derive from it follow, if they have none of their own. `lakesmith run` knows no schedules.
+    Default: `on arrival`, as soon as there is something new."""
+    maintenance: Maintenance = setting(Maintenance(), key="maintain", shared=True)
+    """How `lakesmith maintain` looks after the table: sizes of files, the past, orphan files."""
+    copied: str | None = setting(None, key="from", form=TableReference)
+    """The table this one is a plain copy of, such as `bronze.orders`: all of its columns but those lakesmith
+    adds to sourced tables."""
+    avro_schema: str | None = setting(None, min_length=1)
+    """In place of `columns`: an Avro schema file, relative to the project's folder. It is the reader's
+    schema, for files of every format: `aliases` name columns as `renamed_from` does, a field's `default`
+    is what rows have whose file or JSON record lacks the field, and an enum's `default` stands for symbols
+    that it does not have."""
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     parts: ClassVar[tuple[type, ...]] = (PythonQuery,)
@@ -384,24 +303,13 @@ class Naming:
     ``layers``: the namespaces of layers that differ from their names. Tables in ``single`` are called ``layer__name``.
     """
 
-    prefix: str = setting(
-        "",
-        "What each namespace begins with: `shop_` makes `shop_bronze.orders`.",
-        pattern=NAME_PATTERN,
-    )
-    layers: tuple[tuple[str, str], ...] = setting(
-        (),
-        "Layers that are other namespaces there: `{bronze: raw}`.",
-        form=dict[str, Name],
-        usual={},
-        read=_pairs,
-    )
-    single: str | None = setting(
-        None,
-        "One namespace for all layers, in which a table is called `layer__name`. Not beside `prefix` and"
-        " `layers`.",
-        pattern=NAME_PATTERN,
-    )
+    prefix: str = setting("", pattern=NAME_PATTERN)
+    """What each namespace begins with: `shop_` makes `shop_bronze.orders`."""
+    layers: tuple[tuple[str, str], ...] = setting((), form=dict[str, Name], usual={}, read=_pairs)
+    """Layers that are other namespaces there: `{bronze: raw}`."""
+    single: str | None = setting(None, pattern=NAME_PATTERN)
+    """One namespace for all layers, in which a table is called `layer__name`. Not beside `prefix` and
+    `layers`."""
 
     def namespace(self, layer: str) -> str:
         """The namespace of a layer's tables."""

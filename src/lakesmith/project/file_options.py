@@ -114,98 +114,41 @@ def _one_group(pattern: str) -> str:
 class CsvOptions:
     """Options of text formats. ``time_zone`` and the patterns are those of values in files of several formats."""
 
-    header: bool = setting(
-        True,
-        "CSV and TSV: whether the first line of each file names the columns. Columns are then matched by"
-        " name, never by position; without it they are taken by position, and `columns` is needed. Default:"
-        " true.",
-        shared=True,
-    )
-    delimiter: str = setting(
-        ",",
-        "CSV: what stands between two values. Default: a comma, and a tab for `tsv`.",
-        shared=True,
-        read=_delimiter,
-        min_length=1,
-    )
-    quote: str = setting(
-        '"',
-        'CSV and TSV: the character around values that contain the delimiter. Default: `"`. An empty text:'
-        " there are no quotes.",
-        shared=True,
-        max_length=1,
-    )
-    escape: str = setting(
-        '"',
-        'CSV and TSV: the character that makes a quote inside quotes part of the value. Default: `"` (quotes'
-        " are doubled).",
-        shared=True,
-        max_length=1,
-    )
-    encoding: str = setting(
-        "UTF-8",
-        "CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`.",
-        shared=True,
-        read=usual_name,
-    )
-    null_value: str | None = setting(
-        None,
-        "CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`.",
-        shared=True,
-    )
-    multiline: bool = setting(
-        False,
-        "CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all"
-        " files as a stream of values. Default: the beginning of each file decides.",
-        shared=True,
-    )
-    skip_lines: int = setting(
-        0,
-        "CSV and TSV: how many lines at the beginning of each file are left out, such as a title or `sep=;`."
-        " The header is the next line that is not blank. Default: 0.",
-        shared=True,
-        ge=0,
-        le=1000,
-    )
-    skip_last: int = setting(
-        0,
-        "CSV and TSV: how many rows at the end of each file are left out, such as totals. Default: 0.",
-        shared=True,
-        ge=0,
-        le=1000,
-    )
-    comment: str = setting(
-        "",
-        "CSV and TSV: the character with which lines begin that are no rows, such as `#`. Default: none.",
-        shared=True,
-        min_length=1,
-        max_length=1,
-    )
-    decimal: Literal[".", ","] = setting(
-        ".",
-        "CSV and TSV: what stands before the fraction of a number. With `,` a point or a space may stand"
-        " between groups of three digits: `1.234,50`. Default: `.`, and no groups.",
-        shared=True,
-    )
-    timestamp_format: str | None = setting(
-        None,
-        "CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`.",
-        shared=True,
-        read=_date_pattern,
-    )
-    date_format: str | None = setting(
-        None,
-        "CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`.",
-        shared=True,
-        read=_date_pattern,
-    )
-    time_zone: str | None = setting(
-        None,
-        "The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local"
-        " times that it never had, or had twice, are inexact. Default: `UTC`.",
-        shared=True,
-        read=_zone,
-    )
+    header: bool = setting(True, shared=True)
+    """CSV and TSV: whether the first line of each file names the columns. Columns are then matched by name,
+    never by position; without it they are taken by position, and `columns` is needed. Default: true."""
+    delimiter: str = setting(",", shared=True, read=_delimiter, min_length=1)
+    """CSV: what stands between two values. Default: a comma, and a tab for `tsv`."""
+    quote: str = setting('"', shared=True, max_length=1)
+    """CSV and TSV: the character around values that contain the delimiter. Default: `"`. An empty text: there
+    are no quotes."""
+    escape: str = setting('"', shared=True, max_length=1)
+    """CSV and TSV: the character that makes a quote inside quotes part of the value. Default: `"` (quotes are
+    doubled)."""
+    encoding: str = setting("UTF-8", shared=True, read=usual_name)
+    """CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`."""
+    null_value: str | None = setting(None, shared=True)
+    """CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`."""
+    multiline: bool = setting(False, shared=True)
+    """CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all
+    files as a stream of values. Default: the beginning of each file decides."""
+    skip_lines: int = setting(0, shared=True, ge=0, le=1000)
+    """CSV and TSV: how many lines at the beginning of each file are left out, such as a title or `sep=;`. The
+    header is the next line that is not blank. Default: 0."""
+    skip_last: int = setting(0, shared=True, ge=0, le=1000)
+    """CSV and TSV: how many rows at the end of each file are left out, such as totals. Default: 0."""
+    comment: str = setting("", shared=True, min_length=1, max_length=1)
+    """CSV and TSV: the character with which lines begin that are no rows, such as `#`. Default: none."""
+    decimal: Literal[".", ","] = setting(".", shared=True)
+    """CSV and TSV: what stands before the fraction of a number. With `,` a point or a space may stand between
+    groups of three digits: `1.234,50`. Default: `.`, and no groups."""
+    timestamp_format: str | None = setting(None, shared=True, read=_date_pattern)
+    """CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."""
+    date_format: str | None = setting(None, shared=True, read=_date_pattern)
+    """CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`."""
+    time_zone: str | None = setting(None, shared=True, read=_zone)
+    """The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local times
+    that it never had, or had twice, are inexact. Default: `UTC`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,30 +159,15 @@ class FullExport:
     and ``path``, the time is that of arrival. ``max_deletes``: the part of the keys (1: all) that a batch may delete without approval.
     """
 
-    column: str | None = setting(
-        None,
-        "A column of the files that tells it, the same in all rows of an export.",
-        form=ColumnName,
-    )
-    path: str | None = setting(
-        None,
-        "A regular expression with one group, which tells it in the file's path, such as `_(\\d{8})\\.csv$`.",
-        read=_one_group,
-        min_length=1,
-    )
-    format: str | None = setting(
-        None,
-        "With `path`: Spark's pattern of the group, such as `yyyyMMdd`. Default: ISO 8601.",
-        min_length=1,
-    )
-    max_deletes: float = setting(
-        "The part of the keys that a batch may delete; above it the table waits for `lakesmith run --approve"
-        " TABLE` (LS524). Default: `50%`.",
-        usual="50%",
-        form=str,
-        read=_part,
-        pattern=r"^(100|\d{1,2}) ?%$",
-    )
+    column: str | None = setting(None, form=ColumnName)
+    """A column of the files that tells it, the same in all rows of an export."""
+    path: str | None = setting(None, read=_one_group, min_length=1)
+    """A regular expression with one group, which tells it in the file's path, such as `_(\\d{8})\\.csv$`."""
+    format: str | None = setting(None, min_length=1)
+    """With `path`: Spark's pattern of the group, such as `yyyyMMdd`. Default: ISO 8601."""
+    max_deletes: float = setting(usual="50%", form=str, read=_part, pattern=r"^(100|\d{1,2}) ?%$")
+    """The part of the keys that a batch may delete; above it the table waits for `lakesmith run --approve
+    TABLE` (LS524). Default: `50%`."""
 
     def __str__(self) -> str:
         by = (

@@ -36,39 +36,25 @@ class CatalogForm:
     is_open: ClassVar[bool] = True
     """Whether other keys are allowed, too."""
 
-    type: Literal["local", "glue", "s3tables", "rest", "jdbc"] = setting(
-        "The type of catalog.",
-    )
+    type: Literal["local", "glue", "s3tables", "rest", "jdbc"] = setting()
+    """The type of catalog."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetForm:
     """Where a project runs."""
 
-    catalog: CatalogForm | None = setting(
-        None,
-        "The catalog. Without it: the embedded one, in `.lakesmith/` of the project's folder.",
-    )
-    spark: Mapping[str, Scalar] = setting(
-        "Spark settings, by their full names.",
-        form=dict[str, Scalar],
-        usual={},
-    )
-    vars: Mapping[str, Scalar] = setting(
-        "Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one.",
-        form=dict[VariableName, Scalar],
-        usual={},
-    )
-    namespaces: Naming | None = setting(
-        None,
-        "What the tables are called in the catalog. Default: as in the project.",
-    )
-    other_catalogs: Mapping[str, CatalogForm] = setting(
-        "Catalogs of others, by the names by which `external: {catalog: NAME}` means them, with settings as"
-        " `catalog` has them: see [tables of others](../external.md).",
-        form=dict[Name, CatalogForm],
-        usual={},
-    )
+    catalog: CatalogForm | None = setting(None)
+    """The catalog. Without it: the embedded one, in `.lakesmith/` of the project's folder."""
+    spark: Mapping[str, Scalar] = setting(form=dict[str, Scalar], usual={})
+    """Spark settings, by their full names."""
+    vars: Mapping[str, Scalar] = setting(form=dict[VariableName, Scalar], usual={})
+    """Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one."""
+    namespaces: Naming | None = setting(None)
+    """What the tables are called in the catalog. Default: as in the project."""
+    other_catalogs: Mapping[str, CatalogForm] = setting(form=dict[Name, CatalogForm], usual={})
+    """Catalogs of others, by the names by which `external: {catalog: NAME}` means them, with settings as
+    `catalog` has them: see [tables of others](../external.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,47 +62,32 @@ class EngineForm:
     """What is done with Spark between commands."""
 
     keep_warm: float = setting(
-        "How long a command in a terminal leaves Spark running for the next one, which then starts at once;"
-        " `0 seconds`: not at all. Without a terminal, and where `CI` is set, none is left. `lakesmith stop`"
-        " ends it.",
         usual="10 minutes",
         form=str,
         read=duration(expected="a number and a unit: 30 seconds, 5 minutes, 0 seconds"),
     )
+    """How long a command in a terminal leaves Spark running for the next one, which then starts at once; `0
+    seconds`: not at all. Without a terminal, and where `CI` is set, none is left. `lakesmith stop` ends
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectForm:
     """`lakesmith.yaml`: the project's name, where it runs, and what its tables share."""
 
-    name: str = setting(
-        "The project's name. Tables remember which project they belong to.",
-        pattern=NAME_PATTERN,
-    )
-    default_target: str | None = setting(
-        None,
-        "The target used when none is named. Default: the only target, or `local`.",
-    )
-    targets: Mapping[str, TargetForm | None] = setting(
-        "Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in"
-        " here, and only here.",
-        form=dict[Name, TargetForm | None],
-        usual={},
-    )
-    vars: Mapping[str, Scalar] = setting(
-        "Values for `${vars.NAME}` in table files, SQL and `targets`.",
-        form=dict[VariableName, Scalar],
-        usual={},
-    )
-    engine: EngineForm | None = setting(
-        None,
-        "What is done with Spark between commands.",
-    )
-    defaults: Any = setting(
-        None,
-        "Settings of all tables, see `_defaults.yaml`.",
-        form=defaults_model(),
-    )
+    name: str = setting(pattern=NAME_PATTERN)
+    """The project's name. Tables remember which project they belong to."""
+    default_target: str | None = setting(None)
+    """The target used when none is named. Default: the only target, or `local`."""
+    targets: Mapping[str, TargetForm | None] = setting(form=dict[Name, TargetForm | None], usual={})
+    """Where the project runs, by name. `local: {}` is the embedded default. `${ENV_VAR}` is filled in here,
+    and only here."""
+    vars: Mapping[str, Scalar] = setting(form=dict[VariableName, Scalar], usual={})
+    """Values for `${vars.NAME}` in table files, SQL and `targets`."""
+    engine: EngineForm | None = setting(None)
+    """What is done with Spark between commands."""
+    defaults: Any = setting(None, form=defaults_model())
+    """Settings of all tables, see `_defaults.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)

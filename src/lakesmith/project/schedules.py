@@ -25,22 +25,14 @@ class Schedule:
     One of ``cron`` and ``every`` (in seconds) is set.
     """
 
-    cron: str | None = setting(
-        None,
-        "Five fields, minute, hour, day of the month, month, day of the week: `0 6 * * *` is each morning at"
-        " six.",
-    )
-    time_zone: str = setting(
-        "UTC",
-        "With `cron`: the time zone it is meant in, such as `Europe/Amsterdam`. Where the clock is put"
-        " forward, what falls into the gap is done right after it; where it is put back, once. Default:"
-        " `UTC`.",
-    )
-    every: float | None = setting(
-        None,
-        "In place of `cron`: how long after the last time, such as `30s` or `5 minutes`.",
-        form=str,
-    )
+    cron: str | None = setting(None)
+    """Five fields, minute, hour, day of the month, month, day of the week: `0 6 * * *` is each morning at
+    six."""
+    time_zone: str = setting("UTC")
+    """With `cron`: the time zone it is meant in, such as `Europe/Amsterdam`. Where the clock is put forward,
+    what falls into the gap is done right after it; where it is put back, once. Default: `UTC`."""
+    every: float | None = setting(None, form=str)
+    """In place of `cron`: how long after the last time, such as `30s` or `5 minutes`."""
 
     def __str__(self) -> str:
         if self.cron is None:

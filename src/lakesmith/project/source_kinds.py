@@ -84,99 +84,56 @@ class Source:
     """
 
     name: str
-    path: str = setting(
-        "The folder, relative to the project's folder; an absolute path or a URI such as"
-        " `s3://bucket/orders/` is possible. Folders below it are searched as well.",
-        read=_folder,
-        min_length=1,
-    )
-    format: FileFormat = setting(
-        "Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line,"
-        " or objects over several lines, glued together or in an array. Files that end in `.gz` are"
-        " unpacked. If left out: what the ending of `pattern` or `path` says.",
-        shared=True,
-    )
+    path: str = setting(read=_folder, min_length=1)
+    """The folder, relative to the project's folder; an absolute path or a URI such as `s3://bucket/orders/`
+    is possible. Folders below it are searched as well."""
+    format: FileFormat = setting(shared=True)
+    """Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line, or
+    objects over several lines, glued together or in an array. Files that end in `.gz` are unpacked. If
+    left out: what the ending of `pattern` or `path` says."""
     place: Place = given()
-    pattern: str = setting(
-        "*",
-        "Which file names are meant, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end"
-        " in `.tmp` are never taken.",
-        read=_file_name,
-        min_length=1,
-    )
+    pattern: str = setting("*", read=_file_name, min_length=1)
+    """Which file names are meant, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end in
+    `.tmp` are never taken."""
     csv: CsvOptions = CsvOptions()
-    min_age_seconds: float = setting(
-        0.0,
-        "How old a file must be before it is taken, such as `5 minutes`: for files that are still being"
-        " written. Default: none, a file is taken as soon as it is seen.",
-        key="min_age",
-        form=str,
-        shared=True,
-        read=duration(),
-    )
-    on_new_column: OnNewColumn = setting(
-        OnNewColumn.FAIL,
-        "What happens when a file has a column the table does not have: `evolve` adds it to the table,"
-        " `ignore` leaves it out and says so, `fail` stops the run. Default: `fail` when the table declares"
-        " its columns, `evolve` when they are inferred.",
-        shared=True,
-    )
-    on_changed_file: OnChangedFile = setting(
-        OnChangedFile.FAIL,
-        "What happens when a file that was taken has been changed since: `fail` stops the run, `ignore`"
-        " keeps the rows that were taken, `replace` takes the new content in place of the old. Default:"
-        " `fail`.",
-        shared=True,
-    )
-    on_bad_file: OnBadFile = setting(
-        OnBadFile.FAIL,
-        "What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to"
-        " read it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and"
-        " tries the file again once it has changed. Default: `fail`.",
-        shared=True,
-    )
-    on_erase: OnErase | None = setting(
-        None,
-        "What becomes of files that hold rows of people whom `lakesmith erase` erases: `rewrite` takes their"
-        " records out (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other"
-        " rows are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase`"
-        " asks for a choice.",
-        shared=True,
-    )
-    on_inexact: OnInexact = setting(
-        OnInexact.QUARANTINE,
-        "What happens to a value of more digits than its column's type holds, such as `1.239` in a"
-        " `decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts"
-        " it. Default: `quarantine`.",
-        shared=True,
-    )
-    on_type_change: OnTypeChange = setting(
-        OnTypeChange.QUARANTINE,
-        "What happens when values are not of a column's type: `widen` widens a type that was inferred, where"
-        " Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside;"
-        " `fail` stops the batch; `quarantine` sets the rows aside. Declared types are never widened."
-        " Default: `quarantine` when the table declares its columns, `widen` when they are inferred.",
-        shared=True,
-    )
+    min_age_seconds: float = setting(0.0, key="min_age", form=str, shared=True, read=duration())
+    """How old a file must be before it is taken, such as `5 minutes`: for files that are still being written.
+    Default: none, a file is taken as soon as it is seen."""
+    on_new_column: OnNewColumn = setting(OnNewColumn.FAIL, shared=True)
+    """What happens when a file has a column the table does not have: `evolve` adds it to the table, `ignore`
+    leaves it out and says so, `fail` stops the run. Default: `fail` when the table declares its columns,
+    `evolve` when they are inferred."""
+    on_changed_file: OnChangedFile = setting(OnChangedFile.FAIL, shared=True)
+    """What happens when a file that was taken has been changed since: `fail` stops the run, `ignore` keeps
+    the rows that were taken, `replace` takes the new content in place of the old. Default: `fail`."""
+    on_bad_file: OnBadFile = setting(OnBadFile.FAIL, shared=True)
+    """What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to
+    read it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and tries
+    the file again once it has changed. Default: `fail`."""
+    on_erase: OnErase | None = setting(None, shared=True)
+    """What becomes of files that hold rows of people whom `lakesmith erase` erases: `rewrite` takes their
+    records out (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other rows
+    are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase` asks for
+    a choice."""
+    on_inexact: OnInexact = setting(OnInexact.QUARANTINE, shared=True)
+    """What happens to a value of more digits than its column's type holds, such as `1.239` in a
+    `decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts it.
+    Default: `quarantine`."""
+    on_type_change: OnTypeChange = setting(OnTypeChange.QUARANTINE, shared=True)
+    """What happens when values are not of a column's type: `widen` widens a type that was inferred, where
+    Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside;
+    `fail` stops the batch; `quarantine` sets the rows aside. Declared types are never widened. Default:
+    `quarantine` when the table declares its columns, `widen` when they are inferred."""
     store: ObjectStore | None = None
-    since: str | None = setting(
-        None,
-        "Where the names below `path` begin that count, such as `dt=2026-11-01`: files whose names, with the"
-        " folders in them, come before it in the order of their characters are never looked at, and no"
-        " folder or page of S3 with such files alone is listed. `lakesmith files` tells of those that are"
-        " there. Default: all count.",
-        read=_first_name,
-        min_length=1,
-    )
-    snapshot: FullExport | None = setting(
-        None,
-        "Whether each file is the whole table (a full export). A table with a `key` and `from:` this one"
-        " then deletes the keys that an export does not have any more: see [full"
-        " exports](../full-exports.md). `true`: exports count in the order in which they arrive; or what"
-        " tells their time. Default: false.",
-        form=bool | FullExport,
-        read=export_of,
-    )
+    since: str | None = setting(None, read=_first_name, min_length=1)
+    """Where the names below `path` begin that count, such as `dt=2026-11-01`: files whose names, with the
+    folders in them, come before it in the order of their characters are never looked at, and no folder or
+    page of S3 with such files alone is listed. `lakesmith files` tells of those that are there. Default:
+    all count."""
+    snapshot: FullExport | None = setting(None, form=bool | FullExport, read=export_of)
+    """Whether each file is the whole table (a full export). A table with a `key` and `from:` this one then
+    deletes the keys that an export does not have any more: see [full exports](../full-exports.md). `true`:
+    exports count in the order in which they arrive; or what tells their time. Default: false."""
 
     parts: ClassVar[tuple[type, ...]] = (CsvOptions,)
     kind: ClassVar[str] = "files"
@@ -232,46 +189,25 @@ class HttpSource(Source):
     identify an event; empty: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
     """
 
-    url_path: str = setting(
-        "The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a"
-        " line.",
-        key="path",
-        pattern=PATH_PATTERN,
-    )
-    tokens: tuple[str, ...] = setting(
-        (),
-        "Names of environment variables. A request has to bring the value of one of them as its bearer"
-        " token; several are allowed, so that one can take the place of another. Default: no token is"
-        " needed.",
-        min_length=1,
-    )
-    event_id: tuple[str, ...] = setting(
-        (),
-        "Columns that tell an event from all others; no event may come without them. One whose values came"
-        " within the last day is a duplicate: it is counted and not taken again. Default: events are told"
-        " apart by the `Idempotency-Key` of their request alone.",
-        min_length=1,
-    )
-    max_rate: int | None = setting(
-        None,
-        "Events a second that are taken; what comes above it is answered 429. Default: as many as can be"
-        " written.",
-        ge=1,
-    )
-    max_waiting: int = setting(
-        USUAL_MAX_WAITING,
-        "How many bytes of events may wait for a run, such as `500 MB`; what comes above it is answered 503."
-        " Default: `1 GiB`.",
-        form=str,
-        read=size(1),
-    )
+    url_path: str = setting(key="path", pattern=PATH_PATTERN)
+    """The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a line."""
+    tokens: tuple[str, ...] = setting((), min_length=1)
+    """Names of environment variables. A request has to bring the value of one of them as its bearer token;
+    several are allowed, so that one can take the place of another. Default: no token is needed."""
+    event_id: tuple[str, ...] = setting((), min_length=1)
+    """Columns that tell an event from all others; no event may come without them. One whose values came
+    within the last day is a duplicate: it is counted and not taken again. Default: events are told apart
+    by the `Idempotency-Key` of their request alone."""
+    max_rate: int | None = setting(None, ge=1)
+    """Events a second that are taken; what comes above it is answered 429. Default: as many as can be
+    written."""
+    max_waiting: int = setting(USUAL_MAX_WAITING, form=str, read=size(1))
+    """How many bytes of events may wait for a run, such as `500 MB`; what comes above it is answered 503.
+    Default: `1 GiB`."""
     max_request: int = setting(
-        USUAL_MAX_REQUEST,
-        "The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1"
-        " MiB`.",
-        form=str,
-        read=size(1000, _LARGEST_REQUEST, within="from 1 KB to 16 MiB"),
+        USUAL_MAX_REQUEST, form=str, read=size(1000, _LARGEST_REQUEST, within="from 1 KB to 16 MiB")
     )
+    """The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1 MiB`."""
 
     takes_bad: bool = False
 
@@ -290,43 +226,21 @@ class PostgresSource(Source):
     that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
     """
 
-    connection: str = setting(
-        "The name of the environment variable with the connection: a URL such as"
-        " `postgresql://user:password@host/db`. Its value is never shown.",
-        pattern=VARIABLE_PATTERN,
-    )
-    table: str = setting(
-        "The table or view there, such as `public.products`.",
-        pattern=r"^[^.]+(\.[^.]+)?$",
-    )
-    key: tuple[str, ...] = setting(
-        "The columns that tell its rows apart.",
-        form=ColumnNames,
-        min_length=1,
-    )
-    refresh_seconds: float = setting(
-        "How old what was read may be before a run reads it again, such as `10 seconds`. Default: `1"
-        " minute`.",
-        key="refresh",
-        usual="1 minute",
-        form=str,
-        read=duration(),
-    )
-    growing: str | None = setting(
-        None,
-        "A column whose value grows with each change of a row, such as `updated_at`: only new values are"
-        " read. Rows that are deleted there are then not noticed. Default: the whole table is read and"
-        " compared.",
-        min_length=1,
-    )
-    overlap: str | None = setting(
-        None,
-        "With `growing`: how far below its greatest value is read again, for changes that were committed"
-        " late: an interval such as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for"
-        " numbers.",
-        form=int | float | str,
-        read=str,
-    )
+    connection: str = setting(pattern=VARIABLE_PATTERN)
+    """The name of the environment variable with the connection: a URL such as
+    `postgresql://user:password@host/db`. Its value is never shown."""
+    table: str = setting(pattern=r"^[^.]+(\.[^.]+)?$")
+    """The table or view there, such as `public.products`."""
+    key: tuple[str, ...] = setting(form=ColumnNames, min_length=1)
+    """The columns that tell its rows apart."""
+    refresh_seconds: float = setting(key="refresh", usual="1 minute", form=str, read=duration())
+    """How old what was read may be before a run reads it again, such as `10 seconds`. Default: `1 minute`."""
+    growing: str | None = setting(None, min_length=1)
+    """A column whose value grows with each change of a row, such as `updated_at`: only new values are read.
+    Rows that are deleted there are then not noticed. Default: the whole table is read and compared."""
+    overlap: str | None = setting(None, form=int | float | str, read=str)
+    """With `growing`: how far below its greatest value is read again, for changes that were committed late:
+    an interval such as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for numbers."""
 
     columns: tuple[str, ...] = given()
     binary: tuple[str, ...] = ()
@@ -352,67 +266,39 @@ class KafkaSource(Source):
     records are gone, or when the topic was deleted and created again.
     """
 
-    connection: str = setting(
-        "The name of the environment variable that says how the brokers are reached: `host:9092,host2:9092`,"
-        " or properties, one `name=value` a line or a JSON object, such as `bootstrap.servers`,"
-        " `security.protocol` and `sasl.password`. Its value is never shown.",
-        pattern=VARIABLE_PATTERN,
-    )
-    topic: str = setting(
-        "The topic's name.",
-        pattern=r"^[A-Za-z0-9._-]{1,249}$",
-    )
-    values: Literal["json", "avro"] = setting(
-        "What a record's value is: a `json` object, or a record in `avro` of the table's `avro_schema`."
-        " Default: `json`.",
-        usual="json",
-    )
-    schema_ids: tuple[int, ...] = setting(
-        (),
-        "Values begin with the number that a schema registry gave to their schema (a zero byte and four"
-        " more), and these are the numbers that are taken: with `avro`, those of the table's `avro_schema`."
-        " Values of another number are bad rows. Default: values in Avro are bare; of JSON, such a number is"
-        " left out, whatever it is.",
-        read=_numbers,
-        min_length=1,
-    )
-    json_keys: bool = setting(
-        "What a record's key is. All keys are in `_key` as text; of a tombstone, the fields of a `json`"
-        " object are put into the table's columns. Default: `text`.",
-        key="keys",
-        usual="text",
-        form=Literal["text", "json"],
-        read="json".__eq__,
-    )
+    connection: str = setting(pattern=VARIABLE_PATTERN)
+    """The name of the environment variable that says how the brokers are reached: `host:9092,host2:9092`, or
+    properties, one `name=value` a line or a JSON object, such as `bootstrap.servers`, `security.protocol`
+    and `sasl.password`. Its value is never shown."""
+    topic: str = setting(pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    """The topic's name."""
+    values: Literal["json", "avro"] = setting(usual="json")
+    """What a record's value is: a `json` object, or a record in `avro` of the table's `avro_schema`. Default:
+    `json`."""
+    schema_ids: tuple[int, ...] = setting((), read=_numbers, min_length=1)
+    """Values begin with the number that a schema registry gave to their schema (a zero byte and four more),
+    and these are the numbers that are taken: with `avro`, those of the table's `avro_schema`. Values of
+    another number are bad rows. Default: values in Avro are bare; of JSON, such a number is left out,
+    whatever it is."""
+    json_keys: bool = setting(key="keys", usual="text", form=Literal["text", "json"], read="json".__eq__)
+    """What a record's key is. All keys are in `_key` as text; of a tombstone, the fields of a `json` object
+    are put into the table's columns. Default: `text`."""
     from_end: bool = setting(
-        "Where the first batch begins: at the `earliest` record that is there, or after the `latest`."
-        " Default: `earliest`.",
-        key="start",
-        usual="earliest",
-        form=Literal["earliest", "latest"],
-        read="latest".__eq__,
+        key="start", usual="earliest", form=Literal["earliest", "latest"], read="latest".__eq__
     )
-    skips_gone: bool = setting(
-        "What to do when records that were not taken yet are gone from the topic: stop, or go on with what"
-        " is there, and say what is missing. Default: `fail`.",
-        key="on_gone",
-        usual="fail",
-        form=Literal["fail", "skip"],
-        read="skip".__eq__,
-    )
+    """Where the first batch begins: at the `earliest` record that is there, or after the `latest`. Default:
+    `earliest`."""
+    skips_gone: bool = setting(key="on_gone", usual="fail", form=Literal["fail", "skip"], read="skip".__eq__)
+    """What to do when records that were not taken yet are gone from the topic: stop, or go on with what is
+    there, and say what is missing. Default: `fail`."""
     restarts: bool = setting(
-        "What to do when the topic was deleted and made again: stop, or take the new one from its beginning,"
-        " besides the rows that are there. Default: `fail`.",
-        key="on_recreated",
-        usual="fail",
-        form=Literal["fail", "restart"],
-        read="restart".__eq__,
+        key="on_recreated", usual="fail", form=Literal["fail", "restart"], read="restart".__eq__
     )
-    on_new_column: OnNewColumn = setting(
-        "What to do with fields that are no columns: stop, leave them out, or add columns for them. Default:"
-        " `fail`.",
-        usual=OnNewColumn.FAIL,
-    )
+    """What to do when the topic was deleted and made again: stop, or take the new one from its beginning,
+    besides the rows that are there. Default: `fail`."""
+    on_new_column: OnNewColumn = setting(usual=OnNewColumn.FAIL)
+    """What to do with fields that are no columns: stop, leave them out, or add columns for them. Default:
+    `fail`."""
 
     avro_schema: str | None = None
 
@@ -435,22 +321,14 @@ class KafkaSource(Source):
 class SourceForm:
     """Where rows enter the lake: files, events, or a table in PostgreSQL."""
 
-    files: Source | None = setting(
-        None,
-        "Files in a folder.",
-    )
-    http: HttpSource | None = setting(
-        None,
-        "Events that are posted over HTTP.",
-    )
-    postgres: PostgresSource | None = setting(
-        None,
-        "A table in PostgreSQL.",
-    )
-    kafka: KafkaSource | None = setting(
-        None,
-        "A topic in Kafka.",
-    )
+    files: Source | None = setting(None)
+    """Files in a folder."""
+    http: HttpSource | None = setting(None)
+    """Events that are posted over HTTP."""
+    postgres: PostgresSource | None = setting(None)
+    """A table in PostgreSQL."""
+    kafka: KafkaSource | None = setting(None)
+    """A topic in Kafka."""
 
 
 def _form_of_source(value: Any) -> str:

@@ -110,26 +110,17 @@ class Column:
     """
 
     name: str
-    type: str | None = setting(
-        None,
-        "The column's Spark SQL type, such as `bigint`, `decimal(10,2)` or `array<string>`. A derived table"
-        " may leave it to the query.",
-    )
-    doc: str | None = setting(
-        None,
-        "What the column means; written into the Iceberg table.",
-    )
-    required: bool = setting(
-        "Whether a row without a value here is a bad row (see `on_bad_row`).",
-        usual=False,
-    )
+    type: str | None = setting(None)
+    """The column's Spark SQL type, such as `bigint`, `decimal(10,2)` or `array<string>`. A derived table may
+    leave it to the query."""
+    doc: str | None = setting(None)
+    """What the column means; written into the Iceberg table."""
+    required: bool = setting(usual=False)
+    """Whether a row without a value here is a bad row (see `on_bad_row`)."""
     place: Place | None = None
-    renamed_from: str | None = setting(
-        None,
-        "What the column was called before. The table's column is renamed with its next batch, in metadata"
-        " alone, and keeps its values and its past. Files may go on calling it by either name.",
-        min_length=1,
-    )
+    renamed_from: str | None = setting(None, min_length=1)
+    """What the column was called before. The table's column is renamed with its next batch, in metadata
+    alone, and keeps its values and its past. Files may go on calling it by either name."""
     aliases: tuple[str, ...] = ()
     default: str | None = None
     symbols: tuple[str, ...] = ()
@@ -176,38 +167,20 @@ class ExternalTable:
     """
 
     place: Place
-    table: TableName = setting(
-        "What it is called there, such as `bronze.sales`. Default: as the file is.",
-        form=TableReference,
-        read=TableName.parse,
-        derived=True,
-    )
-    project: str | None = setting(
-        None,
-        "The folder of the lakesmith project that it belongs to, relative to this one's. Default: it is in"
-        " the catalog of this project's target.",
-        min_length=1,
-    )
-    metadata: str | None = setting(
-        None,
-        "In place of `project`, `catalog` and `table`: the path of an Iceberg metadata file,"
-        " `*.metadata.json`, relative to the project's folder.",
-        min_length=1,
-    )
-    begin: str | None = setting(
-        None,
-        "The id of a snapshot, or a moment such as `2026-01-31T12:30:00Z`: only rows that came after it"
-        " count. The table must only have gained rows since. Default: all rows count.",
-        key="from",
-        form=str | int,
-        read=fixed_point,
-    )
-    catalog: str | None = setting(
-        None,
-        "The catalog that it is in, by its name in `other_catalogs` of the target. Default: that of the"
-        " target itself.",
-        min_length=1,
-    )
+    table: TableName = setting(form=TableReference, read=TableName.parse, derived=True)
+    """What it is called there, such as `bronze.sales`. Default: as the file is."""
+    project: str | None = setting(None, min_length=1)
+    """The folder of the lakesmith project that it belongs to, relative to this one's. Default: it is in the
+    catalog of this project's target."""
+    metadata: str | None = setting(None, min_length=1)
+    """In place of `project`, `catalog` and `table`: the path of an Iceberg metadata file, `*.metadata.json`,
+    relative to the project's folder."""
+    begin: str | None = setting(None, key="from", form=str | int, read=fixed_point)
+    """The id of a snapshot, or a moment such as `2026-01-31T12:30:00Z`: only rows that came after it count.
+    The table must only have gained rows since. Default: all rows count."""
+    catalog: str | None = setting(None, min_length=1)
+    """The catalog that it is in, by its name in `other_catalogs` of the target. Default: that of the target
+    itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,25 +200,17 @@ class PythonQuery:
     """
 
     file: Path
-    function: str = setting(
-        "The function of `NAME.py` that makes the table. Default: the one called NAME.",
-        derived=True,
-        rows=Rows("its function", "own"),
-    )
+    function: str = setting(derived=True, rows=Rows("its function", "own"))
+    """The function of `NAME.py` that makes the table. Default: the one called NAME."""
     source: str = given()
     place: Place = given()
     arguments: tuple[tuple[str, TableName], ...] = setting(
-        (),
-        "The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that"
-        " is not here names its table itself, with two underscores: `bronze__orders`.",
-        key="inputs",
-        form=dict[str, TableReference],
-        rows=Rows("its inputs", "own"),
+        (), key="inputs", form=dict[str, TableReference], rows=Rows("its inputs", "own")
     )
-    deterministic: bool = setting(
-        "Your word that the function gives the same rows for the same inputs, whenever it runs.",
-        usual=False,
-    )
+    """The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is
+    not here names its table itself, with two underscores: `bronze__orders`."""
+    deterministic: bool = setting(usual=False)
+    """Your word that the function gives the same rows for the same inputs, whenever it runs."""
 
 
 WATERMARK_FORMS: Final = Choice(
@@ -279,43 +244,24 @@ class Emit:
     """
 
     query: SqlQuery
-    closed: str = setting(
-        "A column of the query with the end of the window. Its row is there once the watermark has passed"
-        " that.",
-        form=ColumnName,
-    )
-    watermarks: tuple[Watermark, ...] = setting(
-        "Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`."
-        " Several, in a list: the least of them counts.",
-        key="watermark",
-        form=WATERMARK_FORMS,
-        read=_watermarks,
-    )
-    delay_seconds: float = setting(
-        "How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`."
-        " What comes later still corrects its window.",
-        key="delay",
-        usual="0 seconds",
-        form=str,
-        read=duration(),
-    )
+    closed: str = setting(form=ColumnName)
+    """A column of the query with the end of the window. Its row is there once the watermark has passed that."""
+    watermarks: tuple[Watermark, ...] = setting(key="watermark", form=WATERMARK_FORMS, read=_watermarks)
+    """Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`. Several,
+    in a list: the least of them counts."""
+    delay_seconds: float = setting(key="delay", usual="0 seconds", form=str, read=duration())
+    """How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`. What
+    comes later still corrects its window."""
     idle_after_seconds: float | None = setting(
-        None,
-        "Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open"
-        " until something comes. Default: it holds them for ever.",
-        key="idle_after",
-        form=str,
-        read=duration(1e-9, within="more than 0 seconds"),
+        None, key="idle_after", form=str, read=duration(1e-9, within="more than 0 seconds")
     )
+    """Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open
+    until something comes. Default: it holds them for ever."""
     max_ahead_seconds: float = setting(
-        "How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows that are further"
-        " ahead, such as those of a broken clock, move no watermark.",
-        key="max_ahead",
-        usual="5 minutes",
-        form=str,
-        read=duration(),
-        rows=Rows("its max_ahead"),
+        key="max_ahead", usual="5 minutes", form=str, read=duration(), rows=Rows("its max_ahead")
     )
+    """How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows that are further ahead,
+    such as those of a broken clock, move no watermark."""
 
     def __str__(self) -> str:
         return f"{self.closed} by {', '.join(map(str, self.watermarks))}"
@@ -334,19 +280,13 @@ class Orphans:
     """Settings for files in a table's folder that no snapshot has, such as those of killed writers."""
 
     older_than: float = setting(
-        3 * 86400.0,
-        "How old such a file is at least, such as `7 days`; a day at the least, for files of writers that"
-        " are under way. Default: `3 days`.",
-        form=str,
-        shared=True,
-        read=duration(86400.0, "a day or more, such as 3 days"),
+        3 * 86400.0, form=str, shared=True, read=duration(86400.0, "a day or more, such as 3 days")
     )
-    remove: bool = setting(
-        False,
-        "Whether they are removed each time. Default: false, `lakesmith maintain --orphans` lists them and"
-        " `--remove-orphans` removes them.",
-        shared=True,
-    )
+    """How old such a file is at least, such as `7 days`; a day at the least, for files of writers that are
+    under way. Default: `3 days`."""
+    remove: bool = setting(False, shared=True)
+    """Whether they are removed each time. Default: false, `lakesmith maintain --orphans` lists them and
+    `--remove-orphans` removes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,55 +300,31 @@ class Maintenance:
 
     target_file_size: int = setting(
         128 * 1024**2,
-        "The size that small data files are put together to, such as `256 MB`. Files below half of it are"
-        " small. Default: `128 MiB`.",
         form=str,
         shared=True,
         read=size(1024, expected="a size of 1 KiB or more, such as 128 MB"),
     )
-    strategy: FileOrder = setting(
-        FileOrder.BINPACK,
-        "How rows lie in the files that are put together: `binpack` leaves their order, `sort` sorts them by"
-        " `columns`, `z-order` by all of `columns` alike. Default: `binpack`.",
-        shared=True,
-    )
-    columns: tuple[str, ...] = setting(
-        (),
-        "With `sort` and `z-order`: the columns, of which filters then skip files.",
-        form=ColumnNames,
-        shared=True,
-        min_length=1,
-    )
+    """The size that small data files are put together to, such as `256 MB`. Files below half of it are small.
+    Default: `128 MiB`."""
+    strategy: FileOrder = setting(FileOrder.BINPACK, shared=True)
+    """How rows lie in the files that are put together: `binpack` leaves their order, `sort` sorts them by
+    `columns`, `z-order` by all of `columns` alike. Default: `binpack`."""
+    columns: tuple[str, ...] = setting((), form=ColumnNames, shared=True, min_length=1)
+    """With `sort` and `z-order`: the columns, of which filters then skip files."""
     older_than: float | None = setting(
-        None,
-        "How long every point of the past can be travelled to, such as `30 days`, an hour at the least;"
-        " older ones leave. Default: the past is never cut off, and thinned out instead: see [what"
-        " stays](../maintenance.md#the-past).",
-        form=str,
-        shared=True,
-        read=duration(3600.0, "an hour or more, such as 30 days"),
+        None, form=str, shared=True, read=duration(3600.0, "an hour or more, such as 30 days")
     )
-    retain_last: int | None = setting(
-        None,
-        "How many of the newest points of the past stay, however old they are. Default: 1 with `older_than`,"
-        " else 100.",
-        shared=True,
-        ge=1,
-    )
-    orphans: Orphans = setting(
-        Orphans(),
-        "Files that no snapshot has.",
-        shared=True,
-    )
-    schedule: Schedule | None = setting(
-        None,
-        "When `lakesmith up` maintains the table, in the forms of a table's `schedule`: `0 3 * * *`,"
-        " `{every: 6 hours}`. Default: not as a whole; tables that get many batches are looked after in"
-        " slices.",
-        form=SCHEDULE_FORMS,
-        shared=True,
-        read=schedule_of,
-    )
+    """How long every point of the past can be travelled to, such as `30 days`, an hour at the least; older
+    ones leave. Default: the past is never cut off, and thinned out instead: see [what
+    stays](../maintenance.md#the-past)."""
+    retain_last: int | None = setting(None, shared=True, ge=1)
+    """How many of the newest points of the past stay, however old they are. Default: 1 with `older_than`,
+    else 100."""
+    orphans: Orphans = setting(Orphans(), shared=True)
+    """Files that no snapshot has."""
+    schedule: Schedule | None = setting(None, form=SCHEDULE_FORMS, shared=True, read=schedule_of)
+    """When `lakesmith up` maintains the table, in the forms of a table's `schedule`: `0 3 * * *`, `{every: 6
+    hours}`. Default: not as a whole; tables that get many batches are looked after in slices."""
 
 
 class AsOf(StrEnum):
@@ -429,13 +345,10 @@ class OnUnknown(StrEnum):
 class Lookup:
     """How a table is looked up."""
 
-    as_of: AsOf = setting(
-        "`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change"
-        " there changes the rows that it touches, as with any other input.",
-    )
-    unknown: OnUnknown = setting(
-        "With `arrival`, what becomes of a row that finds nothing: `keep` leaves the lookup's columns NULL"
-        " for ever, and counts it. `heal` is refused: a table of its own does that, see [unknown"
-        " products](../lookups.md#unknown-products). Default: `keep`.",
-        usual=OnUnknown.KEEP,
-    )
+    as_of: AsOf = setting()
+    """`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change there
+    changes the rows that it touches, as with any other input."""
+    unknown: OnUnknown = setting(usual=OnUnknown.KEEP)
+    """With `arrival`, what becomes of a row that finds nothing: `keep` leaves the lookup's columns NULL for
+    ever, and counts it. `heal` is refused: a table of its own does that, see [unknown
+    products](../lookups.md#unknown-products). Default: `keep`."""

@@ -7,7 +7,7 @@ import keyword
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_mo
 from pydantic.fields import FieldInfo
 
 from lakesmith.errors import Place, Problem
-from lakesmith.project.declaring import Choice, Limits, Setting, WrongValue, all_settings, settings_of
+from lakesmith.project.declaring import Choice, Limits, Setting, WrongValue, all_settings, doc_of, settings_of
 from lakesmith.project.definitions import Source, TableDefinition
 from lakesmith.project.yaml_reader import Document, YamlPath
 
@@ -92,17 +92,28 @@ def _fields(kind: type) -> dict[str, tuple[Setting, tuple[Any, FieldInfo]]]:
         written = declared.form if declared.form is not None else hint_of(owner, key)
         default = ... if declared.required else declared.usual
         kept = _type(written)
-        given: Any = Field(default, alias=key, description=declared.doc, **declared.limits)
+        described = partial(_describe, owner, key)
+        given: Any = Field(default, alias=key, json_schema_extra=described, **declared.limits)
         if default == {}:
-            given = Field(default_factory=dict, alias=key, description=declared.doc)
+            given = Field(default_factory=dict, alias=key, json_schema_extra=described)
         optional = default is None
         found[name] = (declared, (kept | None if optional else kept, given))
     return found
 
 
+def _describe(kind: type, key: str, schema: dict[str, Any]) -> None:
+    """Adds the documentation of a setting to its schema; no command needs it to read a project."""
+    schema["description"] = doc_of(kind, field_of(kind, key))
+
+
+def field_of(kind: type, key: str) -> str:
+    """Returns the name of the field that a setting fills."""
+    return next(name for name, declared in settings_of(kind).items() if declared.key == key)
+
+
 def hint_of(kind: type, key: str) -> Any:
     """Returns the type of the field that a setting fills, without None."""
-    (name,) = (name for name, declared in settings_of(kind).items() if declared.key == key)
+    name = field_of(kind, key)
     hint = get_type_hints(kind, include_extras=True)[name]
     kinds = [each for each in get_args(hint) if each is not type(None)]
     return reduce(or_, kinds) if get_origin(hint) in (Union, types.UnionType) else hint

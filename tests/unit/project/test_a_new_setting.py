@@ -26,10 +26,10 @@ PRICES = TableName("silver", "prices")
 class Extended(TableDefinition):
     """A table with two settings that no table has."""
 
-    grain: Literal["day", "hour"] = setting(
-        "day", "Of what the rows are.", shared=True, rows=Rows("its grain")
-    )
-    patience_seconds: float = setting(60.0, "How long to wait.", key="patience", form=str, read=duration())
+    grain: Literal["day", "hour"] = setting("day", shared=True, rows=Rows("its grain"))
+    """Of what the rows are."""
+    patience_seconds: float = setting(60.0, key="patience", form=str, read=duration())
+    """How long to wait."""
 
 
 @pytest.fixture(autouse=True)

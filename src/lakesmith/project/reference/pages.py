@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from lakesmith.project.declaring import all_settings
+from lakesmith.project.declaring import all_settings, doc_of
 from lakesmith.project.definitions import (
     Column,
     Emit,
@@ -33,7 +33,7 @@ from lakesmith.project.definitions import (
     TableDefinition,
 )
 from lakesmith.project.project_file import CatalogForm, EngineForm, ProjectForm, TargetForm
-from lakesmith.project.written import defaults_model, model_of, user_doc
+from lakesmith.project.written import defaults_model, field_of, model_of, user_doc
 from lakesmith.quality import predicate
 from lakesmith.quality.model import ColumnLength, ColumnValues, IsComplete, Keyword, Operator
 from lakesmith.quality.rule_types import known_types, refusal
@@ -124,7 +124,8 @@ def _project_page() -> Iterator[str]:
     yield from section("catalog", CatalogForm)
     yield f"{user_doc(CatalogForm)}\n"
     shared = {key for key, (_, each) in all_settings(TableDefinition).items() if each.shared}
-    own = {key: it for key, it in defaults_model().model_fields.items() if key not in shared}
+    fields = defaults_model().model_fields
+    own = {key: (it, it.description or "") for key, it in fields.items() if key not in shared}
     yield from ("## _defaults.yaml", "", user_doc(defaults_model()), "")
     yield "It has the settings of a table's [How it is kept](table.md#how-it-is-kept), and:\n"
     yield from _rows(own)
@@ -168,14 +169,17 @@ def section(title: str, kind: type, shared: bool | None = None) -> Iterator[str]
     fields = {field.alias or name: field for name, field in model_of(kind).model_fields.items()}
     chosen = [key for key, (_, each) in settings.items() if shared in (None, each.shared)]
     yield from (f"## {title}", "")
-    yield from _rows({key: fields[key] for key in sorted(chosen, key=lambda key: settings[key][1].shared)})
+    ordered = sorted(chosen, key=lambda key: settings[key][1].shared)
+    yield from _rows(
+        {key: (fields[key], doc_of(owner := settings[key][0], field_of(owner, key))) for key in ordered}
+    )
 
 
-def _rows(fields: dict[str, FieldInfo]) -> Iterator[str]:
+def _rows(fields: dict[str, tuple[FieldInfo, str]]) -> Iterator[str]:
     yield from ("| setting | value | |", "|---|---|---|")
-    for name, field in fields.items():
+    for name, (field, doc) in fields.items():
         needed = " **Required.**" if field.is_required() else ""
-        yield f"| `{field.alias or name}` | {_value(field)} | {(field.description or '').replace('|', '&#124;')}{needed} |"
+        yield f"| `{field.alias or name}` | {_value(field)} | {doc.replace('|', '&#124;')}{needed} |"
     yield ""
 
 
