@@ -14,11 +14,10 @@ from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError
 from lakesmith.graph.inputs import references_of
 from lakesmith.graph.load import CACHE
-from lakesmith.project.cache import load_cached
 from lakesmith.project.definitions import Project, SqlQuery, TableName
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.layout import RESERVED_LAYER
-from lakesmith.project.loaded import LoadedProject
+from lakesmith.project.loaded import LoadedProject, load_cached
 from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse

@@ -15,8 +15,8 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import AS_IN_PROJECT, ExternalTable, Project, TableName, Target
+from lakesmith.project.file_options import as_here
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.redaction import ADDRESS_NAME, ENCODE, secrets_in
 

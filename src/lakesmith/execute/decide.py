@@ -14,8 +14,7 @@ from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.modules import project_modules
 from lakesmith.execute.unforeseen import unforeseen_of
-from lakesmith.graph.graph import Graph, Node
-from lakesmith.graph.ties import ties_note
+from lakesmith.graph.graph import Graph, Node, ties_note
 from lakesmith.plan.external_inputs import from_begin, of_others, stays_held
 from lakesmith.plan.facts import Query, TableFacts, with_refusals
 from lakesmith.plan.fingerprint import NOTHING, Around, definition_fingerprint, definition_parts

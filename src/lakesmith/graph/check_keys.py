@@ -1,4 +1,8 @@
-"""Checks that the columns a table's settings name are columns the table has, and that it can have those its query gives."""
+"""Checks the columns and lookups that tables declare.
+
+A column that a setting names must be one that the table has, and a table must be able to have the columns of its query. A lookup
+as of arrival must give each row at most one match, and the rest of its query must be row by row.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lakesmith.errors import Place, Problem
-from lakesmith.graph.columns import known_columns
+from lakesmith.graph.inputs import known_columns
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName, is_taken
 from lakesmith.project.nearest import did_you_mean, listed
-from lakesmith.project.partitions import partition_field
-from lakesmith.sql.model import SqlAnalysis
+from lakesmith.project.table_parts import partition_field
+from lakesmith.sql.model import Driven, SqlAnalysis
 
 _OF_THE_TABLE: Final = frozenset({"partition_by", "columns"})
 """Settings that may also name a column which the table has besides those of its query. The others judge or order its rows."""
@@ -78,3 +82,66 @@ def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:
         yield from (("a rule", column, rule.place) for column in rule.columns)
     if not table.is_sourced:
         yield from (("columns", column.name, column.place or table.place) for column in table.columns)
+
+
+def lookup_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
+    """LS137: a lookup as of arrival that is no input, has no key, or is not joined by the whole of it."""
+    tables = {table.name: table for table in project.tables}
+    return tuple(
+        problem
+        for table in project.tables
+        if table.lookups
+        for problem in _of_lookups(table, tables, analyses.get(table.name))
+    )
+
+
+def _of_lookups(
+    table: TableDefinition, tables: Mapping[TableName, TableDefinition], analysis: SqlAnalysis | None
+) -> Iterator[Problem]:
+    place = dict(table.settings_from).get("lookups", table.place)
+    if analysis is None:
+        yield _problem(f"{table.name} is no SQL query", place, "a SELECT that joins the lookups")
+        return
+    if table.keeps_versions:
+        yield _problem(f"{table.name} keeps versions", place, "history: type1, or a lookup as_of: now")
+    read = {reference.name.lower() for reference in analysis.references}
+    for name in [name for name in table.lookups if str(name) not in read]:
+        yield _problem(f"the query of {table.name} does not read {name}", place, "a table that it joins")
+        return
+    if analysis.driven is None:
+        expected = (
+            "rows of one table, to which the lookups are joined by JOIN or LEFT JOIN ... ON, and nothing else"
+        )
+        found = analysis.shape.reason or "no join"
+        yield _problem(
+            f"{table.name} is more than rows with what is looked up for them", place, expected, found
+        )
+        return
+    yield from _of_joins(table, tables, analysis.driven, place)
+
+
+def _of_joins(
+    table: TableDefinition, tables: Mapping[TableName, TableDefinition], driven: Driven, place: Place
+) -> Iterator[Problem]:
+    lookups = set(map(str, table.lookups))
+    for joined in driven.joined:
+        name = joined.table.lower()
+        if name not in lookups:
+            expected = "a lookup as_of: arrival, or no lookup that is"
+            yield _problem(f"{table.name} joins {name}, which is none of its lookups", place, expected)
+            continue
+        looked_up = tables.get(TableName.parse(name))
+        if looked_up is None:
+            continue
+        key = [column.lower() for column in looked_up.key]
+        if not key or looked_up.keeps_versions:
+            why = "keeps versions" if looked_up.keeps_versions else "has no key"
+            yield _problem(f"{name} is looked up and {why}", place, "one row a key: key: [column, ...]")
+        elif not set(key) <= set(joined.columns):
+            expected = f"ON with each of {', '.join(key)}, qualified, equal to something of the other table"
+            found = ", ".join(joined.columns) or "none of them"
+            yield _problem(f"{name} is not joined by the whole of its key", place, expected, found)
+
+
+def _problem(what: str, place: Place, expected: str, found: str | None = None) -> Problem:
+    return Problem("LS137", what, place, expected, found, "as_of: now allows any query")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
-from lakesmith.errors import ProjectError
-from lakesmith.graph.check_references import cycle_problems
+from lakesmith.errors import Problem, ProjectError, UsageError
+from lakesmith.graph.check_references import cycle_problems, nearest_table
 from lakesmith.graph.inputs import inputs_of
 from lakesmith.project.definitions import Project, TableDefinition, TableName
 from lakesmith.sql.model import SqlAnalysis
@@ -124,3 +125,77 @@ def _reachable(start: TableName, step: Callable[[TableName], Iterable[TableName]
             found.add(name)
             open_names += step(name)
     return found
+
+
+def select(graph: Graph, patterns: Sequence[str]) -> tuple[TableName, ...]:
+    """The tables that any of the patterns means, in the graph's order; all of them without a pattern.
+
+    Raises:
+        UsageError: LS201 for every pattern that means no table.
+    """
+    if not patterns:
+        return graph.order
+    found: set[TableName] = set()
+    problems: list[Problem] = []
+    for pattern in patterns:
+        names = set(_matching(graph, pattern))
+        problems += [] if names else [_unknown(graph, pattern)]
+        found |= names
+    if problems:
+        raise UsageError(problems)
+    return tuple(name for name in graph.order if name in found)
+
+
+def _matching(graph: Graph, pattern: str) -> Iterator[TableName]:
+    text = pattern.removeprefix("+").removesuffix("+")
+    for name in graph.order:
+        if fnmatchcase(str(name), text):
+            yield name
+            yield from graph.upstream(name) if pattern.startswith("+") else ()
+            yield from graph.downstream(name) if pattern.endswith("+") else ()
+
+
+def _unknown(graph: Graph, pattern: str) -> Problem:
+    text = pattern.strip("+")
+    expected = "layer.name, a pattern such as silver.*, +name for what it is made from, name+ for what is made from it"
+    return Problem(
+        "LS201", f"no table is called {text}", None, expected, hint=nearest_table(text, set(graph.order))
+    )
+
+
+_SAYS: frozenset[str] = frozenset({"_batch", "_source_file", "_source_position"})
+
+
+def ties_note(graph: Graph, node: Node) -> str | None:
+    """What to say of ties, where it is not just arrival in one input that settles them."""
+    table = node.definition
+    driving = [name for name in node.inputs if name not in table.lookups]
+    if not table.key or not driving:
+        return None
+    values = "ties of latest_by go by the values (a delete before a row, then the greatest)"
+    if not any(_says_arrival(graph, name) for name in driving):
+        verb = "does not say when its rows" if len(driving) == 1 else "do not say when their rows"
+        return f"{values}: {' and '.join(map(str, driving))} {verb} arrived"
+    if node.analysis is not None and node.analysis.merges is not None:
+        return f"{values}: {node.analysis.merges} makes one row of several, which has no arrival of its own"
+    if len(driving) > 1:
+        inputs = ", ".join(map(str, driving))
+        return f"ties of latest_by go by arrival; of two inputs by _ingested_at, then in the order {inputs}"
+    return None
+
+
+def _says_arrival(graph: Graph, name: TableName) -> bool:
+    """Whether the table has the columns that say when a row arrived."""
+    node = graph.node(name)
+    if node.definition.is_sourced:
+        return True
+    if node.analysis is None:
+        return False
+    given = set[str]()
+    for output in node.analysis.outputs:
+        if output.name:
+            given.add(output.name.lower())
+        passing = next((each for each in node.inputs if str(each) == (output.star_of or "").lower()), None)
+        if passing is not None and _says_arrival(graph, passing):
+            given |= _SAYS - set(output.excluded)
+    return given >= _SAYS

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakesmith.errors import Problem, ProjectError
-from lakesmith.graph.check_keys import column_problems, taken_problems
-from lakesmith.graph.check_lookups import lookup_problems
+from lakesmith.graph.check_keys import column_problems, lookup_problems, taken_problems
 from lakesmith.graph.check_references import cycle_problems, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.graph import Graph, build_graph
-from lakesmith.project.cache import load_cached
 from lakesmith.project.definitions import Project
 from lakesmith.project.files import FolderFiles
-from lakesmith.project.loaded import LoadedProject, sorted_problems
+from lakesmith.project.loaded import LoadedProject, load_cached, sorted_problems
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.sql.cache import AnalysisCache
 

@@ -17,7 +17,7 @@ from lakesmith.plan.facts import TableFacts, still_refused
 from lakesmith.plan.format_version import FormatUpgrade, format_change
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.project.partitions import partition_field
+from lakesmith.project.table_parts import partition_field
 from lakesmith.quoting import quoted_if_odd
 from lakesmith.sources.columns.types import remembered, type_changes
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -186,3 +188,20 @@ def export_of(given: Any) -> FullExport | None:
     from lakesmith.project.written import meant
 
     return FullExport() if given is True else meant(FullExport, given) if given else None
+
+
+REGION = ("AWS_REGION", "AWS_DEFAULT_REGION")
+ENDPOINT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+
+
+def as_here(store: ObjectStore, environ: Mapping[str, str] = os.environ) -> ObjectStore:
+    """The store, with region and endpoint from the environment where it has none."""
+    return replace(
+        store,
+        region=store.region or _first(REGION, environ),
+        endpoint=store.endpoint or _first(ENDPOINT, environ),
+    )
+
+
+def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    return next((environ[name] for name in names if environ.get(name)), None)

@@ -1,4 +1,4 @@
-"""Which files make which table: ``tables/<layer>/**/NAME.yaml``, ``.sql`` and ``.py``, and ``_defaults.yaml``."""
+"""Which files make which table, ``tables/<layer>/**/NAME.yaml``, ``.sql``, ``.py`` and ``_defaults.yaml``, and what they set."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from lakesmith.errors import Place, Problem
 from lakesmith.project.definitions import TableName
-from lakesmith.project.files import TABLES
+from lakesmith.project.files import TABLES, ProjectFiles
+from lakesmith.project.written import Found, Level, find
 
 DEFAULTS = "_defaults.yaml"
 _SUFFIXES = (".yaml", ".sql", ".py")
@@ -127,3 +129,71 @@ def _twice(tables: list[TableFiles]) -> Iterable[Problem]:
             yield Problem(
                 "LS111", what, Place(table.sql), "one query", f"also {table.py}", "remove one of them"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A table whose files were read.
+
+    ``defaults`` are the levels above it, nearest first; not ``complete`` when one of them could not be read.
+    """
+
+    files: TableFiles
+    own: Level
+    defaults: tuple[Level, ...]
+    complete: bool = True
+
+    @property
+    def settings(self) -> Any:
+        """What the table's own YAML says."""
+        return self.own.model
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Where a shared setting is looked for, nearest first."""
+        return (self.own, *self.defaults)
+
+    @property
+    def place(self) -> Place:
+        """Where the table is declared."""
+        return Place(self.files.main, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftReader:
+    """Reads settings of one draft. ``problems`` collects what is wrong."""
+
+    draft: Draft
+    files: ProjectFiles
+    problems: list[Problem]
+
+    def find(self, name: str) -> Found | None:
+        """Returns a setting of the table, or the nearest defaults that have it."""
+        return find(self.draft.levels, name)
+
+    def value(self, name: str, default: Any) -> Any:
+        """Returns the value of a setting, or the default."""
+        setting = self.find(name)
+        return default if setting is None else setting.value
+
+    def problem(self, code: str, what: str, place: Place, **parts: str | None) -> None:
+        """Adds a problem."""
+        self.problems.append(Problem(code, what, place, **parts))
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Returns the columns that a setting names, each once."""
+        setting = self.find(name)
+        if setting is None:
+            return ()
+        columns: list[str] = setting.value
+        if not columns:
+            self.problem("LS105", f"{name} is empty", setting.place, expected="at least one column")
+        for index, column in enumerate(columns):
+            if column.lower() in map(str.lower, columns[:index]):
+                self.problem("LS105", f"{name} has {column!r} twice", setting.item_place(index))
+        return tuple(columns)
+
+    @property
+    def is_sourced(self) -> bool:
+        """Whether the table has sources."""
+        return self.draft.settings.source is not None

@@ -1,12 +1,25 @@
-"""What loading a project gives."""
+"""A loaded project, and the cache of it: an idle command imports neither the YAML reader nor the models.
+
+A cached project counts only for the same texts, folder, target and code. One that has problems, or a target that takes values
+from the environment, is never cached: secrets are not written to disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import enum
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final
 
-from lakesmith.errors import Place, Problem
+from lakesmith import limits
+from lakesmith.cache import Cache
+from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.project import definitions, file_options, schedules, source_kinds, table_parts
 from lakesmith.project.definitions import Project, TableName
+from lakesmith.project.files import ProjectFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +44,109 @@ def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def _by_place(problem: Problem) -> tuple[str, int, str, str]:
     place = problem.place or Place("")
     return (place.file, place.line or 0, problem.code, problem.what)
+
+
+_MODULES: Final = (definitions, file_options, schedules, source_kinds, table_parts)
+_KINDS: Final[dict[str, Any]] = {
+    kind.__name__: kind
+    for kind in (LoadedProject, frozenset, *(each for module in _MODULES for each in vars(module).values()))
+    if isinstance(kind, type)
+}
+"""What a project is made of: what its definitions are, and what they are made of."""
+
+_CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")
+
+
+def load_cached(
+    files: ProjectFiles, target: str | None, environ: Mapping[str, str], folder: Path
+) -> LoadedProject:
+    """As ``loader.parse_project``, from what is kept in ``folder`` when nothing has changed since.
+
+    A folder that cannot be written makes the next command slower and nothing else.
+    """
+    cache, key = Cache(folder, "project", _code(), limits.PROJECTS_KEPT), f"{files.root}\0{target}"
+    found = _kept(cache.load(key), files)
+    if found is not None:
+        return found
+    recorded = _Recorded(files)
+    loaded = _parse(recorded, target, environ)
+    if not loaded.problems and not loaded.uses_environment:
+        texts = recorded.texts
+        cache.save(key, (_fingerprint(files, texts), tuple(sorted(texts)), _encoded(loaded)))
+    return loaded
+
+
+def _parse(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> LoadedProject:
+    from lakesmith.project.loader import parse_project
+
+    return parse_project(files, target, environ)
+
+
+@dataclass
+class _Recorded:
+    """Files that remember which of them were read: those the project depends on."""
+
+    files: ProjectFiles
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        return self.files.root
+
+    def table_paths(self) -> tuple[str, ...]:
+        return self.files.table_paths()
+
+    def exists(self, path: str) -> bool:
+        return self.files.exists(path)
+
+    def read(self, path: str) -> str:
+        self.texts[path] = self.files.read(path)
+        return self.texts[path]
+
+
+def _kept(value: Any, files: ProjectFiles) -> LoadedProject | None:
+    if value is None:
+        return None
+    fingerprint, names, loaded = value
+    try:
+        texts = {name: files.read(name) for name in names}
+    except ProjectError:
+        return None
+    found = _decoded(loaded) if fingerprint == _fingerprint(files, texts) else None
+    return found if isinstance(found, LoadedProject) else None
+
+
+def _fingerprint(files: ProjectFiles, texts: Mapping[str, str]) -> str:
+    """Returns a hash of the project's files: which there are, and what they say."""
+    parts = (files.table_paths(), sorted(texts.items()))
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _code() -> str:
+    """Returns the state of the code that reads projects."""
+    files = (file for folder in _CODE for file in sorted(folder.glob("*.py")))
+    return str([(file.name, stat.st_mtime_ns, stat.st_size) for file in files if (stat := file.stat())])
+
+
+def _encoded(value: Any) -> Any:
+    kind = type(value)
+    if is_dataclass(value):
+        return {"is": kind.__name__, **{f.name: _encoded(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Path):
+        return {"is": "Path", "value": str(value)}
+    if isinstance(value, enum.Enum):
+        return {"is": kind.__name__, "value": value.value}
+    if isinstance(value, frozenset):
+        return {"is": "frozenset", "value": tuple(map(_encoded, sorted(value)))}
+    return tuple(map(_encoded, value)) if isinstance(value, tuple) else value
+
+
+def _decoded(data: Any) -> Any:
+    if isinstance(data, tuple):
+        return tuple(map(_decoded, data))
+    if not isinstance(data, dict):
+        return data
+    parts = {name: _decoded(part) for name, part in data.items() if name != "is"}
+    kind = _KINDS[data["is"]]
+    has_parts = is_dataclass(kind)
+    return kind(**parts) if has_parts else kind(parts["value"])

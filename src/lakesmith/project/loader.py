@@ -15,16 +15,14 @@ from pydantic import BaseModel
 
 from lakesmith.errors import Problem, ProjectError
 from lakesmith.project.definitions import FullExport, Project, TableDefinition, TableName, Target
-from lakesmith.project.exports import export_of_source
-from lakesmith.project.externals import unknown_catalogs
 from lakesmith.project.files import FolderFiles, ProjectFiles
-from lakesmith.project.layout import Layout, TableFiles, layout
+from lakesmith.project.keyed import export_of_source
+from lakesmith.project.layout import Draft, Layout, TableFiles, layout
 from lakesmith.project.loaded import LoadedProject, sorted_problems
 from lakesmith.project.project_file import Header, read_header
-from lakesmith.project.tables import Draft, TableBuilder
-from lakesmith.project.validate import validated
+from lakesmith.project.tables import TableBuilder, unknown_catalogs
 from lakesmith.project.variables import Filler
-from lakesmith.project.written import Level, defaults_model, model_of
+from lakesmith.project.written import Level, defaults_model, model_of, validated
 from lakesmith.project.yaml_reader import Document, read_yaml
 
 _MENDED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
@@ -131,7 +129,7 @@ class _Tables:
 
     def _build(self, draft: Draft, sourced: Mapping[TableName, FullExport | None]) -> TableDefinition | None:
         filler = self._filler()
-        builder = TableBuilder(draft, self._files, filler, sourced)
+        builder = TableBuilder(draft, self._files, [], filler, sourced)
         try:
             table = builder.build()
         except ProjectError as error:

@@ -12,9 +12,8 @@ from lakesmith.project.declaring import NAME_PATTERN, Name, Scalar, VariableName
 from lakesmith.project.definitions import Naming, Target
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.validate import validated
 from lakesmith.project.variables import Filler
-from lakesmith.project.written import Level, defaults_model, meant, model_of, values_of
+from lakesmith.project.written import Level, defaults_model, meant, model_of, validated, values_of
 from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml
 from lakesmith.redaction import secrets_in_settings
 

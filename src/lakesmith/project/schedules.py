@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from lakesmith.project.declaring import WrongValue, setting, short_or_long
+from lakesmith.project.declaring import WrongValue, seconds, setting, short_or_long
 from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.units import seconds
 
 ON_ARRIVAL: Final = "on arrival"
 

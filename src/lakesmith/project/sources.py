@@ -21,8 +21,8 @@ from lakesmith.project.definitions import (
     Source,
     TableName,
 )
-from lakesmith.project.exports import wrong_export
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending
+from lakesmith.project.keyed import wrong_export
 from lakesmith.project.spark_types import parse_type
 from lakesmith.project.written import Level, find, values_of
 from lakesmith.project.yaml_reader import YamlPath

@@ -10,10 +10,9 @@ from decimal import Decimal
 from typing import cast
 
 from lakesmith.quality.foreign import regex_problem
-from lakesmith.quality.lexer import Token, raw_value, string_value
 from lakesmith.quality.model import Condition, Keyword, Kind, Operator
 from lakesmith.quality.predicate import MOST_DIGITS, digits_needed
-from lakesmith.quality.reading import VALUE_KEYWORDS, Fault, Reader
+from lakesmith.quality.reading import VALUE_KEYWORDS, Fault, Reader, Token, raw_value, string_value
 
 OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "between", "in", "matches", "not")
 """The tokens a condition can begin with."""

@@ -1,6 +1,6 @@
 """The frozen definitions of quality rules: what the parser makes, what the compiler reads, what users see.
 
-Nothing here knows the DQDL text or Spark SQL; :mod:`lakesmith.quality.parser` makes these values and
+Nothing here knows the DQDL text or Spark SQL; :mod:`lakesmith.quality.dqdl` makes these values and
 :mod:`lakesmith.quality.predicate` turns them into SQL.
 """
 

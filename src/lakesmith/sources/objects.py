@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 
 from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore
+from lakesmith.project.file_options import as_here
 from lakesmith.redaction import secrets_in
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.object_errors import is_gone, os_error

@@ -11,8 +11,8 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from lakesmith.catalog.metadata import load_metadata, local_path, parse_metadata, spark_type
 from lakesmith.catalog.state import ColumnState
 from lakesmith.errors import StateError
-from lakesmith.project.partitions import partition_field
 from lakesmith.project.spark_types import normal_type
+from lakesmith.project.table_parts import partition_field
 
 EVERY_TYPE = {
     "id": "bigint",

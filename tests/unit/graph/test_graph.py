@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import Place, ProjectError, UsageError
-from lakesmith.graph.columns import known_columns
-from lakesmith.graph.graph import Graph, build_graph
-from lakesmith.graph.selection import select
-from lakesmith.graph.ties import ties_note
+from lakesmith.graph.graph import Graph, build_graph, select, ties_note
+from lakesmith.graph.inputs import known_columns
 from lakesmith.project.definitions import (
     Column,
     FileSource,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakesmith.errors import ProjectError
-from lakesmith.project.avro import avro_columns
+from lakesmith.project.columns import avro_columns
 
 
 def types(*field_types: Any) -> list[str | None]:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from lakesmith.cache import Cache
-from lakesmith.project.cache import _code, load_cached
 from lakesmith.project.files import FolderFiles
-from lakesmith.project.loaded import LoadedProject
+from lakesmith.project.loaded import LoadedProject, _code, load_cached
 from lakesmith.project.loader import load_project
 
 FILES = {

@@ -7,11 +7,11 @@ import doctest
 import pytest
 
 from lakesmith.catalog.metadata import spark_type
-from lakesmith.project import partitions, spark_types, units
+from lakesmith.project import declaring, spark_types, table_parts
 from lakesmith.project.spark_types import TypeProblem, normal_type
 
 
-@pytest.mark.parametrize("module", [spark_types, partitions, units])
+@pytest.mark.parametrize("module", [spark_types, table_parts, declaring])
 def test_examples_in_the_documentation(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
 

@@ -26,8 +26,7 @@ from lakesmith.execute.decide import around
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
-from lakesmith.graph.graph import Node
-from lakesmith.graph.ties import ties_note
+from lakesmith.graph.graph import Node, ties_note
 from lakesmith.plan.format_version import what_it_costs
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.declaring import value_of

@@ -18,7 +18,7 @@ from lakesmith.plan.settings import changed_settings
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
-from lakesmith.project.partitions import partition_field
+from lakesmith.project.table_parts import partition_field
 from lakesmith.project.windows import Marks, latest_time, with_windows
 from lakesmith.quoting import quoted
 from lakesmith.sources.columns.types import stored_type, type_changes

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lakesmith.catalog.protocol import SPARK_CATALOG
-from lakesmith.project.aws import as_here
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
+from lakesmith.project.file_options import as_here
 from lakesmith.spark.start.settings import DRAFTS, drafts_conf
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
