@@ -75,6 +75,8 @@ class Access:
         host: Host | None = None,
     ) -> None:
         self.folder, self.target, self.host = Path(folder).resolve(), target, host or Host()
+        self.is_named = Path(folder) != Path()
+        """Whether the caller named a folder: the current one need not be a project."""
         self.project: Project | None = None
         """The project as it was last read, for its secrets and logs."""
         self._given = given

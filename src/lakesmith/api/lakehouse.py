@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesmith.api.comparing import Diff, Verified, VerifyListener
+    from lakesmith.api.doctor import Checks
     from lakesmith.api.dropping import Dropped, DropPreview
+    from lakesmith.api.explaining import Explained
+    from lakesmith.api.files import FileChange, Files, FilesChanged
     from lakesmith.api.frames import Rows, Table
     from lakesmith.api.planning import Plan
     from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
@@ -154,6 +157,43 @@ class Lakehouse(Changing):
     def session(self) -> SparkSession:
         """Returns the Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
         return self.access.do(self._spark)
+
+    def files(self, table: str) -> Files:
+        """Returns the landing files of a sourced table: state, batch and time of each. Starts no Spark.
+
+        Raises UsageError LS215 for a table without a source.
+        """
+        from lakesmith.api.files import files
+
+        return files(self.access, table)
+
+    def change_files(
+        self,
+        table: str,
+        *,
+        skip: Sequence[str] = (),
+        forget: Sequence[str] = (),
+        on_event: Listener = lambda _: None,
+    ) -> Change[FileChange, FilesChanged]:
+        """Prepares to skip files from now on (their rows stay), and to forget files (their rows are deleted).
+
+        Raises UsageError LS210 to LS215; ``apply`` also LockedError LS701, RunError LS612 and with Spark's root cause.
+        """
+        from lakesmith.api.files import change_files
+
+        return change_files(self.access, table, skip, forget, on_event)
+
+    def explain(self, table: str) -> Explained:
+        """Returns how a table is refreshed, why not better, and where its settings come from. Starts no Spark."""
+        from lakesmith.api.explaining import explain
+
+        return explain(self.access, table)
+
+    def doctor(self, *, start: bool = False) -> Checks:
+        """Looks for what is missing on this machine and in this project. ``start``: also starts Spark."""
+        from lakesmith.api.doctor import check
+
+        return check(self.access, start)
 
     def quarantine(self) -> QuarantineSummary:
         """Returns how many bad rows each table has, and why. Starts no Spark."""

@@ -9,7 +9,8 @@ import pytest
 from harness import Harness
 
 from lakesmith import Lakehouse, limits
-from lakesmith.cli.commands.files import report_as_dict, report_lines
+from lakesmith.api.files import Files
+from lakesmith.cli.commands.files import file_lines
 from lakesmith.errors import UsageError
 from lakesmith.execute import faults
 from lakesmith.execute.files import FileReport, file_report, find_files, ledger_step
@@ -184,10 +185,10 @@ def test_files_says_how_many_have_no_line(till: Till) -> None:
     till.take(1, 2, 3, 4, 5)
     (upto,) = standing(till.ledger)
     report = till.report()
-    lines = report_lines(SALES, report, every=True)
+    lines = file_lines(Files(SALES, report), every=True)
     assert f"{upto} segments" in "\n".join(lines)
     assert lines[-1] == "5 taken"
-    found = {file["path"]: file for file in report_as_dict(SALES, report)["files"]}
+    found = {file["path"]: file for file in Files(SALES, report).to_dict()["files"]}
     (folded,) = (file for path, file in found.items() if "*" in path)
     assert (folded["segments"], folded["newest"]) == (upto, sorted(till.backup.iterdir())[upto - 1].name)
     with pytest.raises(UsageError, match="stands for"):

@@ -52,9 +52,34 @@ def test_what_a_lakehouse_does_is_this() -> None:
     kinds = lakesmith.Lakehouse.__mro__[:-1]
     calls = {name for kind in kinds for name in vars(kind) if not name.startswith("_")}
     general = {"folder", "lost_spark", "session", "close"}
-    reading = {"tables", "plan", "status", "query", "table", "diff", "verify", "history", "connect", "tags"}
+    reading = {
+        "tables",
+        "plan",
+        "status",
+        "query",
+        "table",
+        "diff",
+        "verify",
+        "history",
+        "connect",
+        "tags",
+        "files",
+        "explain",
+        "doctor",
+    }
     quarantine = {"quarantine", "quarantine_rows", "quarantine_replay", "quarantine_drop"}
-    changing = {"run", "drop", "rollback", "release", "tag", "untag", "rename", "register", "relocate"}
+    changing = {
+        "run",
+        "drop",
+        "rollback",
+        "release",
+        "tag",
+        "untag",
+        "rename",
+        "register",
+        "relocate",
+        "change_files",
+    }
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
     assert calls == general | reading | quarantine | changing | maintaining | {"send", "stop"}
 

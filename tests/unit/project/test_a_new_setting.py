@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from lakesmith.cli.commands.explain import settings_of
+from lakesmith.api.explaining import settings_of
 from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
 from lakesmith.project.declaring import Rows, duration, setting
 from lakesmith.project.definitions import TableDefinition, TableName

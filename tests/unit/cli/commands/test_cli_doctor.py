@@ -70,7 +70,7 @@ def test_versions_that_are_tested_together_or_not(
         ("4.0.9", "note", "this is Spark 4.0.9 with Iceberg 1.10.1; lakesmith is tested on"),
         ("4.2.1", "problem", "lakesmith does not work with PySpark 4.2.1"),
     ):
-        for module in ("spark.start.versions", "cli.commands.doctor_checks"):
+        for module in ("spark.start.versions", "api.doctor_machine"):
             monkeypatch.setattr(f"lakesmith.{module}.installed_spark", lambda said=version: said)
         code, found = checks(cli, "--project", shop.root)
         assert (code, found["versions"]["verdict"]) == (2 if verdict == "problem" else 0, verdict)

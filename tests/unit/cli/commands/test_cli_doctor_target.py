@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from shop import Cli
 
+from lakesmith.api import doctor_target
 from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.remote import RemoteCatalog
-from lakesmith.cli.commands import doctor_target
 from lakesmith.execute.opened import read_project
 from lakesmith.sources import objects
 from s3_server import Server

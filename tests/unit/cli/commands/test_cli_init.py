@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from shop import Cli
 
-from lakesmith.cli.commands.init import templates
+from lakesmith.api.starting import templates
 
 
 def test_an_empty_project_is_right_as_it_is(cli: Cli, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from lakesmith.api.doctor_machine import Check, Verdict
 from lakesmith.api.words import count
 from lakesmith.catalog.remote import RemoteCatalog
-from lakesmith.cli.commands.doctor_checks import Check, Verdict
 from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import OBJECT_SCHEME, Project

@@ -12,12 +12,12 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from lakesmith.api.doctor_machine import Check, Verdict, disk_check
+from lakesmith.api.doctor_target import target_checks
 from lakesmith.api.words import count
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import Holder
-from lakesmith.cli.commands.doctor_checks import Check, Verdict, disk_check
-from lakesmith.cli.commands.doctor_target import target_checks
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import HttpSource, KafkaSource, PostgresSource, Source, TableDefinition
