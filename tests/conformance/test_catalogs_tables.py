@@ -67,8 +67,7 @@ def test_a_table_is_refreshed_by_what_changed(make: Make, strategy: str) -> None
 
 def test_a_table_is_rebuilt(make: Make) -> None:
     shop = grown(make, SHOP, FIRST, SECOND)
-    result = shop.must_run("silver.newest", full=["silver.newest"])
-    assert result.published["silver.newest"].kind == "full"
+    assert shop.must_run("silver.newest", full=["silver.newest"]).published["silver.newest"].kind == "full"
     assert shop.rows("silver.newest") == newest(FIRST + SECOND)
 
 

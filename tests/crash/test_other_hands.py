@@ -144,8 +144,7 @@ def test_a_rollback_between_runs_takes_progress_back_with_it(lake: Lake) -> None
 
 def test_a_rollback_that_nothing_new_follows_reaches_the_tables_below(lake: Lake) -> None:
     lake.roll_back(KEYED, lake.batch_before(KEYED))
-    result = lake.project.must_run()
-    assert set(result.published) == {KEYED, GOLD}
+    assert set(lake.project.must_run().published) == {KEYED, GOLD}
     lake.check_complete()
 
 
@@ -208,8 +207,7 @@ def test_a_table_that_is_created_again_in_the_middle_of_a_batch(own_lake: Lake, 
         )
 
     at_first(point, KEYED, again)
-    result = own_lake.land_and_run()
-    assert len(redone(result, KEYED)) == 1
+    assert len(redone(own_lake.land_and_run(), KEYED)) == 1
     own_lake.check_complete()
 
 
@@ -248,8 +246,7 @@ def test_compaction_and_nothing_else_moves_positions_only(lake: Lake) -> None:
 
 def test_compaction_in_the_middle_of_a_batch(lake: Lake) -> None:
     at_first("after-data", KEYED, lambda: lake.compact(KEYED))
-    result = lake.land_and_run()
-    assert len(redone(result, KEYED)) == 1
+    assert len(redone(lake.land_and_run(), KEYED)) == 1
     lake.check_complete()
 
 

@@ -151,8 +151,7 @@ def _lose_a_swap(location: Path) -> None:
 
 def _goes_on(shop: Harness) -> None:
     """The file that waits is taken, and no other once more."""
-    result = shop.must_run()
-    assert result.published["bronze.orders"].account.read == 1
+    assert shop.must_run().published["bronze.orders"].account.read == 1
     assert shop.rows("silver.orders", "id", "at") == [(2, 2), (4, 3)]
     assert shop.rows("bronze.orders", "id") == [(1,), (1,), (2,), (2,), (4,)]
     assert len(shop.quarantine("bronze.orders")) == 1

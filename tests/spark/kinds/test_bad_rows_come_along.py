@@ -85,8 +85,7 @@ def test_wide_files_are_planned_in_time_that_grows_with_the_columns(
         if declared
         else ""
     )
-    files = {"tables/bronze/wide.yaml": ORDERS.split("columns")[0].strip() + f"\n{columns}\n"}
-    shop = make_shop(files)
+    shop = make_shop({"tables/bronze/wide.yaml": ORDERS.split("columns")[0].strip() + f"\n{columns}\n"})
     good = ",".join(texts[i % 5] for i in range(300)) + "\n"
     bad = good.replace("7,", "x,", 1) if declared else good.removesuffix(",2.25\n") + "\n"
     shop.land("landing/1.csv", ",".join(names) + "\n" + good * 5 + bad)

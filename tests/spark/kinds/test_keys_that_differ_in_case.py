@@ -112,8 +112,7 @@ def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(
     shop.land("landing/inside/1.json", json_lines({"id": 1, "s": {"a": 1, "A": 2}}))
     shop.land("landing/fail/1.json", json_lines({"id": 1, "ID": 2}))
     shop.land("landing/clear/1.json", json_lines({"id": 1, "s": {"a": 1}}, {"ID": 2, "s": {"A": 2}}))
-    result = shop.run()
-    assert found(result) == {"both": ("LS432", "Up"), "inside": ("LS434", "s.A"), "fail": ("LS431", "ID")}
+    assert found(shop.run()) == {"both": ("LS432", "Up"), "inside": ("LS434", "s.A"), "fail": ("LS431", "ID")}
     expected = [(1, 1, (1, 1)), (2, 2, (2, 2))]
     assert shop.rows("bronze.clear") == [(1, (1,)), (2, (2,))]
     assert shop.rows("bronze.new", "id", "UP", "s") == expected

@@ -148,8 +148,7 @@ def test_a_packed_file_that_was_cut_is_left_out_whatever_its_layout(make_shop: M
         "source:\n  files: {{path: landing/{0}/, format: {0}, multiline: true, on_bad_file: skip}}\n"
         "columns: {{id: bigint, s: string}}\n"
     )
-    files = {f"tables/bronze/{kind}.yaml": source.format(kind) for kind in ("json", "csv")}
-    shop = make_shop(files)
+    shop = make_shop({f"tables/bronze/{kind}.yaml": source.format(kind) for kind in ("json", "csv")})
     for kind, whole in (("json", noise), ("csv", b"id,s" + table[1:].encode())):
         shop.land(f"landing/{kind}/a.{kind}.gz", gzip.compress(whole))
         shop.land(f"landing/{kind}/b.{kind}.gz", gzip.compress(whole)[:-2000])

@@ -70,8 +70,7 @@ def test_what_only_spark_knows_waits_as_well(shop: Harness) -> None:
                 """
         }
     )
-    result = shop.run()
-    (problem,) = result.problems
+    (problem,) = shop.run().problems
     assert problem.code == "LS524"
     assert "column amount (decimal(10,2)) goes" in (problem.found or "")
     assert len(columns(shop, "silver.orders")) == 3

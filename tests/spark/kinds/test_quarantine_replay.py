@@ -29,8 +29,7 @@ FILE = "id,price\n1,1.50\nx,2.00\n3,-1.00\n4,-20.00\n5,1.2345\n"
 
 @pytest.fixture
 def shop(make_shop: MakeShop) -> Harness:
-    files = {"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY}
-    shop = make_shop(files)
+    shop = make_shop({"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY})
     shop.take("landing/orders/1.csv", FILE)
     return shop
 
@@ -110,8 +109,7 @@ def test_a_drop_does_not_pass_for_a_changed_definition(shop: Harness) -> None:
     assert shop.rows("silver.orders", "id") == []
     shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 0 ]'\n"})
     drop(shop, table="silver.orders")
-    record = shop.must_run("silver.orders").published["silver.orders"]
-    assert record.kind == "full"
+    assert shop.must_run("silver.orders").published["silver.orders"].kind == "full"
     assert shop.rows("silver.orders", "id") == [(1,)]
 
 

@@ -336,8 +336,7 @@ def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_who
     make_shop: MakeShop,
 ) -> None:
     more = f"{SKIP}, on_changed_file: replace"
-    files = {"tables/bronze/orders.yaml": _source("landing/orders/", "csv", more=more)}
-    shop = make_shop(files)
+    shop = make_shop({"tables/bronze/orders.yaml": _source("landing/orders/", "csv", more=more)})
     shop.take("landing/orders/a.csv.gz", gzip.compress(b"id,name\n1,a\n2,b\n"))
     shop.land("landing/orders/a.csv.gz", gzip.compress(NUMBERS)[:-30])
     shop.take("landing/orders/b.csv", "id,name\n3,c\n")

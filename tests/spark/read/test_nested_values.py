@@ -127,6 +127,5 @@ def test_arrays_that_are_empty_in_every_row(make_shop: MakeShop) -> None:
         {"id": 2, "parts": None, "texts": [None]},
     ]
     land_parquet(shop, "empty/1", rows)
-    result = shop.must_run()
-    assert notes(result, "bronze.empty") == ["not in the files, null in their rows: m"]
+    assert notes(shop.must_run(), "bronze.empty") == ["not in the files, null in their rows: m"]
     assert shop.rows("bronze.empty") == [(1, [], None, []), (2, None, None, [None])]

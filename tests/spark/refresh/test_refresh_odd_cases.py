@@ -24,8 +24,7 @@ QUERIES, KINDS = golds(Path(__file__).with_name("odd_queries.sql"))
 
 @pytest.fixture
 def shop(make_shop: MakeShop, by_keys: None) -> Harness:
-    files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
-    return make_shop(files)
+    return make_shop({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"})
 
 
 def test_odd_queries_and_values(shop: Harness) -> None:

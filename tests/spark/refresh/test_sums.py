@@ -251,8 +251,7 @@ def test_averages_in_any_history(shop: Harness, seed: int, monkeypatch: pytest.M
                 f"UPDATE lake.bronze.sales SET amount = amount + 0.01 WHERE id % 9 = {at}"
             ).collect()
             shop.spark.sql(f"DELETE FROM lake.bronze.sales WHERE id % 7 = {at % 7}").collect()
-        record = shop.must_run(*names).published["gold.averages"]
-        assert record.kind == ("sums" if number > 1 else "full")
+        assert shop.must_run(*names).published["gold.averages"].kind == ("sums" if number > 1 else "full")
         shop.frame("bronze.sales").createOrReplaceTempView("rows_now")
         wanted = shop.spark.sql(AVERAGES.replace("bronze.sales", "rows_now")).collect()
         assert Counter(shop.rows("gold.averages")) == Counter(map(tuple, wanted))
@@ -273,8 +272,7 @@ def test_a_sum_and_a_count_give_the_average_that_spark_gives(session: SessionHan
     )
     rows = rows.persist()
     rows.createOrReplaceTempView("drawn")
-    query = "SELECT k, sum(v) AS s, count(v) AS n, avg(v) AS m FROM drawn GROUP BY k"
-    found = spark.sql(query)
+    found = spark.sql("SELECT k, sum(v) AS s, count(v) AS n, avg(v) AS m FROM drawn GROUP BY k")
     occurrences = {"drawn": Occurrence(TableName("bronze", "drawn"))}
     added = additive(found, occurrences, TableName("bronze", "drawn"))
     assert added is not None

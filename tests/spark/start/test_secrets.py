@@ -40,8 +40,7 @@ def test_a_secret_that_spark_quotes_is_masked(tmp_path: Path, session: SessionHa
         },
     )
     shop.land("landing/orders/1.csv", "id\n1\n")
-    result = shop.run()
-    (problem,) = result.problems
+    (problem,) = shop.run().problems
     said = "\n".join(problem.lines())
     assert "The value '***1' of the type" in said
     assert TOKEN not in said

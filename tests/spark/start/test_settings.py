@@ -119,8 +119,7 @@ def test_a_derived_table_may_change_its_partitioning_between_merges(make_shop: M
     project.take("landing/1.csv", "id,city,at\n1,Oslo,2024-05-01 10:00:00\n2,Oslo,2024-05-01 10:00:00\n")
     project.write({"tables/silver/orders.yaml": keyed + 'partition_by: ["truncate(2, city)"]\n'})
     project.land("landing/2.csv", "id,city,at\n2,Bergen,2024-05-02 10:00:00\n3,Alta,2024-05-02 10:00:00\n")
-    record = project.must_run().published["silver.orders"]
-    assert record.kind == "upsert"
+    assert project.must_run().published["silver.orders"].kind == "upsert"
     assert project.state("silver.orders").partitioning == ("truncate(2, city)",)
     rows = project.rows("silver.orders", "id", "city")
     assert sorted(rows) == [(1, "Oslo"), (2, "Bergen"), (3, "Alta")]

@@ -17,8 +17,7 @@ QUERY = "SELECT id, day, op FROM bronze.orders"
 
 @pytest.fixture
 def shop(make_shop: MakeShop) -> Harness:
-    files = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
-    return make_shop(files)
+    return make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY})
 
 
 def declare(shop: Harness, delete_when: str) -> None:

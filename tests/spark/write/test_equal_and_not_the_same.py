@@ -19,8 +19,7 @@ QUERIES, KINDS = golds(Path(__file__).with_name("equal_values.sql"))
 
 @pytest.fixture
 def shop(make_shop: MakeShop, by_keys: None) -> Harness:
-    files = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
-    return make_shop(files)
+    return make_shop({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"})
 
 
 def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: Harness) -> None:
