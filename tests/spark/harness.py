@@ -188,6 +188,13 @@ class Harness:
         self.land(name, content)
         return self.must_run(*patterns, full=full)
 
+    def redefine(
+        self, files: Mapping[str, str], *patterns: str, full: Iterable[str] = (), approve: Iterable[str] = ()
+    ) -> RunResult:
+        """Writes files of the project and runs, which has to end well."""
+        self.write(files)
+        return self.must_run(*patterns, full=full, approve=approve)
+
     def take_rows(self, table: str, number: int, *rows: str, run: Iterable[str] = ()) -> RunResult:
         """Lands rows and runs, which has to end well."""
         self.land_rows(table, number, *rows)

@@ -124,8 +124,7 @@ def test_a_full_refresh_judges_all_rows_anew(tmp_path: Path, session: SessionHan
     shop.write({"tables/silver/orders.yaml": rule.format(2)})
     assert shop.must_run().published["silver.orders"].kind == "full"
     assert len(shop.quarantine("silver.orders")) == 3
-    shop.write({"tables/silver/orders.yaml": "description: no rules\n"})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.yaml": "description: no rules\n"})
     assert shop.quarantine("silver.orders") == []
     assert shop.count("silver.orders") == 4
 
@@ -149,8 +148,7 @@ def test_on_bad_row_fail_publishes_nothing_and_says_why(
         assert problem.found == f'ColumnLength "email" > 2 | {two}'
         assert shop.rows("silver.orders", "id") == [(1,)]
         assert shop.quarantine("silver.orders") == []
-    shop.write({"tables/silver/orders.yaml": silver.replace("fail", "quarantine")})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.yaml": silver.replace("fail", "quarantine")})
     assert shop.rows("silver.orders", "id") == [(1,), (2,)]
     assert len(shop.quarantine("silver.orders")) == 2
 

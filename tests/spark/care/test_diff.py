@@ -97,13 +97,12 @@ def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, se
 @pytest.mark.in_turn
 def test_a_column_that_came_since_is_shown_as_it_is_now(tmp_path: Path, session: SessionHandle) -> None:
     shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
-    shop.write(
+    shop.redefine(
         {
             "tables/silver/newest.yaml": NEWEST["tables/silver/newest.yaml"].replace(
                 "amount FROM", "amount, id % 2 AS odd FROM"
             )
         }
     )
-    shop.must_run()
     counts, _ = found(shop, "silver.newest", before, ("id",))
     assert counts.columns == {"amount": 1, "odd": 2}

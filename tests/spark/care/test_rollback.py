@@ -111,8 +111,7 @@ def test_tables_below_go_back_with_it_and_forward_again(shop: Harness) -> None:
 
 @pytest.mark.in_turn
 def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Harness) -> None:
-    shop.write({"tables/gold/new.sql": "SELECT count(*) AS n FROM silver.newest\n"})
-    shop.must_run()
+    shop.redefine({"tables/gold/new.sql": "SELECT count(*) AS n FROM silver.newest\n"})
     plan = back(shop, "silver.newest", first_batch(shop, "silver.newest"), downstream=True, hold=True)
     assert [str(name) for name in plan.rollback.stay] == ["gold.new"]
     shop.must_run()

@@ -149,8 +149,7 @@ def by_city(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 )
 def test_what_only_looks_different_makes_no_work(shop: Harness, file: str, text: str) -> None:
     before = (shop.root / file).read_text()
-    shop.write({file: text})
-    result = shop.must_run()
+    result = shop.redefine({file: text})
     shop.write({file: before})
     assert [type(event) for event in result.events if isinstance(event, TableStarted | TableCurrent)] == [
         TableCurrent
@@ -207,8 +206,7 @@ def test_a_rebuild_that_fails_leaves_the_old_rows(shop: Harness, point: str) -> 
     def fail() -> None:
         raise OSError("arranged by a test")
 
-    shop.write(EDITED.files())
-    shop.must_run()
+    shop.redefine(EDITED.files())
     shop.write(replace(EDITED, times=7).files())
     faults.arrange(point, fail, ORDERS)
     assert shop.run().code == 1
@@ -233,8 +231,7 @@ EDITS: dict[str, tuple[Callable[[Settings], Settings], str]] = {
 
 def test_each_part_that_is_edited_is_named_and_rebuilds(shop: Harness) -> None:
     now = BEGIN
-    shop.write(now.files())
-    shop.must_run()
+    shop.redefine(now.files())
     assert shop.rows(ORDERS) == now.oracle()
     for edit, words in EDITS.values():
         there, now = shop.count(ORDERS), edit(now)
@@ -253,8 +250,7 @@ def test_each_part_that_is_edited_is_named_and_rebuilds(shop: Harness) -> None:
 
 
 def test_an_imported_module_that_is_edited_is_named(shop: Harness) -> None:
-    shop.write({MODULE: FILES[MODULE].replace("!", "?")})
-    result = shop.must_run()
+    result = shop.redefine({MODULE: FILES[MODULE].replace("!", "?")})
     assert [str(event.step.name) for event in result.events if isinstance(event, TableStarted)] == [NAMES]
     assert [e.step.reason for e in result.of(NAMES) if isinstance(e, TableStarted)] == [
         "its module lib.names has changed"

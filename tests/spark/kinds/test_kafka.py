@@ -130,8 +130,7 @@ def test_json_behind_the_number_of_a_schema(shop: Harness, server: Server) -> No
         f"tables/bronze/{name}.yaml": table("tagged", settings)
         for name, settings in (("any", "values: json"), ("some", "schema_ids: [7, 300]"))
     }
-    shop.write(tables)
-    shop.must_run("bronze.any", "bronze.some")
+    shop.redefine(tables, "bronze.any", "bronze.some")
     assert shop.rows("bronze.any", "id") == [(1,), (2,), (3,), (4,)]
     assert shop.rows("bronze.some", "id") == [(1,), (2,)]
     bad = {row["source_position"]: (row["raw"], row["reasons"]) for row in shop.quarantine("bronze.any")}
@@ -169,8 +168,7 @@ def test_a_topic_that_changes(shop: Harness, server: Server) -> None:
     """New partitions are reported; lost records and a recreated topic stop the table until a choice."""
     server.make("moving", 1)
     server.send("moving", [(None, '{"id": 1}')])
-    shop.write({"tables/bronze/moving.yaml": table("moving")})
-    shop.must_run("bronze.moving")
+    shop.redefine({"tables/bronze/moving.yaml": table("moving")}, "bronze.moving")
     server.add_partitions("moving", 2)
     server.send("moving", [(None, '{"id": 2}')], partition=1)
     step = decided(shop, "bronze.moving")
@@ -192,8 +190,7 @@ def test_a_topic_that_changes(shop: Harness, server: Server) -> None:
     server.send("moving", [(None, '{"id": 6}')])
     (problem,) = shop.run("bronze.moving").problems
     assert problem.code == "LS462"
-    shop.write({"tables/bronze/moving.yaml": table("moving", "on_recreated: restart")})
-    shop.must_run("bronze.moving")
+    shop.redefine({"tables/bronze/moving.yaml": table("moving", "on_recreated: restart")}, "bronze.moving")
     assert shop.rows("bronze.moving", "id") == [(1,), (2,), (5,), (6,)]
     assert isinstance(decided(shop, "bronze.moving"), UpToDate)
 
@@ -269,8 +266,7 @@ def test_what_is_kept_of_a_topic(shop: Harness, server: Server, monkeypatch: pyt
     """Brokers that are away fail their table alone; nothing that is kept or said has the password."""
     server.make("away")
     server.send("away", [(None, '{"id": 1}'), (None, '{"id": 2, "price": "x"}')])
-    shop.write({"tables/bronze/away.yaml": table("away")})
-    shop.must_run("bronze.away")
+    shop.redefine({"tables/bronze/away.yaml": table("away")}, "bronze.away")
     monkeypatch.setenv("SHOP_KAFKA", server.connection.replace(f":{server.port}", ":1"))
     shop.write({"tables/bronze/files.yaml": "source: {files: {path: landing, format: csv}}\n"})
     shop.land("landing/a.csv", "id\n1\n")

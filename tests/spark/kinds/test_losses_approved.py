@@ -79,8 +79,7 @@ def test_what_only_spark_knows_waits_as_well(shop: Harness) -> None:
 
 
 def test_a_narrower_type_waits_and_text_does_not(shop: Harness) -> None:
-    shop.write({SILVER: "SELECT id, city, CAST(amount AS string) AS amount FROM bronze.orders\n"})
-    shop.must_run()
+    shop.redefine({SILVER: "SELECT id, city, CAST(amount AS string) AS amount FROM bronze.orders\n"})
     shop.write({SILVER: "SELECT id, city, CAST(amount AS int) AS amount FROM bronze.orders\n"})
     (problem,) = shop.run().problems
     assert "column amount becomes int (it is string)" in (problem.found or "")
@@ -90,13 +89,12 @@ def test_a_narrower_type_waits_and_text_does_not(shop: Harness) -> None:
 
 
 def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: Harness) -> None:
-    shop.write(
+    shop.redefine(
         {
             SILVER: "SELECT CAST(amount AS string) AS amount, upper(city) AS town, city, id"
             " FROM bronze.orders\n"
         }
     )
-    shop.must_run()
     names = [name for name, _ in columns(shop, "silver.orders")]
     assert names == ["amount", "town", "city", "id"]
     assert shop.rows("silver.orders") == [("1.50", "OSLO", "Oslo", 1), ("2.25", "ROME", "Rome", 2)]
@@ -104,8 +102,7 @@ def test_a_rebuilt_table_has_its_columns_in_the_order_of_its_query(shop: Harness
 
 def test_a_column_that_is_not_declared_any_more_stays_until_it_is_approved(shop: Harness) -> None:
     fewer = DECLARED.replace(", amount: 'decimal(10,2)'", "")
-    shop.write({BRONZE: fewer, SILVER: "SELECT id, city FROM bronze.orders\n"})
-    shop.must_run("bronze.orders")
+    shop.redefine({BRONZE: fewer, SILVER: "SELECT id, city FROM bronze.orders\n"}, "bronze.orders")
     assert ("amount", "decimal(10,2)") in columns(shop, "bronze.orders")
     plan = planned(shop)["bronze.orders"]
     assert plan["decision"] == "up_to_date"

@@ -104,8 +104,7 @@ def test_dropped_rows_are_gone_and_on_record(shop: Harness) -> None:
 
 
 def test_a_drop_does_not_pass_for_a_changed_definition(shop: Harness) -> None:
-    shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 1 ]'\n"})
     assert shop.rows("silver.orders", "id") == []
     shop.write({"tables/silver/orders.yaml": "rules: 'Rules = [ ColumnValues \"id\" > 0 ]'\n"})
     drop(shop, table="silver.orders")

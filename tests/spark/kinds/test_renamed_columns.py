@@ -75,7 +75,7 @@ def test_a_derived_table_keeps_the_column_too(tmp_path: Path, session: SessionHa
     )
     people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n")
     ids = {column.name: column.field_id for column in people.state("silver.people").columns}
-    people.write(
+    people.redefine(
         {
             silver: """
             query: SELECT id, mail AS email FROM bronze.people
@@ -83,7 +83,6 @@ def test_a_derived_table_keeps_the_column_too(tmp_path: Path, session: SessionHa
             """
         }
     )
-    people.must_run()
     now = {column.name: column.field_id for column in people.state("silver.people").columns}
     assert now == {"id": ids["id"], "email": ids["address"]}
     assert people.rows("silver.people") == [(1, "a@b.c")]

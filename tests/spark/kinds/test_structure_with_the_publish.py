@@ -170,8 +170,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
     assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3_000_000_000)]
     if alone:
         # Partitions take Spark, and only that.
-        people.write({BRONZE: AFTER})
-        assert people.must_run("bronze.people").published["bronze.people"].kind == "advance"
+        assert people.redefine({BRONZE: AFTER}, "bronze.people").published["bronze.people"].kind == "advance"
         assert people.state("bronze.people").partitioning == ("months(at)", "bucket(2, id)")
         assert len(people.rows("bronze.people")) == 3
 
@@ -192,8 +191,7 @@ def _only_below(people: Harness) -> Any:
 def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandle) -> None:
     people = Harness(tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"})
     people.take("landing/1.csv", "id,a\n1,x\n")
-    people.write({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
-    people.must_run()
+    people.redefine({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
     assert people.rows("bronze.people", "id", "b") == [(1, "x")]
     assert not people.must_run().published
     # The earlier name came back, by another tool.

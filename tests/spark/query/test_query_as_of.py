@@ -59,8 +59,7 @@ def test_each_point_shows_what_was_there(shop: Harness, settings: str) -> None:
     shop.write({"tables/silver/orders.yaml": settings})
     points: dict[str, tuple[int, Seen]] = {}
     for step, query in STEPS.items():
-        shop.write({"tables/silver/orders.sql": query})
-        shop.must_run()
+        shop.redefine({"tables/silver/orders.sql": query})
         points[step] = see(shop)
         snapshot, seen = points[step]
         assert ask(shop, PRESENT, {"silver.orders": snapshot}) == seen, f"as the present: {step}"
@@ -74,8 +73,7 @@ def test_each_point_shows_what_was_there(shop: Harness, settings: str) -> None:
 
 def test_names_in_the_query_find_the_table_as_it_was(shop: Harness) -> None:
     for step in ("at first", "a column changes its type", "it changes again"):
-        shop.write({"tables/silver/orders.sql": STEPS[step]})
-        shop.must_run()
+        shop.redefine({"tables/silver/orders.sql": STEPS[step]})
         if step == "a column changes its type":
             points = {name: shop.state(name).head for name in ("silver.orders", "bronze.orders")}
     as_of = {name: head.snapshot_id for name, head in points.items() if head is not None}
@@ -88,11 +86,9 @@ def test_names_in_the_query_find_the_table_as_it_was(shop: Harness) -> None:
 
 
 def test_a_point_that_main_was_set_back_from(shop: Harness) -> None:
-    shop.write({"tables/silver/orders.sql": STEPS["at first"]})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.sql": STEPS["at first"]})
     first, _ = see(shop)
-    shop.write({"tables/silver/orders.sql": STEPS["a column changes its type"]})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.sql": STEPS["a column changes its type"]})
     left, seen = see(shop)
     shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('silver.orders', {first})")
     shop.must_run()
@@ -119,17 +115,15 @@ def test_a_condition_on_a_column_that_has_another_name_now(shop: Harness) -> Non
 
 
 def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by_now(shop: Harness) -> None:
-    shop.write({"tables/silver/orders.sql": STEPS["at first"]})
-    shop.must_run()
+    shop.redefine({"tables/silver/orders.sql": STEPS["at first"]})
     first, seen = see(shop)
-    shop.write(
+    shop.redefine(
         {
             "tables/silver/orders.sql": "SELECT id, price, note, upper(note) AS part, id + 1 AS next"
             " FROM bronze.orders",
             "tables/silver/orders.yaml": "partition_by: [part]\n",
         }
     )
-    shop.must_run()
     last, seen_last = see(shop)
     shop.spark.sql("ALTER TABLE lake.silver.orders WRITE ORDERED BY next")
     assert ask(shop, PRESENT, {"silver.orders": first}) == seen
@@ -140,8 +134,7 @@ def test_a_point_before_the_columns_that_the_table_is_partitioned_and_ordered_by
 def test_a_tagged_point_whose_followers_have_expired(shop: Harness) -> None:
     points = {}
     for step in ("at first", "a column changes its type", "it changes again"):
-        shop.write({"tables/silver/orders.sql": STEPS[step]})
-        shop.must_run()
+        shop.redefine({"tables/silver/orders.sql": STEPS[step]})
         points[step] = see(shop)
     snapshot, seen = points["a column changes its type"]
     shop.spark.sql(f"ALTER TABLE lake.silver.orders CREATE TAG kept AS OF VERSION {snapshot}")

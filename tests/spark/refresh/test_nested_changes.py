@@ -72,8 +72,7 @@ def test_fields_declared_later_and_types_that_widen(make_shop: MakeShop) -> None
 
     _land(shop, "2", AFTER, NEW)
     assert {code for code, _ in found(shop.run()).values()} == {"LS434"}
-    shop.write(_sources(AFTER))
-    result = shop.must_run()
+    result = shop.redefine(_sources(AFTER))
     assert {
         "field s.a string was added",
         "field s.b was widened from int to bigint",
@@ -133,8 +132,7 @@ def test_a_rebuild_changes_types_inside_as_it_can(make_shop: MakeShop) -> None:
         ("array(named_struct('a, b', id))", "array<struct<`a, b`:int>>", [(1,)]),
         ("array(named_struct('a, b', id, 'c', 2))", "array<struct<`a, b`:int,c:int>>", [(1, 2)]),
     ):
-        shop.write({"tables/silver/d.sql": f"SELECT id, {query} AS s FROM bronze.e"})
-        shop.must_run()
+        shop.redefine({"tables/silver/d.sql": f"SELECT id, {query} AS s FROM bronze.e"})
         assert types(shop, "silver.d") == {"s": kind}
         assert shop.rows("silver.d") == [(1, row)]
 

@@ -263,8 +263,7 @@ def test_a_key_made_of_several_rows_tells_nothing(log: Harness) -> None:
     text = (
         "query: SELECT id, max(day) AS newest FROM bronze.log GROUP BY id\nkey: [newest]\nlatest_by: [id]\n"
     )
-    log.write({"tables/gold/by_newest.yaml": text})
-    log.must_run()
+    log.redefine({"tables/gold/by_newest.yaml": text})
     redone = []
     for price in (30, 31):
         result = _change(log, f"UPDATE lake.bronze.log SET price = {price}, day = {price} WHERE id = 2")
@@ -279,8 +278,7 @@ def test_rules_in_another_order_find_nothing_new(log: Harness) -> None:
     rules = ('ColumnValues "price" > 0', 'ColumnValues "day" < 2')
     for first, second in (rules, rules[::-1]):
         text = STATE.replace('Rules = [ ColumnValues "price" > 0 ]', f"Rules = [ {first}, {second} ]")
-        log.write({"tables/silver/state.yaml": text})
-        log.must_run()
+        log.redefine({"tables/silver/state.yaml": text})
     account = _change(log, "UPDATE lake.bronze.log SET price = 12 WHERE id = 1 AND day = 1").published
     assert (account["silver.state"].kind, account["silver.state"].account.quarantined) == ("keys", 0)
     assert {row["batch"] for row in log.quarantine("silver.state")} == {2}

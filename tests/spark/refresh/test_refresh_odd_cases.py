@@ -240,8 +240,7 @@ def test_a_module_that_is_imported_by_a_text_belongs_to_the_table(
     shop.write({"lib/__init__.py": package, "tables/gold/kept.py": own})
     shop.land_rows("a", 1, "1,x,1,,,2024-06-03 10:10:00,")
     for number in (1, 2):
-        shop.write({"lib/k.py": f"K = {number}\n"})
-        shop.must_run("bronze.a", "gold.kept")
+        shop.redefine({"lib/k.py": f"K = {number}\n"}, "bronze.a", "gold.kept")
         assert shop.rows("gold.kept") == [(1, number)]
 
 

@@ -33,15 +33,13 @@ def _rebuilt_once(shop: Harness, *tables: str) -> None:
 
 def test_a_plain_table(shop: Harness) -> None:
     plain, below = "tables/silver/plain.sql", "tables/gold/below.yaml"
-    shop.write(
+    shop.redefine(
         {plain: "SELECT id, email, price FROM bronze.events WHERE op = 'I'", below: "from: silver.plain\n"}
     )
-    shop.must_run()
 
     # Comments, layout and a description.
     shop.write({plain: "-- orders\nselect id,\n  email, price\nfrom bronze.events where op='I'"})
-    shop.write({"tables/silver/plain.yaml": "description: Plain\ntags: [a]\n"})
-    assert not shop.must_run().published
+    assert not shop.redefine({"tables/silver/plain.yaml": "description: Plain\ntags: [a]\n"}).published
 
     # A new column and another filter; the table below follows.
     shop.write({plain: "SELECT id, email, price, seq + 1 AS next FROM bronze.events WHERE op <> 'D'"})
@@ -75,8 +73,7 @@ def test_a_plain_table(shop: Harness) -> None:
 
 def test_a_keyed_table_with_tombstones(shop: Harness) -> None:
     query, settings = "tables/silver/state.sql", "tables/silver/state.yaml"
-    shop.write({query: "SELECT id, email, seq, op FROM bronze.events", settings: STATE.format(key="id")})
-    shop.must_run()
+    shop.redefine({query: "SELECT id, email, seq, op FROM bronze.events", settings: STATE.format(key="id")})
     assert shop.rows("silver.state", "id", "email") == [(1, "a"), (3, "c")]
 
     # Another key.
@@ -98,10 +95,9 @@ def test_a_keyed_table_with_tombstones(shop: Harness) -> None:
 
 def test_a_column_that_partitions_the_table_stays(shop: Harness) -> None:
     query = "tables/silver/plain.sql"
-    shop.write(
+    shop.redefine(
         {query: "SELECT id, email FROM bronze.events", "tables/silver/plain.yaml": "partition_by: [email]\n"}
     )
-    shop.must_run()
     rows = shop.rows("silver.plain")
     shop.approves = True
     for text in ("SELECT id FROM bronze.events", "SELECT id, length(email) AS email FROM bronze.events"):
@@ -112,16 +108,13 @@ def test_a_column_that_partitions_the_table_stays(shop: Harness) -> None:
 
 def test_a_column_cannot_change_its_type_and_begin_to_partition_the_table_at_once(shop: Harness) -> None:
     query, settings = "tables/silver/plain.sql", "tables/silver/plain.yaml"
-    shop.write({query: "SELECT id, email FROM bronze.events"})
-    shop.must_run()
+    shop.redefine({query: "SELECT id, email FROM bronze.events"})
     shop.approves = True
     retyped = {query: "SELECT id, length(email) AS email FROM bronze.events"}
     shop.write({**retyped, settings: "partition_by: ['bucket(4, email)']\n"})
     assert [problem.code for problem in shop.run().problems] == ["LS507"]
-    shop.write({settings: "tags: [a]\n"})
-    shop.must_run()
-    shop.write({settings: "partition_by: ['bucket(4, email)']\n"})
-    shop.must_run(full=["silver.plain"])
+    shop.redefine({settings: "tags: [a]\n"})
+    shop.redefine({settings: "partition_by: ['bucket(4, email)']\n"}, full=["silver.plain"])
     assert shop.state("silver.plain").partitioning == ("bucket(4, email)",)
 
 
@@ -149,7 +142,7 @@ def test_what_the_project_keeps_beside_its_tables_is_part_of_a_python_table(shop
         def keep(frame):
             return frame.where(F.udf(wanted, "boolean")("id")).select("id")
         """
-    shop.write(
+    shop.redefine(
         {
             "tables/silver/py.py": "from helpers.rules import keep\n\ndef py(events):\n"
             "    return keep(events)\n",
@@ -157,7 +150,6 @@ def test_what_the_project_keeps_beside_its_tables_is_part_of_a_python_table(shop
             "helpers/rules.py": rules.format("n == 1"),
         }
     )
-    shop.must_run()
     assert shop.rows("silver.py") == [(1,)]
     shop.write({"helpers/rules.py": rules.format("n == 3")})
     _rebuilt_once(shop, "silver.py")
