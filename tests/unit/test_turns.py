@@ -46,14 +46,8 @@ def test_a_commit_has_one_part_and_others_have_other_ones(tmp_path: Path) -> Non
     found = []
     for number in range(12):
         message = [
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            str(number),
-            "--date",
-            f"2024-01-{number + 1:02}T00:00:00",
-        ]
+            "commit", "-q", "--allow-empty", "-m", str(number), "--date", f"2024-01-{number + 1:02}T00:00:00",
+        ]  # fmt: skip
         subprocess.run([*git, *message], cwd=tmp_path, check=True)
         found.append(turns.part_of({}, tmp_path))
         assert turns.part_of({}, tmp_path) == found[-1]

@@ -19,16 +19,10 @@ from read_only import python_held_to_modes, read_only
 pytestmark = pytest.mark.processes
 
 READING = (
-    ("status",),
-    ("plan",),
-    ("explain", "bronze.orders"),
-    ("history", "bronze.orders"),
-    ("files", "bronze.orders"),
-    ("quarantine", "list"),
-    ("quarantine", "show", "bronze.orders"),
-    ("verify", "bronze.orders"),
-    ("doctor",),
-)
+    ("status",), ("plan",), ("explain", "bronze.orders"), ("history", "bronze.orders"),
+    ("files", "bronze.orders"), ("quarantine", "list"), ("quarantine", "show", "bronze.orders"),
+    ("verify", "bronze.orders"), ("doctor",),
+)  # fmt: skip
 WRITING = (("run",), ("files", "bronze.orders", "--skip", "landing/orders/2.csv"))
 
 SCRIPT = """

@@ -1,7 +1,5 @@
 """Tables of others, from when on they are read: which snapshot that is, and what of a plan begins there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

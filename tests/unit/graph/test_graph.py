@@ -157,14 +157,8 @@ def test_columns_pass_through_stars() -> None:
     )
 
     assert found["a.t"] == (
-        "x",
-        "y",
-        "_source_file",
-        "_source_position",
-        "_source_modified_at",
-        "_ingested_at",
-        "_batch",
-    )
+        "x", "y", "_source_file", "_source_position", "_source_modified_at", "_ingested_at", "_batch",
+    )  # fmt: skip
     assert (found["b.t"], found["c.t"]) == (("x",), ("x", "one"))
 
 

@@ -1,7 +1,5 @@
 """Columns of an input that change between two refreshes, and whether earlier rows would be something else with them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fingerprints of tables that users have: a change of one would rebuild each of these tables."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A setting that is declared once is validated, documented, explained and, if it decides rows, in the fingerprint."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

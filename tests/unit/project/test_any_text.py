@@ -66,23 +66,9 @@ BITS = [
     "files: ",
 ]
 VALUES = [
-    None,
-    True,
-    0,
-    -1.5,
-    float("inf"),
-    "",
-    " ",
-    "a\nb",
-    "${vars.a}",
-    "bronze.orders",
-    [],
-    [[]],
-    [None],
-    {},
-    {"a": None},
-    {"files": {}},
-]
+    None, True, 0, -1.5, float("inf"), "", " ", "a\nb", "${vars.a}", "bronze.orders", [], [[]], [None], {},
+    {"a": None}, {"files": {}},
+]  # fmt: skip
 
 
 def misplaced(files: dict[str, str]) -> list[Problem]:

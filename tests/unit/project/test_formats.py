@@ -1,7 +1,5 @@
 """The table of formats: every one has its line, and each option that depends on the format is one of a source."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.project.formats import FORMATS, OF_SOME_FORMATS, FileFormat, format_by_ending

@@ -1,7 +1,5 @@
 """Right projects: what the files say is what the definitions say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

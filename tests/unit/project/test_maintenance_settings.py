@@ -1,7 +1,5 @@
 """``maintain:`` in a project's files: each setting by the nearest file that has it, and what is wrong is told."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Spark SQL types as projects write them."""
 
-from __future__ import annotations
-
 import doctest
 
 import pytest

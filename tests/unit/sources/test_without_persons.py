@@ -34,13 +34,8 @@ def kept(text: str, of: FileSource, theirs: Wanted | None = None) -> tuple[str, 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_of_csv(end: str) -> None:
     lines = [
-        "id,Email,note",
-        "1,ada@b.c,x",
-        "2,bo@b.c,ada@b.c wrote",
-        "",
-        '3,"ada@b.c","a,b"',
-        "4, ada@b.c ,y",
-    ]
+        "id,Email,note", "1,ada@b.c,x", "2,bo@b.c,ada@b.c wrote", "", '3,"ada@b.c","a,b"', "4, ada@b.c ,y",
+    ]  # fmt: skip
     text, gone = kept(end.join(lines) + end, source())
     assert text == end.join([lines[0], lines[2], lines[3]]) + end
     assert gone == 3

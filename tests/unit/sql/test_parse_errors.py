@@ -58,27 +58,9 @@ def test_typos(sql: str, line: int, column: int, message: str, near: str, hint: 
 
 
 WORDS = [
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "a",
-    "s.t",
-    ",",
-    "(",
-    ")",
-    "=",
-    "AS",
-    "CASE",
-    "OVER",
-    "1",
-    "[",
-    "GROUP BY",
-    "JOIN",
-    "::",
-    "IN",
-    "BETWEEN",
-    "INTERVAL",
-]
+    "SELECT", "FROM", "WHERE", "a", "s.t", ",", "(", ")", "=", "AS", "CASE", "OVER", "1", "[", "GROUP BY",
+    "JOIN", "::", "IN", "BETWEEN", "INTERVAL",
+]  # fmt: skip
 
 
 def test_no_mistake_shows_how_it_was_parsed() -> None:

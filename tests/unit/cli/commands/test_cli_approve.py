@@ -1,7 +1,5 @@
 """``run`` asks on a terminal where tables wait for approval, and runs these and what reads them once more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dropping, renaming and registering tables: what is said, what is refused, and that being killed in between loses nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

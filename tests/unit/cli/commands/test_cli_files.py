@@ -180,15 +180,8 @@ def test_skipping_before_the_first_run_needs_columns(cli: Cli, shop: Shop) -> No
 
 def test_states_have_words() -> None:
     assert {state.value for state in FileState} == {
-        "taken",
-        "waiting",
-        "too_young",
-        "changed",
-        "skipped",
-        "forgotten",
-        "unreadable",
-        "before_since",
-    }
+        "taken", "waiting", "too_young", "changed", "skipped", "forgotten", "unreadable", "before_since",
+    }  # fmt: skip
 
 
 def test_an_object_is_named_by_its_key_or_by_a_name_that_only_one_has(tmp_path: Path) -> None:

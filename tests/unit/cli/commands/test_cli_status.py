@@ -1,7 +1,5 @@
 """``status``, ``explain`` and ``history`` on a lake whose past is written down: what they say is what is there."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
@@ -320,10 +318,7 @@ def test_history_newest_first_with_what_was_read(cli: Cli, shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "what"),
-    [
-        ("keys", "the rows of its keys"),
-        ("sums", "the groups of which that does not tell all"),
-    ],
+    [("keys", "the rows of its keys"), ("sums", "the groups of which that does not tell all")],
 )
 def test_what_a_refresh_by_keys_or_sums_read(cli: Cli, shop: Shop, kind: str, what: str) -> None:
     bronze, _ = built(shop)

@@ -24,13 +24,8 @@ def inside(kind: DataType) -> list[DataType]:
     box = StructType([StructField("map<variant", IntegerType()), StructField("x", kind)])
     text = StringType()
     return [
-        kind,
-        ArrayType(kind),
-        MapType(text, kind),
-        MapType(kind, text),
-        box,
-        ArrayType(MapType(text, box)),
-    ]
+        kind, ArrayType(kind), MapType(text, kind), MapType(kind, text), box, ArrayType(MapType(text, box)),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", inside(VariantType()), ids=str)

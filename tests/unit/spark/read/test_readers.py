@@ -1,7 +1,5 @@
 """The readers by the names of their formats: every format has one."""
 
-from __future__ import annotations
-
 from lakesmith.project.formats import FileFormat
 from lakesmith.spark.read.files import READERS
 
